@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { lookFor } from "../test/support/fault-loop/world.ts";
-import { steady } from "../test/support/pacing/scenarios.ts";
-import { startRedis } from "../test/support/redis.ts";
-import { makeDataDir, type RunningService, startService } from "../test/support/service.ts";
+import { steady } from "../pacing/scenarios.ts";
+import { lookFor } from "../support/look-for.ts";
+import { startRedis } from "../support/redis.ts";
+import { makeDataDir, type RunningService, startService } from "../support/service.ts";
 import { describeMachine, runBench } from "./support/lifecycle.ts";
 import { startPacedUpstream, wordsOf } from "./support/paced-upstream.ts";
 import { openDiscordStage, openSlackStage, type ScaleStage } from "./support/scale-stages.ts";
@@ -10,12 +10,12 @@ import { formatNumber, summarize } from "./support/statistics.ts";
 import { formatTable } from "./support/table.ts";
 
 const ROLES = ["ingress", "ingress", "worker", "worker", "worker"] as const;
-/** So short, and asked so seldom, that the platforms' limits let each grow every second. */
+/** At this rate and length, the platforms' limits allow an edit every second. */
 const ANSWER = steady(150, 30);
 const ASK_MS = 4_000;
-/** Asked before the deploy begins, and after its end. */
+/** Questions before the deploy starts, and after it has finished. */
 const CALM = 5;
-/** Between two processes. */
+/** The pause between two processes. */
 const PAUSE_MS = 3_000;
 const WAIT_MS = 60_000;
 const LIMIT_MS = 280_000;
@@ -28,11 +28,14 @@ const STAGES = new Map<string, () => Promise<ScaleStage>>([
 
 const [, , platform = "slack", signal = "SIGTERM"] = process.argv;
 
-/** Replaces five processes one after the other while questions are asked, each by one that is ready before the other ends. */
+/**
+ * Replaces five processes one after the other while questions arrive. An old process stops only when its replacement is
+ * ready.
+ */
 await runBench(async (resources) => {
   const open = STAGES.get(platform);
   if (open === undefined || (signal !== "SIGTERM" && signal !== "SIGKILL"))
-    throw new Error(`Say one of ${[...STAGES.keys()].join(", ")}, and how a process ends: SIGTERM or SIGKILL.`);
+    throw new Error(`Choose one of ${[...STAGES.keys()].join(", ")}, and a signal: SIGTERM or SIGKILL.`);
   const stage = await open();
   resources.defer(stage.close);
   const redis = await startRedis();
@@ -57,8 +60,8 @@ await runBench(async (resources) => {
   async function askOn(): Promise<void> {
     while (calm > 0) {
       if (Date.now() > deploying.toMs) calm -= 1;
-      // As a balancer: to those that hear, in turn.
-      stage.hear(crew[asked.length % 2]?.url ?? "");
+      // Delivers events to the receiving processes in turn, like a load balancer.
+      stage.deliverTo(crew[asked.length % 2]?.url ?? "");
       asked.push({ read: await stage.ask(`question ${asked.length}`), atMs: Date.now() });
       await sleep(ASK_MS);
     }
@@ -101,15 +104,15 @@ await runBench(async (resources) => {
     ];
   });
   return [
-    `deploy: ${platform}, ${ROLES.length} processes replaced by ${signal} (ended with ${ends.join(", ")}), a question every ${ASK_MS / 1_000} s, ${ANSWER.length} tokens at 30 a second; ${describeMachine()}.`,
-    `Gap: the longest that an answer did not grow, in seconds; too long is ${formatNumber(tooLongMs / 1_000, 2)}, ${signal === "SIGKILL" ? "five seconds" : "a second"} more than the median before and after.`,
+    `deploy: ${platform}, ${ROLES.length} processes replaced with ${signal} (exit codes: ${ends.join(", ")}), a question every ${ASK_MS / 1_000} s, ${ANSWER.length} tokens at 30 a second; ${describeMachine()}.`,
+    `Gap: the longest pause of a growing answer, in seconds; too long is ${formatNumber(tooLongMs / 1_000, 2)}, ${signal === "SIGKILL" ? "five seconds" : "a second"} more than the median before and after.`,
     "",
     formatTable(["asked", "questions", "lost", "doubled", "wrong", "gap, median", "longest", "too long"], rows),
     `${stage.countRefused()} calls refused for too many.`,
   ].join("\n");
 }, LIMIT_MS);
 
-/** From the first text to the last, milliseconds. */
+/** Milliseconds from the first text to the last. */
 function longestGap(states: ReadonlyArray<{ atMs: number; length: number }>): number {
   let [longest, length, since] = [0, 0, states[0]?.atMs ?? 0];
   for (const state of states) {

@@ -1,17 +1,17 @@
-import type { ThreadMode } from "../adapters/discord/options.ts";
-import { createDiscordPace } from "../adapters/discord/write/pace.ts";
-import type { CounterSettings, LimitSettings } from "../test/simulators/discord/limits.ts";
-import { type Figures, toFigures, toMean } from "../test/support/pacing/measure.ts";
-import { fixedCounter, leakyCounter, type PlatformCounter, slidingCounter } from "../test/support/pacing/platform.ts";
-import { createRandom } from "../test/support/pacing/random.ts";
-import { several } from "../test/support/pacing/scenarios.ts";
-import { DISCORD_TRIP_MS, tryDiscord } from "../test/support/pacing/trials.ts";
+import type { ThreadMode } from "../../adapters/discord/options.ts";
+import { createDiscordPace } from "../../adapters/discord/write/pace.ts";
+import type { CounterSettings, LimitSettings } from "../discord-sim/limits.ts";
+import { type Figures, toFigures, toMean } from "../pacing/measure.ts";
+import { fixedCounter, leakyCounter, type PlatformCounter, slidingCounter } from "../pacing/platform.ts";
+import { createRandom } from "../pacing/random.ts";
+import { several } from "../pacing/scenarios.ts";
+import { DISCORD_TRIP_MS, tryDiscord } from "../pacing/trials.ts";
 import { type DiscordRun, runOnDiscord } from "./support/discord-run.ts";
 import { describeMachine, runBench } from "./support/lifecycle.ts";
 import { describeSummary, formatNumber, summarize } from "./support/statistics.ts";
 import { formatTable } from "./support/table.ts";
 
-/** A kind of counter that Discord has been seen to have, as the simulator sets it and as virtual time knows it. */
+/** One of Discord's observed ways to count calls, with its settings for the simulator and for virtual time. */
 interface Kind {
   name: CounterSettings["kind"];
   postsAndEdits: LimitSettings["postsAndEdits"];
@@ -25,7 +25,7 @@ interface Row {
   count: number;
   threads: ThreadMode;
   tokens: number;
-  /** Tokens a second. */
+  /** Tokens per second. */
   rate: number;
   rounds: number;
 }
@@ -40,9 +40,9 @@ const LIMIT = 5;
 const WINDOW_MS = 5_000;
 const ROUNDS = 5;
 const VIRTUAL_RUNS = 25;
-/** A mean lag further from the one in virtual time than this share is a failure. */
+/** The bench fails if a measured mean lag deviates by more than this share from the mean lag in virtual time. */
 const TOLERANCE = 0.15;
-/** Each begins when the ones before it are on their way, so that the machine does not measure its own start. */
+/** Pause between the starts of two rows, so that the rows do not slow each other down. */
 const APART_MS = 400;
 
 const KINDS: readonly Kind[] = [
@@ -78,14 +78,14 @@ const HEAD = [
 await runBench(async () => {
   const started = ROWS.map((row, index) => measure(row, index * APART_MS));
   const runs = await Promise.all(started);
-  // Calculated when nothing is measured any more, as it keeps a core busy.
+  // The calculation keeps a core busy, so it runs after the measurements.
   const measured = runs.map(
     (one, index): Measured => ({ row: ROWS[index] as Row, runs: one, virtual: toVirtual(ROWS[index] as Row) }),
   );
   if (measured.some(isOff)) process.exitCode = 1;
   return [
     `Lag of replies behind the model in seconds, through discord.js and the whole adapter, ${describeMachine()}.`,
-    `Round trips of ${DISCORD_TRIP_MS / 1_000} s in the median, ${LIMIT} calls per ${WINDOW_MS / 1_000} s; the median of ${ROUNDS} runs in real time (min–max), of long replies one, the mean of ${VIRTUAL_RUNS} in virtual time.`,
+    `Round trips of ${DISCORD_TRIP_MS / 1_000} s in the median, ${LIMIT} calls per ${WINDOW_MS / 1_000} s; the median of ${ROUNDS} runs in real time (min–max), one run for long replies; the mean of ${VIRTUAL_RUNS} runs in virtual time.`,
     "",
     formatTable(HEAD, measured.map(toCells)),
     ...measured.flatMap(({ row, runs }) =>
@@ -109,7 +109,7 @@ async function measure({ kind, count, threads, tokens, rate, rounds }: Row, afte
   return runs;
 }
 
-/** Replies that each have a thread have each a counter, and are then as one that is alone. */
+/** If each reply has its own thread and counter, several replies behave like a single one. */
 function toVirtual({ kind, count, threads, tokens, rate }: Row): Figures {
   const scenario = several(threads === "auto" ? 1 : count, tokens, rate, 0);
   return toMean(

@@ -2,18 +2,19 @@ import { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { pino } from "pino";
-import { createEngine } from "../src/app/engine.ts";
-import type { Policy } from "../src/config/policy/policy-file.ts";
-import { textOf } from "../src/gateway/chunks.ts";
-import { createGateway, type Gateway } from "../src/gateway/client.ts";
-import { createMetrics } from "../src/metrics/metrics.ts";
-import type { Adapter } from "../src/port/adapter.ts";
-import type { MessageEvent, ReplyAddress } from "../src/port/events.ts";
-import type { Draft } from "../src/port/sink.ts";
-import { startSandbox } from "../src/sandbox/server.ts";
-import { createStores } from "../src/store/keyv.ts";
-import { createRandom } from "../test/support/pacing/random.ts";
-import { createQuickScheduler } from "../test/support/quick-scheduler.ts";
+import { createEngine } from "../../src/app/engine.ts";
+import type { Policy } from "../../src/config/policy/policy-file.ts";
+import { textOf } from "../../src/gateway/chunks.ts";
+import { createGateway, type Gateway } from "../../src/gateway/client.ts";
+import { createMetrics } from "../../src/metrics/metrics.ts";
+import type { Adapter } from "../../src/port/adapter.ts";
+import type { MessageEvent, ReplyAddress } from "../../src/port/events.ts";
+import { NO_RIGHT } from "../../src/port/right.ts";
+import type { Draft } from "../../src/port/sink.ts";
+import { startSandbox } from "../../src/sandbox/server.ts";
+import { createStores } from "../../src/store/keyv.ts";
+import { createRandom } from "../pacing/random.ts";
+import { createQuickScheduler } from "../support/quick-scheduler.ts";
 import {
   createReadLinked,
   findPing,
@@ -34,10 +35,10 @@ const QUESTIONS = 2;
 const TOKENS_PER_SECOND = 200;
 const SIDE_BY_SIDE = 32;
 const FLOOD_MS = 250;
-/** A word of a person's own, which nobody else may come to see. */
+/** A secret word of each person. No other person must ever see it. */
 const secretOf = (person: number) => `secret${String(person).padStart(4, "0")}x`;
 const SECRET = /secret(\d{4})x/g;
-/** Enough for the honest, and not for who goes on and on. */
+/** Enough for ordinary people, and too little for floods. */
 const POLICY: Policy = {
   quotas: {
     person: { minute: { requests: 6, tokens: 8_000 }, hour: { tokens: 30_000 } },
@@ -49,15 +50,15 @@ const POLICY: Policy = {
 interface Run {
   waitsMs: number[];
   unanswered: number;
-  /** Sentences that say who saw what of whom. */
+  /** Matches words like "an answer of 3 has secret0007x". */
   leaks: Set<string>;
-  /** Mentions that would have notified somebody. */
+  /** Mentions that would have notified people. */
   pings: Set<string>;
-  /** Answers that try to notify somebody. */
+  /** Answers that try to notify people. */
   pingAnswers: Set<string>;
   hostileRequests: number;
   toolRequests: number;
-  /** Links that led somewhere for whoever asked, and that did not. */
+  /** Links that the bot can read for the asker, and links that it refused. */
   links: { read: number; refused: number };
   tokens: number;
 }
@@ -75,9 +76,9 @@ await runBench(async () => {
     process.exitCode = 1;
   return [
     `drill: ${STRANGERS} strangers in ${CHANNELS} channels for ${options.seconds} s, seed ${options.seed}, ${describeMachine()}.`,
-    `without hostile ones: ${describe(calm)}`,
-    `20 of them hostile:   ${describe(stormy)}`,
-    `limit of ${limit} tokens: overspent ${Math.max(0, stormy.tokens - limit)}. Leaks: ${stormy.leaks.size}, with ${stormy.toolRequests} requests that bring what the reading tools found; of links ${stormy.links.read} to a place for all were read and ${stormy.links.refused} to places of others were not. Pings: ${stormy.pings.size}, in ${stormy.pingAnswers.size} answers that try.`,
+    `without hostile people: ${describe(calm)}`,
+    `20 of them hostile:     ${describe(stormy)}`,
+    `limit of ${limit} tokens: overspent ${Math.max(0, stormy.tokens - limit)}. Leaks: ${stormy.leaks.size}, with ${stormy.toolRequests} requests that contain results of the reading tools. Links: ${stormy.links.read} to the public channel were read, ${stormy.links.refused} to private channels were refused. Pings: ${stormy.pings.size}, in ${stormy.pingAnswers.size} answers that try.`,
     ...[...stormy.leaks, ...stormy.pings].slice(0, 10),
   ].join("\n");
 }, LIMIT_MS);
@@ -85,10 +86,13 @@ await runBench(async () => {
 function describe({ waitsMs, unanswered, hostileRequests, tokens }: Run): string {
   const sorted = waitsMs.toSorted((a, b) => a - b);
   const at = (share: number) => Math.round(sorted[Math.floor(share * (sorted.length - 1))] ?? 0);
-  return `${sorted.length} honest answers, ${unanswered} missing, begun after ${at(0.5)} ms (median), ${at(0.95)} ms (p95), ${at(1)} ms (longest); ${hostileRequests} requests for hostile ones; ${tokens} tokens.`;
+  return `${sorted.length} honest answers, ${unanswered} missing, started after ${at(0.5)} ms (median), ${at(0.95)} ms (p95), ${at(1)} ms (longest); ${hostileRequests} requests for hostile ones; ${tokens} tokens.`;
 }
 
-/** All strangers ask their questions at random times; the hostile ones, who are the last, go on as fast as they can. */
+/**
+ * The harmless people ask their questions at random times. The hostile ones have the highest numbers and ask as fast as
+ * they can.
+ */
 async function drill({ seconds, seed, hostile }: { seconds: number; seed: number; hostile: number }): Promise<Run> {
   await using resources = new AsyncDisposableStack();
   const log = pino({ level: "silent" });
@@ -112,7 +116,7 @@ async function drill({ seconds, seed, hostile }: { seconds: number; seed: number
 
   function look(where: string, person: number, text: string): void {
     for (const [secret, number] of text.matchAll(SECRET)) {
-      // A secret in a person's own message is no leak.
+      // People's own secrets in their own answers are not leaks.
       if (Number(number) !== person && !isHostile(person)) run.leaks.add(`${where} of ${person} has ${secret}`);
     }
   }
@@ -124,7 +128,7 @@ async function drill({ seconds, seed, hostile }: { seconds: number; seed: number
     if (ping !== undefined) run.pings.add(`an answer to ${person} has ${ping}`);
     if (namesEverybody(draft)) run.pingAnswers.add(key);
     if (draft.markdown.trim() !== "" && asked.has(key)) {
-      // Questions that waited together are answered together.
+      // If several questions wait together, the bot answers all of them in one answer.
       for (const [other, one] of asked) {
         if (one.person !== person) continue;
         run.waitsMs.push(performance.now() - one.atMs);
@@ -151,10 +155,10 @@ async function drill({ seconds, seed, hostile }: { seconds: number; seed: number
       const person = Number(request.user);
       if (isHostile(person)) run.hostileRequests += 1;
       if (request.messages.at(-1)?.role === "tool") run.toolRequests += 1;
-      // Collects whose words the model is given besides the asker's own.
+      // Finds the secrets of other people in the request.
       const given = request.messages.filter(({ role }) => role !== "system").map(textOf);
-      const told = given.join("\n");
-      for (const [, number] of told.matchAll(SECRET)) {
+      const words = given.join("\n");
+      for (const [, number] of words.matchAll(SECRET)) {
         const own = saidBy.get(person) ?? "";
         const secret = secretOf(Number(number));
         if (Number(number) !== person && !own.includes(secret))
@@ -165,7 +169,7 @@ async function drill({ seconds, seed, hostile }: { seconds: number; seed: number
   };
   const saidBy = new Map<number, string>();
   const database = new DatabaseSync(":memory:");
-  const stores = createStores({ redisUrl: undefined, database, log });
+  const stores = createStores({ redisUrl: undefined, database, log }, NO_RIGHT);
   const engine = createEngine({
     botName: "Palaver",
     model: "sandbox-chat",
@@ -183,7 +187,7 @@ async function drill({ seconds, seed, hostile }: { seconds: number; seed: number
     database,
     stores,
     gateway,
-    toTools: (history) => toReadingTools(history, () => adapter),
+    toTools: ({ history }) => toReadingTools(history, () => adapter),
     references: {
       prepare: async () => ({ ok: false, problems: [] }),
       load: async () => ({ ok: false, problems: [] }),

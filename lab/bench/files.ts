@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { setImmediate, setTimeout as sleep } from "node:timers/promises";
-import { toContentParts } from "../src/media/content-parts.ts";
-import { createFiles } from "../src/media/files.ts";
-import { type CorpusFile, GOOD_FILES, HOSTILE_FILES, LONG_FILES, SLOW_FILES } from "../test/support/file-corpus.ts";
+import { toContentParts } from "../../src/media/content-parts.ts";
+import { createFiles } from "../../src/media/files.ts";
+import { type CorpusFile, GOOD_FILES, HOSTILE_FILES, LONG_FILES, SLOW_FILES } from "../support/file-corpus.ts";
 import { describeMachine, runBench } from "./support/lifecycle.ts";
 import { formatNumber } from "./support/statistics.ts";
 import { formatTable } from "./support/table.ts";
@@ -12,21 +12,24 @@ const AT_ONCE = 20;
 const MAX_TOKENS = 12_000;
 const SAMPLE_MS = 20;
 const LIMIT_MS = 280_000;
-const HEAD = ["file", "kB", "ms", "loop held, ms", "memory here, MiB", "memory of the reader, MiB"];
+const HEAD = ["file", "kB", "ms", "loop blocked, ms", "memory here, MiB", "memory of the reader, MiB"];
 
 const never = new AbortController().signal;
 
 interface Measured {
   ms: number;
-  /** Longest that the event loop was held, in processor time of its thread: others on the machine do not count. */
+  /**
+   * The longest time that the event loop was blocked. It is measured as processor time of the loop's thread, so other
+   * programs do not count.
+   */
   heldMs: number;
-  /** Most memory of this process above what it had before, and of the one that reads documents. */
+  /** Peak memory above the start: of this process, and of the process that reads documents. */
   ownBytes: number;
   readerBytes: number;
 }
 
 await runBench(async () => {
-  const rows = [["nothing for a second, to compare with", "", ...toCells(await measure(() => sleep(1_000)))]];
+  const rows = [["nothing for a second, as a baseline", "", ...toCells(await measure(() => sleep(1_000)))]];
   for (const file of [GOOD_FILES, LONG_FILES, HOSTILE_FILES, SLOW_FILES].flat()) {
     const bytes = file.make();
     const measured = await measure(() => show(file, bytes));
@@ -38,7 +41,7 @@ await runBench(async () => {
   return `files: ${describeMachine()}\n\n${formatTable(HEAD, rows)}`;
 }, LIMIT_MS);
 
-/** Reads a file for the model as a turn does. */
+/** Reads a file for the model like a turn does. */
 async function show({ name }: CorpusFile, bytes: Uint8Array): Promise<void> {
   const files = createFiles(async () => toSource(bytes));
   const ref = { platform: "bench", id: name, name, sizeBytes: bytes.byteLength };
@@ -48,7 +51,7 @@ async function show({ name }: CorpusFile, bytes: Uint8Array): Promise<void> {
 async function* toSource(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   const size = 64 * 1024;
   for (let at = 0; at < bytes.byteLength; at += size) {
-    // As from a network: the loop turns between two pieces.
+    // The event loop runs between two chunks, as it does on a network.
     await setImmediate();
     yield bytes.subarray(at, at + size);
   }
@@ -84,7 +87,7 @@ function threadMs(): number {
   return (user + system) / 1_000;
 }
 
-/** Memory of the processes that this one started; 0 where the system does not tell. */
+/** Memory of this process's children; 0 if the system does not report it. */
 function readChildBytes(): number {
   try {
     const children = readFileSync(`/proc/self/task/${process.pid}/children`, "utf8").trim().split(" ");

@@ -5,18 +5,18 @@ import { describeSummary, formatNumber, summarize, toRatios } from "./support/st
 import { formatTable } from "./support/table.ts";
 
 const MAX_ROUNDS = 9;
-/** Appends of one round, of which the median counts: a disk that is busy for a moment delays one of them. */
+/** Appends per round. The median counts, because a disk that is busy for a moment delays only one append. */
 const APPENDS = 5;
 const LENGTHS = [10, 1_000, 10_000];
 
-/** The measurements of one conversation, one value for each round. */
+/** The measurements of one conversation, one value per round. */
 interface Measured {
   conversation: StoredConversation;
   bytes: number[];
   ms: number[];
 }
 
-/** One row of the table: conversations of one length, one for each way of storing it. */
+/** One row of the table: conversations of the same length, one for each way to store them. */
 interface Row {
   store: MeasuredStore;
   messages: number;
@@ -96,7 +96,7 @@ function toCells({ store, messages, byShape }: Row): string[] {
 function describeRun(rounds: number): string {
   return [
     `history: ${describeMachine()}; ${rounds} rounds, each the median of ${APPENDS} appends; median (min–max) of the rounds.`,
-    `Cost of appending one message of ${MESSAGE_CHARS} characters to a conversation that has so many already. Bytes are what SQLite`,
-    "writes into its log, or what goes over the network to Redis and back; × is against a key per message, round by round.",
+    `Cost of appending one message of ${MESSAGE_CHARS} characters to a conversation that already has the given number. Bytes are those that SQLite`,
+    "writes to its log, or those to and from Redis; × compares with a key per message, round by round.",
   ].join("\n");
 }

@@ -2,10 +2,12 @@ import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 
 interface Bench {
-  /** A program of its own, so that none measures what another one left in memory. */
+  /** Each bench is a separate program, so that benches do not affect each other's memory. */
   url: string;
   measures: string;
-  /** Above what it allows itself, where that is more than usual. */
+  /** Inserted before the caller's arguments. */
+  args?: readonly string[];
+  /** Its time limit, if it differs from the default. */
   limitMs?: number;
 }
 
@@ -14,7 +16,8 @@ const BENCHES = new Map<string, Bench>([
     "sse",
     {
       url: import.meta.resolve("./sse.ts"),
-      measures: "the gateway client's CPU per chunk and memory per stream, beside a bare socket and other clients",
+      measures:
+        "the gateway client's CPU per chunk and memory per stream, compared with a bare socket and other clients",
     },
   ],
   [
@@ -28,7 +31,7 @@ const BENCHES = new Map<string, Bench>([
     "pacing",
     {
       url: import.meta.resolve("./pacing.ts"),
-      measures: "how far a growing reply is behind the model, beside plain timers, in virtual time",
+      measures: "how far a growing reply lags behind the model, compared with plain timers, in virtual time",
       limitMs: 300_000,
     },
   ],
@@ -36,14 +39,14 @@ const BENCHES = new Map<string, Bench>([
     "discord",
     {
       url: import.meta.resolve("./discord.ts"),
-      measures: "how far replies on a simulated Discord are behind the model in real time, beside virtual time",
+      measures: "how far replies on a simulated Discord lag behind the model in real time, compared with virtual time",
     },
   ],
   [
     "slack",
     {
       url: import.meta.resolve("./slack.ts"),
-      measures: "how far replies on a simulated Slack are behind the model in real time, as streams and as edits",
+      measures: "how far replies on a simulated Slack lag behind the model in real time, as streams and as edits",
       limitMs: 180_000,
     },
   ],
@@ -51,7 +54,7 @@ const BENCHES = new Map<string, Bench>([
     "service",
     {
       url: import.meta.resolve("./service.ts"),
-      measures: "CPU of the whole service per token through Discord's and Slack's path, beside a minimal bot",
+      measures: "CPU of the whole service per token on Discord and Slack, compared with a minimal bot",
     },
   ],
   [
@@ -59,7 +62,7 @@ const BENCHES = new Map<string, Bench>([
     {
       url: import.meta.resolve("./scale.ts"),
       measures:
-        'what 1, 2 and 4 processes can take: turns, streams or history; or how far replies are behind: native, fallback or discord, and "5 at once" or another',
+        'the load that 1, 2 and 4 processes can handle: questions, turns, streams, history or interrupts; or how far replies lag behind: native, fallback or discord, and a scenario like "5 at once"',
       limitMs: 240_000,
     },
   ],
@@ -68,7 +71,7 @@ const BENCHES = new Map<string, Bench>([
     {
       url: import.meta.resolve("./queue.ts"),
       measures:
-        "what Redis does for one turn while 0 to 1,000 other conversations are being answered; or newcomer: how soon somebody new is heard beside 40 slow questions",
+        "the Redis cost of one turn during 0 to 1,000 other conversations; or newcomer: how soon a new person gets an answer during 40 slow questions",
       limitMs: 180_000,
     },
   ],
@@ -76,15 +79,26 @@ const BENCHES = new Map<string, Bench>([
     "deploy",
     {
       url: import.meta.resolve("./deploy.ts"),
-      measures: "what people notice while five processes are replaced; slack or discord, and SIGTERM or SIGKILL",
+      measures: "pauses that people see while five processes are replaced; slack or discord, and SIGTERM or SIGKILL",
       limitMs: 290_000,
+    },
+  ],
+  [
+    "takeover",
+    {
+      url: import.meta.resolve("./takeover.ts"),
+      measures:
+        "how soon another process continues the answer of one that is killed or frozen, 20 times; slack or discord, and SIGKILL or SIGSTOP",
+      limitMs: 480_000,
     },
   ],
   [
     "turns",
     {
-      url: import.meta.resolve("./turns.ts"),
-      measures: "what is lost, doubled or stuck when everything fails; --platform discord or slack, --turns, --seed",
+      url: import.meta.resolve("../chaos/main.ts"),
+      args: ["--alone"],
+      measures:
+        "lost, duplicated or stuck answers in one process without Redis; --platform discord or slack, --turns, --seed",
       limitMs: 600_000,
     },
   ],
@@ -93,7 +107,7 @@ const BENCHES = new Map<string, Bench>([
     {
       url: import.meta.resolve("./usage.ts"),
       measures:
-        "what is counted and what the gateway gave while processes are killed; --turns, --seed, --processes, --kill, --tokens",
+        "counted usage compared with the gateway's while processes are killed; --turns, --seed, --processes, --kill, --tokens",
       limitMs: 1_800_000,
     },
   ],
@@ -101,7 +115,7 @@ const BENCHES = new Map<string, Bench>([
     "drill",
     {
       url: import.meta.resolve("./drill.ts"),
-      measures: "what 180 people notice of 20 hostile ones, what leaks, and what it costs; --seconds, --seed",
+      measures: "the effect of 20 hostile people on 180 others: waits, leaks and cost; --seconds, --seed",
       limitMs: 290_000,
     },
   ],
@@ -109,7 +123,7 @@ const BENCHES = new Map<string, Bench>([
     "files",
     {
       url: import.meta.resolve("./files.ts"),
-      measures: "time, event loop and memory for documents people attach, good and hostile, and for 20 at once",
+      measures: "time, event loop and memory for attached documents, good and hostile, and for 20 at once",
       limitMs: 300_000,
     },
   ],
@@ -117,19 +131,19 @@ const BENCHES = new Map<string, Bench>([
     "tools",
     {
       url: import.meta.resolve("./tools.ts"),
-      measures: "what 20 servers with 300 tools cost: the start, the event loop, memory, and the list in a request",
+      measures: "the cost of 20 servers with 300 tools: start, event loop, memory, and the list in a request",
     },
   ],
   [
     "start",
     {
       url: import.meta.resolve("./start.ts"),
-      measures: "time from npm start to a service that answers",
+      measures: "time from npm start to the first response of the service",
     },
   ],
 ]);
 
-/** Above what most benches allow themselves. */
+/** Longer than most benches' own limits. */
 const LIMIT_MS = 120_000;
 
 function main(name: string | undefined, rest: readonly string[]): number {
@@ -140,11 +154,11 @@ function main(name: string | undefined, rest: readonly string[]): number {
   }
   const bench = BENCHES.get(name);
   if (bench === undefined) {
-    process.stderr.write(`There is no bench "${name}"; there are ${[...BENCHES.keys()].join(", ")}.\n`);
+    process.stderr.write(`There is no bench "${name}". Choose one of: ${[...BENCHES.keys()].join(", ")}.\n`);
     return 1;
   }
-  const args = ["--disable-warning=ExperimentalWarning", fileURLToPath(bench.url), ...rest];
-  const { limitMs: timeout = LIMIT_MS } = bench;
+  const { url, args: own = [], limitMs: timeout = LIMIT_MS } = bench;
+  const args = ["--disable-warning=ExperimentalWarning", fileURLToPath(url), ...own, ...rest];
   const { status, error } = spawnSync(process.execPath, args, { stdio: "inherit", timeout });
   if (error !== undefined) process.stderr.write(`The bench "${name}" was stopped: ${error.message}\n`);
   return status ?? 1;

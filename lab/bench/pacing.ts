@@ -1,17 +1,10 @@
-import { type Figures, toFigures, toMean } from "../test/support/pacing/measure.ts";
-import { findOptimum } from "../test/support/pacing/optimum.ts";
-import { discordPlatform, slackPlatform } from "../test/support/pacing/platform.ts";
-import { createRandom, toRoundTrip } from "../test/support/pacing/random.ts";
-import type { Faults } from "../test/support/pacing/simulate.ts";
-import { simulateTimers } from "../test/support/pacing/timers.ts";
-import {
-  DISCORD_TRIP_MS,
-  SLACK_TRIP_MS,
-  type TrialResult,
-  toWrongs,
-  tryDiscord,
-  trySlack,
-} from "../test/support/pacing/trials.ts";
+import { type Figures, toFigures, toMean } from "../pacing/measure.ts";
+import { findOptimum } from "../pacing/optimum.ts";
+import { discordPlatform, slackPlatform } from "../pacing/platform.ts";
+import { createRandom, toRoundTrip } from "../pacing/random.ts";
+import type { Faults } from "../pacing/simulate.ts";
+import { simulateTimers } from "../pacing/timers.ts";
+import { DISCORD_TRIP_MS, SLACK_TRIP_MS, type TrialResult, toWrongs, tryDiscord, trySlack } from "../pacing/trials.ts";
 import { describeMachine, runBench } from "./support/lifecycle.ts";
 import { BURST_HEAD, runBursts } from "./support/pacing-burst.ts";
 import { RACE_HEAD, race } from "./support/pacing-race.ts";
@@ -30,9 +23,9 @@ const HEAD = [
   "optimum",
   "doc.",
 ];
-/** Rows further from the documented mean than this share are named at the end. */
+/** The summary names rows that deviate from the documented mean by more than this share. */
 const TOLERANCE = 0.1;
-/** The optimum is that of the first few runs. */
+/** The optimum is calculated for the first few runs only. */
 const OPTIMUM_RUNS = 3;
 const LIMIT_MS = 290_000;
 
@@ -60,15 +53,15 @@ await runBench(async () => {
     "",
     describeVerdict(measured),
     "",
-    "The race, fresh and after one question for a short answer. Cells: mean / p95 / final lag / worst final in seconds.",
-    "Slack as streams and as updates; Discord with a fixed window of 5 calls in 5 s, answers at the same time in threads.",
-    "Peers: the best mean of other bots, raced in real time on 2026-11-22.",
+    "Compared with other bots, fresh and after an earlier short answer. Cells: mean / p95 / final lag / worst final in seconds.",
+    "Slack as streams and as updates; Discord with a fixed window of 5 calls in 5 s, simultaneous answers in threads.",
+    "Peers: the best mean of other bots, measured in real time on 2026-11-22.",
     "",
     formatTable(RACE_HEAD, raced.cells),
     "",
     `${raced.wrongs} refused, overlapping, stale or early calls.`,
     "",
-    "Updated answers on Slack that begin together, by an even gap without a plan and without a reserve, and by this policy.",
+    "Simultaneous edited answers on Slack, with an even gap between edits and with this policy.",
     "Cells: mean lag / worst final in seconds, and 429s per reply.",
     "",
     formatTable(BURST_HEAD, runBursts()),
@@ -103,13 +96,16 @@ function runPolicy({ platform, scenario }: PacingRow, seed: number): TrialResult
   return trySlack({ scenario, seed, tripMs: SLACK_TRIP_MS }, platform.method);
 }
 
-/** Native streams have no such timers beside them: others use them without a pace. */
+/** Empty for native streams, because other bots do not pace these. */
 function describeTimers(row: PacingRow, intervalMs: number): string {
   const isStream = row.platform.name === "slack" && row.platform.method === "native";
   return isStream ? "" : describeFigures(runTimers(row, intervalMs));
 }
 
-/** A timer per message, as other bots have it: after a placeholder every half second, or with the first text every second. */
+/**
+ * One timer per message, like in other bots: an edit every half second after a placeholder, or every second after the
+ * first text.
+ */
 function runTimers({ platform, scenario, runs }: PacingRow, intervalMs: number): Figures {
   const figures = Array.from({ length: runs }, (_, run) => {
     const random = createRandom(run + 1);
@@ -142,7 +138,7 @@ function describeVerdict(measured: readonly Measured[]): string {
   const off = measured.filter(({ policy, row }) => Math.abs(toDeviation(policy, row)) > TOLERANCE);
   const wrongs = measured.reduce((sum, one) => sum + one.wrongs, 0);
   const lost = measured.reduce((sum, { runs }) => sum + runs.reduce((all, run) => all + run.lost, 0), 0);
-  // A limit that is met, or text that is not shown, makes the figures worthless.
+  // The figures are worthless if the policy hits a limit or never shows some text.
   if (wrongs + lost > 0) process.exitCode = 1;
   const documented = measured.filter(({ row }) => row.mean !== undefined).length;
   const within = `${documented - off.length} of ${documented} means are within 10 % of the documented ones`;
@@ -154,7 +150,7 @@ function countWrongs({ refused, overlaps, regressions, impatience, unfinished }:
   return refused + overlaps + regressions + impatience + unfinished;
 }
 
-/** 0 where nothing is documented. */
+/** 0 if the documentation has no mean for it. */
 function toDeviation({ mean }: Figures, row: PacingRow): number {
   return row.mean === undefined ? 0 : mean / row.mean - 1;
 }

@@ -1,17 +1,17 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { MessageEvent } from "../src/port/events.ts";
-import { createRedisQueue } from "../src/queue/redis/redis-queue.ts";
-import { connectToRedis, type RedisConnection } from "../src/store/redis-connection.ts";
-import { message } from "../test/support/events.ts";
-import { silent } from "../test/support/log.ts";
-import { startRedis } from "../test/support/redis.ts";
+import type { MessageEvent } from "../../src/port/events.ts";
+import { connectToRedis, type RedisConnection } from "../../src/store/redis-connection.ts";
+import { message } from "../support/events.ts";
+import { silent } from "../support/log.ts";
+import { startRedis } from "../support/redis.ts";
+import { openRedisQueue } from "../support/redis-queue.ts";
 import { describeMachine, runBench } from "./support/lifecycle.ts";
 import { measureNewcomers, NEWCOMER_HEAD } from "./support/newcomer.ts";
 import { type RedisUse, readRedisUse } from "./support/redis-use.ts";
 import { formatNumber, summarize } from "./support/statistics.ts";
 import { formatTable } from "./support/table.ts";
 
-/** Conversations that are answered all the while, each in a workspace of its own. */
+/** The number of conversations that are being answered during the whole measurement. Each has its own workspace. */
 const STANDING = [0, 100, 300, 1_000];
 const PROCESSES = 4;
 const PLACES = 1_000;
@@ -22,21 +22,21 @@ const LIMIT_MS = 150_000;
 const HEAD = [
   "conversations",
   "commands a turn",
-  "KB a turn",
+  "KiB a turn",
   "Redis, ms a turn",
   "to the work, ms",
-  "idle: commands/s",
-  "KB/s",
+  "idle process: commands/s",
+  "KiB/s",
   "Redis, % of a core",
 ];
 
 interface Measured {
   standing: number;
-  /** Use of Redis per turn, without its idle use. */
+  /** Redis use per turn, without the idle use. */
   turn: RedisUse;
-  /** Use of Redis per second without a new turn. */
+  /** Redis use per second and process while no turns arrive. */
   idle: RedisUse;
-  /** From the acceptance of an event to its work, milliseconds. */
+  /** Milliseconds from accepting an event to starting its work. */
   latencyMs: number;
 }
 
@@ -49,8 +49,8 @@ await runBench(async (resources) => {
   if (what === "newcomer") {
     const rows = [await measureNewcomers("embedded", {}), await measureNewcomers("Redis", { REDIS_URL: redis.url })];
     return [
-      `queue newcomer: ${describeMachine()}; from the first question of somebody new to its request to the gateway, while`,
-      "40 questions of one person in one channel are answered slowly, or wait.",
+      `queue newcomer: ${describeMachine()}; from a new person's first question to its request to the gateway, while`,
+      "40 questions of one person in one channel get slow answers or wait.",
       "",
       formatTable(NEWCOMER_HEAD, rows),
     ].join("\n");
@@ -58,9 +58,9 @@ await runBench(async (resources) => {
   const measured: Measured[] = [];
   for (const standing of given.length > 0 ? given : STANDING) measured.push(await measure(redis.url, standing));
   return [
-    `queue: ${PROCESSES} queues of ${PLACES} places in one process, ${describeMachine()}.`,
-    `What Redis does for one turn that does nothing, in a new conversation of a workspace of its own, ${AT_ONCE} at a time,`,
-    "while so many other conversations are being answered; commands inside scripts are counted.",
+    `queue: ${PROCESSES} queues of ${PLACES} slots in one process, ${describeMachine()}.`,
+    `The Redis cost of one empty turn, each in a new conversation of a new workspace, ${AT_ONCE} at a time,`,
+    "while the given number of other conversations are being answered. Includes commands inside scripts.",
     "",
     formatTable(HEAD, measured.map(toCells)),
   ].join("\n");
@@ -71,10 +71,10 @@ async function measure(url: string, standing: number): Promise<Measured> {
   const watch = connectToRedis(url, silent);
   resources.defer(watch.close);
   await watch.run(() => watch.client.flushAll());
-  const begun = new Map<string, PromiseWithResolvers<number>>();
-  const whenBegun = (key: string) => {
-    const entry = begun.get(key) ?? Promise.withResolvers<number>();
-    begun.set(key, entry);
+  const started = new Map<string, PromiseWithResolvers<number>>();
+  const whenStarted = (key: string) => {
+    const entry = started.get(key) ?? Promise.withResolvers<number>();
+    started.set(key, entry);
     return entry;
   };
   const isOver = Promise.withResolvers<void>();
@@ -86,7 +86,7 @@ async function measure(url: string, standing: number): Promise<Measured> {
       async work(events) {
         const [event] = events;
         if (event === undefined) return events;
-        whenBegun(event.key).resolve(performance.now());
+        whenStarted(event.key).resolve(performance.now());
         if (event.conversationId.startsWith("bench:standing")) await isOver.promise;
         return events;
       },
@@ -94,13 +94,16 @@ async function measure(url: string, standing: number): Promise<Measured> {
     });
   }
   let asked = 0;
-  /** Resolves to how long it took until the work began. */
+  /** Resolves to the milliseconds until the work started. */
   async function ask(kind: "standing" | "short"): Promise<number> {
     const event = toEvent(kind, asked++);
     const from = performance.now();
     await queues[asked % PROCESSES]?.accept(event);
-    return (await whenBegun(event.key).promise) - from;
+    return (await whenStarted(event.key).promise) - from;
   }
+  // Waits for all processes, because partitions that move would distort the measurement.
+  while (queues.some((queue) => queue.processes() < PROCESSES)) await sleep(100);
+  await sleep(1_000);
   await runAtOnce(standing, () => ask("standing"));
   await runAtOnce(AT_ONCE, () => ask("short"));
   await sleep(1_000);
@@ -113,7 +116,7 @@ async function measure(url: string, standing: number): Promise<Measured> {
   return {
     standing,
     turn: busyTo.since(busyFrom).without(idle).per(TURNS),
-    idle: idle.perSecond(),
+    idle: idle.per((IDLE_MS / 1_000) * PROCESSES),
     latencyMs: summarize(latencies).median,
   };
 }
@@ -121,19 +124,12 @@ async function measure(url: string, standing: number): Promise<Measured> {
 function openQueue(url: string, resources: AsyncDisposableStack) {
   const connection: RedisConnection = connectToRedis(url, silent);
   resources.defer(connection.close);
-  const queue = createRedisQueue({
-    connection,
-    maxActive: PLACES,
-    now: Date.now,
-    log: silent,
-    cutMs: 100,
-    budgetOf: ({ reply }) => reply.workspaceId,
-  });
+  const queue = openRedisQueue({ connection, maxActive: PLACES, cutMs: 100 });
   resources.defer(() => queue.close(0));
   return queue;
 }
 
-/** By a person, in a channel and in a workspace of its own. */
+/** An event from a person in a separate channel and workspace. */
 function toEvent(kind: string, index: number): MessageEvent {
   const id = `${kind}-${index}`;
   const reply = { platform: "bench", channelId: `C${index}`, workspaceId: `T${index}` };

@@ -2,17 +2,17 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { connectToRedis } from "../src/store/redis-connection.ts";
-import { lookFor } from "../test/support/fault-loop/world.ts";
-import { silent } from "../test/support/log.ts";
-import { type Figures, type Outcome, toFigures } from "../test/support/pacing/measure.ts";
-import { type Arrivals, steady, TOKEN_UNITS } from "../test/support/pacing/scenarios.ts";
-import { startRedis } from "../test/support/redis.ts";
-import { startService } from "../test/support/service.ts";
+import { connectToRedis } from "../../src/store/redis-connection.ts";
+import { type Figures, type Outcome, toFigures } from "../pacing/measure.ts";
+import { type Arrivals, steady, TOKEN_UNITS } from "../pacing/scenarios.ts";
+import { silent } from "../support/log.ts";
+import { lookFor } from "../support/look-for.ts";
+import { startRedis } from "../support/redis.ts";
+import { startService } from "../support/service.ts";
 import { describeMachine, runBench } from "./support/lifecycle.ts";
 import { startPacedUpstream, wordsOf } from "./support/paced-upstream.ts";
 import { benchInterrupts } from "./support/scale-interrupts.ts";
-import { benchHistory, benchStreams, benchTurns } from "./support/scale-load.ts";
+import { benchHistory, benchQuestions, benchStreams, benchTurns } from "./support/scale-load.ts";
 import { openDiscordStage, openSlackStage, type ScaleStage } from "./support/scale-stages.ts";
 import { formatNumber, summarize } from "./support/statistics.ts";
 import { formatTable } from "./support/table.ts";
@@ -23,14 +23,15 @@ const STAGES = new Map<string, () => Promise<ScaleStage>>([
   ["fallback", () => openSlackStage(false)],
   ["discord", openDiscordStage],
 ]);
-/** Measures of what several processes can take, and of its cost. */
+/** These benches measure how much load several processes can handle, and what it costs. */
 const LOADS = new Map<string, (resources: AsyncDisposableStack) => Promise<string>>([
+  ["questions", benchQuestions],
   ["turns", benchTurns],
   ["streams", benchStreams],
   ["history", benchHistory],
   ["interrupts", benchInterrupts],
 ]);
-/** The times at which a scenario's questions are asked, milliseconds from its beginning. */
+/** When each question of a scenario is asked, in milliseconds from the scenario's start. */
 const SCENARIOS = new Map<string, readonly number[]>([
   ["5 at once", Array.from({ length: 5 }, () => 0)],
   ["3 at once", Array.from({ length: 3 }, () => 0)],
@@ -40,7 +41,7 @@ const ANSWER = steady(400, 60);
 const WARM_ANSWER = steady(40, 60);
 const IDLE_MS = 3_000;
 const WAIT_MS = 60_000;
-/** By then everything is over that comes after the last word of an answer, such as its record. */
+/** After this pause, all work that follows an answer is done, for example storing its record. */
 const TAIL_MS = 1_500;
 const LIMIT_MS = 230_000;
 const HEAD = [
@@ -61,9 +62,9 @@ interface Measured {
   figures: Figures;
   refused: number;
   wrong: number;
-  /** From the question to the request to the model, the median. */
+  /** Median time from a question to its request to the model. */
   latencyMs: number;
-  /** Commands and bytes of Redis per turn. */
+  /** Redis commands and bytes per turn. */
   commands: number;
   bytes: number;
 }
@@ -77,14 +78,14 @@ await runBench(async (resources) => {
   const askedAt = SCENARIOS.get(scenario);
   if (open === undefined || askedAt === undefined)
     throw new Error(
-      `Say one of ${[...LOADS.keys(), ...STAGES.keys()].join(", ")}, and with the last three one of "${[...SCENARIOS.keys()].join('", "')}".`,
+      `Choose one of ${[...LOADS.keys(), ...STAGES.keys()].join(", ")}, and with the last three one of "${[...SCENARIOS.keys()].join('", "')}".`,
     );
-  // Side by side, so that all are measured under the same load.
+  // The rows run in parallel, so that the machine's load is the same for all.
   const measured = await Promise.all(PROCESSES.map((count) => measure(resources, count, open, askedAt)));
   const one = measured.find(({ processes }) => processes === 1)?.figures.mean ?? Number.NaN;
   return [
     `scale: ${platform}, ${scenario}, 400 tokens at 60 a second; ${describeMachine()}, all rows at the same time.`,
-    "Lag of replies behind the model in seconds; commands and bytes of Redis for each turn. 0 processes: one without Redis.",
+    "Lag of replies behind the model in seconds; Redis commands and bytes per turn. 0 processes: one process without Redis.",
     "",
     formatTable(
       HEAD,
@@ -120,14 +121,14 @@ async function measure(
   );
 
   async function ask(question: string, index: number) {
-    stage.hear(services[index % services.length]?.url ?? "");
+    stage.deliverTo(services[index % services.length]?.url ?? "");
     const at = Date.now();
     return { question, at, read: await stage.ask(question) };
   }
 
   async function untilShown(read: () => string, arrivals: Arrivals): Promise<void> {
     const last = wordsOf(arrivals).at(-1)?.trim() ?? "";
-    if ((await lookFor(() => read().includes(last), WAIT_MS)) === undefined) throw new Error("An answer never came.");
+    if ((await lookFor(() => read().includes(last), WAIT_MS)) === undefined) throw new Error("An answer is missing.");
   }
 
   await untilShown((await ask("warm up", 0)).read.text, WARM_ANSWER);

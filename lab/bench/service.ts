@@ -2,11 +2,11 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { createDiscord } from "../test/simulators/discord/simulator.ts";
-import { shown } from "../test/simulators/discord/world.ts";
-import { openSlack } from "../test/simulators/slack/control.ts";
-import { lookFor } from "../test/support/fault-loop/world.ts";
-import { steady } from "../test/support/pacing/scenarios.ts";
+import { createDiscord } from "../discord-sim/simulator.ts";
+import { shown } from "../discord-sim/world.ts";
+import { steady } from "../pacing/scenarios.ts";
+import { openSlack } from "../slack-sim/control.ts";
+import { lookFor } from "../support/look-for.ts";
 import { describeMachine, runBench } from "./support/lifecycle.ts";
 import { startPacedUpstream, wordsOf } from "./support/paced-upstream.ts";
 import { formatNumber } from "./support/statistics.ts";
@@ -18,9 +18,9 @@ const TOKENS_PER_SECOND = 30;
 const COUNT = 5;
 const WARM_UP = "warm-up";
 const LIMIT_MS = 110_000;
-/** Longest wait for the service to connect, and for an answer beyond its own length. */
+/** Longest wait for the service to connect. Also the longest wait for an answer, in addition to the answer's length. */
 const WAIT_MS = 30_000;
-/** By then everything is over that comes after the last word of an answer, such as its record. */
+/** After this pause, all work that follows an answer is done, for example storing its record. */
 const TAIL_MS = 2_500;
 const HEAD = ["five answers of 1,500 tokens at 30 a second", "CPU, s", "µs per token", "× minimal bot", "calls"];
 const ANSWER = steady(TOKENS, TOKENS_PER_SECOND);
@@ -28,11 +28,11 @@ const WARM_ANSWER = steady(60, 60);
 const LAST_WORD = wordsOf(ANSWER).at(-1)?.trim() ?? "";
 const LAST_WARM_WORD = wordsOf(WARM_ANSWER).at(-1)?.trim() ?? "";
 
-/** A simulated platform as the bench sees it. */
+/** A simulated platform. */
 interface Stage {
   env: Record<string, string>;
   isConnected(): boolean;
-  /** Asks in a place of its own; what it gives back is what stands there of the bot. */
+  /** Asks in a new channel or thread. The returned function returns the bot's text there. */
   ask(question: string): () => string;
   countCalls(): number;
   close(): Promise<void>;
@@ -71,7 +71,7 @@ await runBench(async (resources) => {
   );
   return [
     `service: ${describeMachine()}; processor time of the bot's process, user and system, from the questions to ${TAIL_MS / 1_000} s after`,
-    `the last word of the last answer; both bots of a platform in the same ${Math.round(TOKENS / TOKENS_PER_SECOND)} s, each on a platform of its own, after an answer of 60 tokens.`,
+    `the last word of the last answer; both bots of a platform in the same ${Math.round(TOKENS / TOKENS_PER_SECOND)} s, each on a separate platform, after an answer of 60 tokens.`,
     "",
     formatTable(HEAD, rows.flat()),
   ].join("\n");
@@ -92,19 +92,19 @@ async function measure(resources: AsyncDisposableStack, { stage, upstream, url, 
   const worker = startWorker(url, [JSON.stringify({ ...gateway, ...own, ...stage.env })], core, "ignore");
   resources.defer(worker.end);
   const readCpu = () => {
-    const told = worker.receive<number>();
+    const reported = worker.receive<number>();
     worker.send("cpu");
-    return told;
+    return reported;
   };
-  await until(stage.isConnected, "the bot is connected");
+  await until(stage.isConnected, "the bot connects");
   const warm = stage.ask(WARM_UP);
-  await until(() => warm().includes(LAST_WARM_WORD), "the first answer is there");
+  await until(() => warm().includes(LAST_WARM_WORD), "the first answer is complete");
   await sleep(TAIL_MS);
   const [before, callsBefore] = [await readCpu(), stage.countCalls()];
   const answers = Array.from({ length: COUNT }, (_, index) => stage.ask(`question ${index}`));
   await until(
     () => answers.every((text) => text().includes(LAST_WORD)),
-    "the answers are there",
+    "the answers are complete",
     TOKENS / TOKENS_PER_SECOND,
   );
   await sleep(TAIL_MS);
@@ -113,7 +113,7 @@ async function measure(resources: AsyncDisposableStack, { stage, upstream, url, 
 
 async function until(holds: () => boolean, what: string, seconds = 0): Promise<void> {
   if ((await lookFor(holds, WAIT_MS + seconds * 1_000)) === undefined)
-    throw new Error(`It never came so far that ${what}.`);
+    throw new Error(`Waited too long until ${what}.`);
 }
 
 async function openDiscordStage(): Promise<Stage> {

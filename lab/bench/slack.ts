@@ -1,7 +1,7 @@
-import { toFigures, toMean } from "../test/support/pacing/measure.ts";
-import { createRandom } from "../test/support/pacing/random.ts";
-import { afterQuestion, type Scenario, several } from "../test/support/pacing/scenarios.ts";
-import { SLACK_TRIP_MS, trySlack } from "../test/support/pacing/trials.ts";
+import { toFigures, toMean } from "../pacing/measure.ts";
+import { createRandom } from "../pacing/random.ts";
+import { afterQuestion, type Scenario, several } from "../pacing/scenarios.ts";
+import { SLACK_TRIP_MS, trySlack } from "../pacing/trials.ts";
 import { describeMachine, runBench } from "./support/lifecycle.ts";
 import { runOnSlack, type SlackRun } from "./support/slack-run.ts";
 import { formatTable } from "./support/table.ts";
@@ -11,13 +11,12 @@ interface Row {
   count: number;
   isNative: boolean;
   rounds: number;
-  /** Time since one question before; nobody asked anything without it. */
+  /** Time since an earlier question in the workspace. Absent if there is no earlier question. */
   agoMs?: number | undefined;
-  /** See `SlackRunOptions`. */
   silentMs?: number | undefined;
   tokens: number;
   rate: number;
-  /** The best mean of other bots, raced in real time on 2026-11-22, seconds. */
+  /** The best mean of other bots in seconds, measured in real time on 2026-11-22. */
   peers?: number | undefined;
 }
 
@@ -25,7 +24,7 @@ const USUAL = { tokens: 400, rate: 60 };
 const LONG = { tokens: 1500, rate: 30 };
 const PEERS = { one: 0.51, five: 0.5, native: 1.44, long: 5.3, fallback: 29 };
 
-/** By then people have a Stop, which streams have not. */
+/** After this time, people can press a Stop button. Streams have no Stop button. */
 const SILENT = { rounds: 1, silentMs: 1_500 };
 const SILENT_ROWS = [
   { count: 1, ...SILENT, ...USUAL, peers: PEERS.one },
@@ -53,7 +52,7 @@ const ROWS: readonly Row[] = [true, false].flatMap((isNative) =>
   ].map((row) => ({ ...row, name: toName(row, isNative), isNative })),
 );
 const VIRTUAL_RUNS = 12;
-/** A mean lag further from the one in virtual time than this share is a failure. */
+/** The bench fails if a measured mean lag deviates by more than this share from the mean lag in virtual time. */
 const TOLERANCE = 0.15;
 const HEAD = [
   "scenario",
@@ -80,16 +79,16 @@ interface Measured extends Run {
 }
 
 await runBench(async () => {
-  // Each has a workspace of its own; what they have in common is this machine, which is idle most of the time.
+  // These rows can run in parallel, because each has its own workspace and the machine is mostly idle.
   const isQuick = ({ agoMs, tokens }: Row) => agoMs === undefined && tokens === USUAL.tokens;
   const quick = await Promise.all(ROWS.filter(isQuick).map(measure));
   const run = [...quick, ...(await Promise.all(ROWS.filter((row) => !isQuick(row)).map(measure)))];
-  // Calculated when nothing is measured any more, as it keeps a core busy.
+  // The calculation keeps a core busy, so it runs after the measurements.
   const measured = run.map((it): Measured => ({ ...it, virtual: toVirtualMean(it.row) }));
   if (measured.some(isOff)) process.exitCode = 1;
   return [
-    `Mean lag of a reply behind the model in seconds, through the service's client of Slack, ${describeMachine()}.`,
-    `Round trips of ${SLACK_TRIP_MS / 1_000} s in the median; the real limits of a workspace; rounds of real time, ${VIRTUAL_RUNS} runs of virtual time.`,
+    `Mean lag of a reply behind the model in seconds, through the service's Slack client, ${describeMachine()}.`,
+    `Round trips of ${SLACK_TRIP_MS / 1_000} s in the median; the real limits of a workspace; the rounds are in real time, and ${VIRTUAL_RUNS} runs in virtual time.`,
     "",
     formatTable(HEAD, measured.map(toCells)),
     ...measured.flatMap(({ row, runs }) =>

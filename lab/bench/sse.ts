@@ -20,7 +20,7 @@ await runBench(async (resources) => {
   const results: Results = new Map([...READERS.keys()].map((name) => [name, []]));
   let rounds = 0;
   for (const _ of countRounds(MAX_ROUNDS)) {
-    // One after the other within a round, so that a busy minute of the machine meets all of them.
+    // Each round measures all clients in turn, so that a busy minute of the machine affects all of them.
     for (const [name, found] of results) found.push(await measure(resources, name, url));
     rounds += 1;
   }
@@ -29,7 +29,7 @@ await runBench(async (resources) => {
 
 async function measure(resources: AsyncDisposableStack, name: string, url: string): Promise<SseResult> {
   const client = startWorker(import.meta.resolve("./support/sse-client.ts"), [name, url], CLIENT_CORE);
-  // Ended before the server when the bench is stopped: a client that misses chunks complains.
+  // The client stops before the server, because the client reports missing chunks.
   resources.defer(client.end);
   const result = await client.receive<SseResult>();
   await client.end();
@@ -54,7 +54,7 @@ function cpuOf({ cpuMicrosPerChunk }: SseResult): number {
   return cpuMicrosPerChunk;
 }
 
-/** So many streams would keep one core busy. */
+/** The number of streams that would keep one core busy. */
 function streamsOf({ cpuMicrosPerChunk }: SseResult): number {
   return 1e6 / (cpuMicrosPerChunk * CHUNKS_PER_SECOND);
 }
@@ -67,6 +67,6 @@ function describeRun(rounds: number): string {
   return [
     `sse: ${describeMachine()}; ${rounds} rounds; median (min–max); × is the median of each round's own ratio.`,
     `${STREAMS} streams at once, ${CHUNKS_PER_SECOND} chunks of ${CHUNK_EVENT.length} bytes a second each; CPU of the client's process over ${MEASURED_CHUNKS} chunks a stream,`,
-    `after a warm-up; memory as the highest RSS less that before the first stream; server ${canPin ? "on the other core" : "not pinned to a core"}.`,
+    `after a warm-up; memory is the peak RSS minus the RSS before the first stream; server ${canPin ? "on the other core" : "not pinned to a core"}.`,
   ].join("\n");
 }

@@ -1,17 +1,20 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
-import { CONFIG_VARIABLES } from "../src/config/config.ts";
+import { variableNames } from "../../src/config/config.ts";
+import { PLATFORMS } from "../../src/platforms.ts";
+import { loadModules } from "../../src/port/module.ts";
 import { countRounds, describeMachine, runBench } from "./support/lifecycle.ts";
 import { type Program, type StartTimes, timeRun, timeStart } from "./support/program.ts";
 import { describeSummary, summarize, toRatios } from "./support/statistics.ts";
 import { formatTable } from "./support/table.ts";
 
 const MAX_ROUNDS = 9;
-const ROOT = join(import.meta.dirname, "..");
+const VARIABLES = variableNames(await loadModules(PLATFORMS));
+const ROOT = join(import.meta.dirname, "../..");
 const HEAD = ["started", "ready line, ms", "200 at /readyz, ms", "× bare server"];
 
-/** The least a server of this runtime can be; says that it is ready as the service does. */
+/** The smallest possible server on this runtime. It prints a ready line as the service does. */
 const BARE_SERVER = `
   const server = require("node:http").createServer((request, response) => response.end());
   server.listen(0, "127.0.0.1", () => {
@@ -30,7 +33,7 @@ await runBench(async (resources) => {
   const times = new Map<string, StartTimes[]>([...SERVERS.keys()].map((name) => [name, []]));
   const emptyMs: number[] = [];
   const path = await makeFolder(resources);
-  // The first start of all reads the sources from the disk, the others do not: it is not counted.
+  // The first start does not count, because it reads the sources from disk.
   await timeStart(toProgram("npm", ["start"], await makeFolder(resources)));
   for (const _ of countRounds(MAX_ROUNDS)) {
     emptyMs.push(await timeRun(toProgram(process.execPath, ["-e", "0"], path)));
@@ -47,11 +50,11 @@ async function makeFolder(resources: AsyncDisposableStack): Promise<string> {
   return path;
 }
 
-/** As somebody starts it who has configured nothing, whatever an .env file of this folder says. */
+/** A start without any configuration. The empty variables override this folder's .env file. */
 function toProgram(command: string, args: readonly string[], dataDir: string): Program {
-  const nothing = Object.fromEntries(CONFIG_VARIABLES.map((name) => [name, ""]));
+  const nothing = Object.fromEntries(VARIABLES.map((name) => [name, ""]));
   const { HOME = tmpdir(), PATH = "" } = process.env;
-  // npm run puts the packages' programs in front; whoever types `npm start` has none of them there.
+  // `npm run` puts the packages' programs first on the PATH, but `npm start` in a shell does not have them there.
   const folders = PATH.split(delimiter).filter((folder) => !folder.includes("node_modules"));
   const env = { ...nothing, HOME, PATH: folders.join(delimiter), DATA_DIR: dataDir, PORT: "0" };
   return { command, args, env, cwd: ROOT };
@@ -71,7 +74,7 @@ function toRows(emptyMs: readonly number[], times: ReadonlyMap<string, readonly 
 function describeRun(rounds: number): string {
   return [
     `start: ${describeMachine()}; ${rounds} rounds; median (min–max); × is the median of each round's own ratio of the last times.`,
-    "Milliseconds from the start of the process. Packages are installed, nothing is configured, the data folder is empty:",
-    "the embedded sandbox gateway answers, and the local page is on.",
+    "Milliseconds from the start of the process. The packages are installed; there is no configuration, and the data folder is empty:",
+    "the service uses the embedded sandbox gateway and the local page.",
   ].join("\n");
 }

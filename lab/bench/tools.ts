@@ -4,11 +4,13 @@ import { join } from "node:path";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { fileURLToPath } from "node:url";
 import { pino } from "pino";
-import { CONFIG_VARIABLES } from "../src/config/config.ts";
-import { readMcpFile } from "../src/config/mcp-servers.ts";
-import { createMcpServers } from "../src/mcp/servers.ts";
-import { chooseTools } from "../src/tools/choice.ts";
-import { toDefinition } from "../src/tools/tool.ts";
+import { variableNames } from "../../src/config/config.ts";
+import { readMcpFile } from "../../src/config/mcp-servers.ts";
+import { createMcpServers } from "../../src/mcp/servers.ts";
+import { PLATFORMS } from "../../src/platforms.ts";
+import { loadModules } from "../../src/port/module.ts";
+import { chooseTools } from "../../src/tools/choice.ts";
+import { toDefinition } from "../../src/tools/tool.ts";
 import { countRounds, describeMachine, runBench } from "./support/lifecycle.ts";
 import { type Program, timeStart } from "./support/program.ts";
 import { describeSummary, summarize } from "./support/statistics.ts";
@@ -18,12 +20,13 @@ const SERVERS = 20;
 const TOOLS_EACH = 15;
 const MAX_ROUNDS = 7;
 const MIB = 1024 * 1024;
-const ROOT = join(import.meta.dirname, "..");
+const VARIABLES = variableNames(await loadModules(PLATFORMS));
+const ROOT = join(import.meta.dirname, "../..");
 const PROGRAM = fileURLToPath(import.meta.resolve("./support/tool-server.ts"));
 const WITHOUT = "200 at /readyz without tool servers, ms";
 const WITH = `200 at /readyz with ${SERVERS} programs, ms`;
 const BEYOND = "the second beyond the first, ms";
-const THERE = `until all ${SERVERS * TOOLS_EACH} tools are there, ms`;
+const THERE = `until all ${SERVERS * TOOLS_EACH} tools are available, ms`;
 const LONGEST = "longest hold of the event loop meanwhile, ms";
 const MEMORY = "memory that they take in the service, MiB";
 const OFFERED = "tools in a request";
@@ -55,13 +58,13 @@ await runBench(async (resources) => {
 });
 
 function toProgram(dataDir: string, more: Record<string, string>): Program {
-  const nothing = Object.fromEntries(CONFIG_VARIABLES.map((name) => [name, ""]));
+  const nothing = Object.fromEntries(VARIABLES.map((name) => [name, ""]));
   const { HOME = tmpdir(), PATH = "" } = process.env;
   const env = { ...nothing, HOME, PATH, DATA_DIR: dataDir, PORT: "0", ...more };
   return { command: process.execPath, args: ["--disable-warning=ExperimentalWarning", "src/main.ts"], env, cwd: ROOT };
 }
 
-/** Connects to all servers in this process, and chooses the tools of one request. */
+/** Connects to all servers from this process, then selects the tools for one request. */
 async function connect(json: string): Promise<Record<string, number>> {
   const { servers: configs } = readMcpFile("mcp.json", {}, () => json);
   const before = process.memoryUsage().rss;

@@ -13,7 +13,7 @@ await runBench(async () => {
   return describe(options, result, (performance.now() - startMs) / 1_000);
 }, LIMIT_MS);
 
-/** Throws in plain words. */
+/** Throws an error with a readable message. */
 function readOptions(args: string[]): CountedOptions {
   const { values } = parseArgs({
     args,
@@ -44,7 +44,7 @@ function readOptions(args: string[]): CountedOptions {
 
 function describe(options: CountedOptions, result: CountedResult, seconds: number): string {
   const { turns, seed, processes, policy } = options;
-  const { served, counted, kills, holds, isDone } = result;
+  const { served, counted, kills, isDone } = result;
   const given = served.promptTokens + served.completionTokens;
   const used = counted.promptTokens + counted.completionTokens;
   const most = policy.quotas?.all?.month?.tokens;
@@ -52,9 +52,9 @@ function describe(options: CountedOptions, result: CountedResult, seconds: numbe
   if (!isDone || overspent > 0) process.exitCode = 1;
   return [
     `usage of ${turns} turns in ${processes} processes from seed ${seed}, ${kills} kills${isDone ? "" : ", NOT DONE"}; ${seconds.toFixed(0)} s, ${describeMachine()}.`,
-    `the gateway gave ${served.requests} requests, ${served.promptTokens} + ${served.completionTokens} tokens; ${served.left} callers left.`,
-    `counted are ${counted.answers} answers, ${counted.requests} requests, ${counted.promptTokens} + ${counted.completionTokens} tokens, of which ${counted.estimatedTokens} are estimated.`,
-    `difference: ${counted.requests - served.requests} requests, ${used - given} tokens (${((100 * (used - given)) / Math.max(1, given)).toFixed(3)} %). Reserved at the end: ${holds}.`,
+    `the gateway served ${served.requests} requests, ${served.promptTokens} + ${served.completionTokens} tokens; ${served.left} callers disconnected.`,
+    `the bot counted ${counted.answers} answers, ${counted.requests} requests, ${counted.promptTokens} + ${counted.completionTokens} tokens; ${counted.estimatedTokens} of them are estimates.`,
+    `difference: ${counted.requests - served.requests} requests, ${used - given} tokens (${((100 * (used - given)) / Math.max(1, given)).toFixed(3)} %).`,
     ...(most === undefined ? [] : [`limit of ${most} tokens: overspent ${overspent}.`]),
   ].join("\n");
 }

@@ -1,56 +1,61 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
-import { type Line, openLine } from "../test/support/fault-loop/line.ts";
-import { type LaunchedService, launchService, makeDataDir } from "../test/support/service.ts";
+import { type LaunchedService, launchService, makeDataDir } from "../support/service.ts";
+import { type Line, openLine } from "./line.ts";
 import type { Role } from "./plan.ts";
 
 const AHEAD = pathToFileURL(`${import.meta.dirname}/ahead.ts`).href;
-/** The pause before a process that ended by itself is started again. */
+/** Pause before a process restarts after an unexpected exit. */
 const RESTART_PAUSE_MS = 500;
 
 export interface ClusterOptions {
   /** The role of each process. */
   roles: readonly Role[];
-  /** Milliseconds by which each process's clock is ahead; as many as there are processes. */
+  /** How far each process's clock is ahead, in milliseconds, with one entry per process. */
   aheadMs: readonly number[];
   platformOrigin: string;
   gatewayUrl: string;
-  redisUrl: string;
-  /** Further environment variables of a process that reaches the platform at this address. */
+  /** If undefined, each process stores everything in its SQLite database. */
+  redisUrl: string | undefined;
+  /** More environment variables for a process that reaches the platform at this address. */
   env(platformOrigin: string): Record<string, string>;
-  /** Modules that each process loads first, as addresses. */
+  /** URLs of modules that each process loads first. */
   preload?: readonly string[];
-  /** Told of everything that happens to a process. */
+  /** Called for every event in the life of a process. */
   note(what: string): void;
 }
 
-/** One process from its start to its end. */
+/** One process from its start to its exit. */
 export interface Life {
-  /** `p2.3`: the third one of the second process. */
+  /** `p2.3` is the third life of the second process. */
   readonly name: string;
   readonly slot: number;
-  /** The addresses under which it is known to those it calls. */
+  /**
+   * The host and port at which it reaches the platform, and those for the gateway. Its calls are recognized by them.
+   */
   readonly hosts: readonly string[];
   readonly lines: readonly string[];
   readonly startedAtMs: number;
   endedAtMs: number | undefined;
-  /** A description of its end, if it ended by itself. */
+  /** Describes the exit if it was unexpected. */
   crash: string | undefined;
 }
 
-/** Real processes of the service that are started again whenever they end, each on a network of its own. */
+/** Runs real processes of the service and restarts each one when it exits. Each life has a separate network. */
 export interface Cluster {
-  /** All that there have been. */
+  /** All lives so far. */
   readonly lives: readonly Life[];
-  /** Resolves to the address of a process when all of them are ready. */
+  /** Resolves to the first process's URL when all processes are ready. */
   ready(): Promise<string>;
-  /** Ends a process; it is started again after a while. Resolves when it is ready. */
-  end(slot: number, signal: "SIGKILL" | "SIGTERM", againMs: number): Promise<void>;
+  /** Ends a process and restarts it after `restartMs`. Resolves when it is ready again. */
+  end(slot: number, signal: "SIGKILL" | "SIGTERM", restartMs: number): Promise<void>;
   stop(slot: number): void;
-  goOn(slot: number): void;
+  resume(slot: number): void;
   slowRedis(slot: number, delayMs: number): void;
-  cutRedis(slot: number): void;
-  /** The number of open events by the processes' own count; undefined where one does not answer. */
+  disconnectRedis(slot: number): void;
+  /** The data folder of a process. */
+  dataDir(slot: number): string;
+  /** The number of open events, as counted by the processes. Undefined if a process does not respond. */
   countOpen(): Promise<number | undefined>;
   close(): Promise<void>;
 }
@@ -59,15 +64,15 @@ interface Slot {
   dataDir: Awaited<ReturnType<typeof makeDataDir>>;
   life: Life;
   service: LaunchedService;
-  redis: Line;
+  redis: Line | undefined;
   platform: Line;
   gateway: Line;
   url: string | undefined;
   ready: PromiseWithResolvers<string>;
-  /** Resolves when its successor is ready, or there is none. */
+  /** Resolves when the next life is ready, or when the cluster closes. */
   next: PromiseWithResolvers<unknown>;
   isEnding: boolean;
-  againMs: number;
+  restartMs: number;
 }
 
 export async function startCluster(options: ClusterOptions): Promise<Cluster> {
@@ -78,15 +83,15 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
 
   async function launch(index: number, before: Slot | undefined): Promise<Slot> {
     const dataDir = before?.dataDir ?? (await makeDataDir());
-    const [platform, gateway, redis] = await Promise.all([platformOrigin, gatewayUrl, redisUrl].map(openLine));
-    if (platform === undefined || gateway === undefined || redis === undefined) throw new Error("There is no network.");
+    const [platform, gateway] = await Promise.all([openLine(platformOrigin), openLine(gatewayUrl)]);
+    const redis = redisUrl === undefined ? undefined : await openLine(redisUrl);
     const imports = [...preload, ...(aheadMs[index] === 0 ? [] : [AHEAD])];
     const name = `p${index + 1}.${lives.filter(({ slot }) => slot === index).length + 1}`;
     const service = launchService(dataDir.path, {
       ...env(platform.origin),
       ROLE: roles[index] ?? "all",
       GATEWAY_BASE_URL: gateway.origin,
-      REDIS_URL: toUrlAt(redisUrl, redis.origin),
+      ...(redisUrl !== undefined && redis !== undefined && { REDIS_URL: toUrlAt(redisUrl, redis.origin) }),
       CHAOS_AHEAD_MS: String(aheadMs[index]),
       CHAOS_LIFE: name,
       ...(imports.length > 0 && { NODE_OPTIONS: imports.map((url) => `--import=${url}`).join(" ") }),
@@ -113,7 +118,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
       ready,
       next: Promise.withResolvers<unknown>(),
       isEnding: false,
-      againMs: RESTART_PAUSE_MS,
+      restartMs: RESTART_PAUSE_MS,
     };
     slots[index] = slot;
     note(`${life.name} starts`);
@@ -136,18 +141,18 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   async function onExit(slot: Slot, code: number | string): Promise<void> {
     const { life, platform, gateway, redis } = slot;
     life.endedAtMs = Date.now();
-    // A start without Redis ends with a sentence, as it should.
+    // A process that exits before it is ready did not crash, because without Redis it should exit.
     if (!slot.isEnding && !isClosing && slot.url !== undefined)
-      life.crash = `${life.name} ended by itself with ${code}`;
-    note(`${life.name} has ended with ${code}`);
-    await Promise.all([platform, gateway, redis].map((line) => line.close()));
+      life.crash = `${life.name} exited unexpectedly with ${code}`;
+    note(`${life.name} exited with ${code}`);
+    await Promise.all([platform.close(), gateway.close(), redis?.close()]);
     if (isClosing) return;
-    // A process that ends before it was ever ready would only end again.
+    // A process that was never ready would exit again after a restart.
     if (life.name.endsWith(".1") && slot.url === undefined && !slot.isEnding) {
       slot.ready.reject(new Error(`${life.name} did not start:\n${life.lines.join("\n")}`));
       return;
     }
-    await sleep(slot.againMs);
+    await sleep(slot.restartMs);
     if (!isClosing) await launch(life.slot, slot);
   }
 
@@ -164,24 +169,25 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
       const urls = await Promise.all(aheadMs.map((_, index) => at(index).ready.promise));
       return urls[0] ?? "";
     },
-    async end(index, signal, againMs) {
+    async end(index, signal, restartMs) {
       const slot = at(index);
       if (slot.life.endedAtMs !== undefined || slot.isEnding) return;
-      Object.assign(slot, { isEnding: true, againMs });
+      Object.assign(slot, { isEnding: true, restartMs });
       note(`${slot.life.name} gets ${signal}`);
       await slot.service.end(signal);
       await slot.next.promise;
     },
     stop(index) {
-      note(`${at(index).life.name} is stopped`);
+      note(`${at(index).life.name} is paused`);
       signal(at(index), "SIGSTOP");
     },
-    goOn(index) {
-      note(`${at(index).life.name} goes on`);
+    resume(index) {
+      note(`${at(index).life.name} resumes`);
       signal(at(index), "SIGCONT");
     },
-    slowRedis: (index, delayMs) => at(index).redis.slow(delayMs),
-    cutRedis: (index) => at(index).redis.drop(),
+    slowRedis: (index, delayMs) => at(index).redis?.slow(delayMs),
+    disconnectRedis: (index) => at(index).redis?.drop(),
+    dataDir: (index) => at(index).dataDir.path,
     async countOpen() {
       const counts = await Promise.all(slots.map(countAt));
       return counts.reduce<number | undefined>(
@@ -199,14 +205,14 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
 }
 
 function signal({ service, life }: Slot, name: NodeJS.Signals): void {
-  // Its number may be another program's by now.
+  // Another program can have the pid by now.
   if (life.endedAtMs === undefined) process.kill(service.pid, name);
 }
 
 async function countAt({ url }: Slot): Promise<number | undefined> {
   if (url === undefined) return undefined;
-  const answer = await fetch(`${url}/metrics`, { signal: AbortSignal.timeout(2_000) }).catch(() => undefined);
-  const text = await answer?.text();
+  const response = await fetch(`${url}/metrics`, { signal: AbortSignal.timeout(2_000) }).catch(() => undefined);
+  const text = await response?.text();
   const found = [...(text ?? "").matchAll(/^palaver_queue_(?:waiting|active) (\d+)/gm)].map(([, count]) =>
     Number(count),
   );

@@ -1,21 +1,21 @@
-import type { Story, Trends } from "../src/admin/page/wire.ts";
-import { comeIn, PASSWORD } from "../test/support/administrator.ts";
+import type { Story, Trends } from "../../src/admin/page/wire.ts";
+import { comeIn, PASSWORD } from "../support/administrator.ts";
 
-/** Environment variables that switch the dashboard on. */
+/** Environment variables that enable the dashboard. */
 export const DASHBOARD_ENV = { ADMIN_PASSWORD: PASSWORD };
 
-/** The dashboard's numbers of a run, each as its pages show it. */
+/** The dashboard's totals for a run, as its pages show them. */
 export interface Board {
-  /** By outcome. */
+  /** Number of turns by outcome. */
   turns: Readonly<Record<string, number>>;
   pictures: Readonly<Record<string, number>>;
-  /** By name: how often each was called. */
+  /** Number of calls by tool. */
   tools: Readonly<Record<string, number>>;
-  /** Turns that stand on the page of failures. */
+  /** Number of turns on the page of failures. */
   failures: number;
 }
 
-/** Asks one process, which tells of all of them. */
+/** Reads the dashboard of one process. It reports for all processes. */
 export async function readBoard(url: string): Promise<Board> {
   const admin = await comeIn(url);
   const { counts } = await admin.read<Trends>("trends/day");

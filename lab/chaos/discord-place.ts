@@ -1,109 +1,61 @@
-import { createDiscordAdapter } from "../../../adapters/discord/index.ts";
-import type { ThreadMode } from "../../../adapters/discord/options.ts";
-import { toDirectChannelStore } from "../../../src/platforms.ts";
-import type { Adapter } from "../../../src/port/adapter.ts";
-import type { Fault } from "../../simulators/discord/faults.ts";
-import { hasPermission } from "../../simulators/discord/permissions.ts";
-import { createDiscord, type Discord } from "../../simulators/discord/simulator.ts";
-import type { Violation } from "../../simulators/discord/violations.ts";
-import {
-  type Channel,
-  type Guild,
-  type Message,
-  type Payload,
-  shown,
-  type User,
-} from "../../simulators/discord/world.ts";
-import { silent } from "../log.ts";
+import type { Fault } from "../discord-sim/faults.ts";
+import type { Discord } from "../discord-sim/simulator.ts";
+import type { Violation } from "../discord-sim/violations.ts";
+import { type Channel, type Guild, type Message, type Payload, shown, type User } from "../discord-sim/world.ts";
 import type { Random } from "../pacing/random.ts";
-import { withoutSteps } from "../taken-back.ts";
-import { type AdapterParts, type Break, type Place, passing, type Shown, type World } from "./world.ts";
+import { withoutSteps } from "../support/taken-back.ts";
+import { type Break, type Place, passing, type Shown } from "./place.ts";
 
 const POST = "POST /channels/:channel/messages";
 const EDIT = "PATCH /channels/:channel/messages/:message";
 
-/** The people who speak where nothing goes wrong. */
-const ASIDE = 2;
-
-export interface DiscordWorldOptions {
-  threads: ThreadMode;
-  place: "channel" | "direct" | "thread";
-}
-
-/** A server with one channel in it, or a direct conversation. */
-export async function openDiscordWorld({ threads, place }: DiscordWorldOptions): Promise<World> {
-  const discord = await createDiscord();
-  const guild = discord.addGuild();
-  const people = ["Ada", "Ben", "Eve"].map((name) => discord.addUser(name, guild));
-  const asked = new Map<string, Message>();
-  const room = openDiscordPlace(discord, { place, guild, people, asked });
-  const eve = people[ASIDE] as User;
-  const aside = discord.openDm(eve);
-
-  return {
-    ...room,
-    origin: new URL(discord.apiUrl).origin,
-    startAdapter: (parts) => createDiscordAdapterFor(discord, threads, parts),
-    // Words said while nobody listens are read later, or told when the session goes on.
-    hasListener: () => true,
-    askAside(name) {
-      const message = discord.people.say(aside, eve, name);
-      return { name, id: toId(message), person: ASIDE, isTold: true };
-    },
-    shown: () => allAnswers(discord).filter(isAnswer).map(toShown),
-    troubles: Object.keys(TROUBLES),
-    disturbing: DISTURBING,
-    breaks: () => discordBreaks(discord),
-    close: discord.close,
-  };
-}
-
 export interface DiscordPlaceOptions {
   place: "channel" | "direct" | "thread";
   guild: Guild;
-  /** The first two write here; a direct conversation is the first one's. */
+  /** The first two people write here. A direct conversation belongs to the first one. */
   people: readonly User[];
-  /** Filled with what people have asked, by its name. */
-  asked?: Map<string, Message>;
 }
 
 /** A channel, a thread or a direct conversation. */
-export function openDiscordPlace(
-  discord: Discord,
-  { place, guild, people, asked = new Map() }: DiscordPlaceOptions,
-): Place {
+export function openDiscordPlace(discord: Discord, { place, guild, people }: DiscordPlaceOptions): Place {
   const ada = people[0] as User;
-  // Direct conversations are those of one person.
-  const speaker = (person: number) => people[place === "direct" && person !== ASIDE ? 0 : person] ?? ada;
+  // Only one person can write in a direct conversation.
+  const speaker = (person: number) => people[place === "direct" ? 0 : person] ?? ada;
+  const questions = new Map<string, Message>();
   const general = discord.addChannel(guild, "general");
   const channel = place === "direct" ? discord.openDm(ada) : toRoom(discord, general, ada, place);
   const find = (id: string) => allAnswers(discord).find((message) => toId(message) === id);
 
-  /** Nobody tells the bot what it may not see; where it may not write it says so directly, to whoever asks. */
-  function isTold(): boolean {
-    const denied = channel.overwrites.get(discord.bot.id)?.deny ?? 0n;
-    const isThere = channel.kind === "dm" || discord.places().includes(channel);
-    return isThere && !hasPermission(denied, "ViewChannel") && !hasPermission(denied, "SendMessages");
-  }
-
-  /** Threads that were opened from here are part of it. */
+  /** Finds the threads that were opened from this channel. */
   function rooms(): Channel[] {
     return discord.places().filter(({ id, parentId }) => id === channel.id || parentId === channel.id);
   }
 
+  const parentId = place === "thread" ? channel.parentId : undefined;
+
   return {
+    lasting: {
+      author: { id: ada.id, name: ada.name },
+      reply: {
+        platform: "discord",
+        channelId: parentId ?? channel.id,
+        ...(parentId !== undefined && { threadId: channel.id }),
+        ...(place === "direct" ? { isDirect: true as const } : { workspaceId: guild.id }),
+      },
+      conversationId: `discord:${channel.id}`,
+    },
     ask(name, person) {
       const message = discord.people.say(channel, speaker(person), name, { mentionBot: place !== "direct" });
-      asked.set(name, message);
-      return { name, id: toId(message), person, isTold: isTold() };
+      questions.set(name, message);
+      return { name, id: toId(message), person };
     },
     edit({ name }, text) {
-      const message = asked.get(name);
+      const message = questions.get(name);
       const mention = place === "direct" ? "" : `<@${discord.bot.id}> `;
       if (message !== undefined) discord.people.edit(message, `${mention}${text}`);
     },
     remove({ name }) {
-      const message = asked.get(name);
+      const message = questions.get(name);
       if (message !== undefined) discord.people.delete(message);
     },
     shown: () =>
@@ -137,25 +89,6 @@ export function discordBreaks(discord: Discord): Break[] {
   return discord.violations.map((one) => toBreak(one, allAnswers(discord)));
 }
 
-/** The adapter as the service makes it, on a simulated Discord. */
-export function createDiscordAdapterFor(
-  { token }: Pick<Discord, "token">,
-  threads: ThreadMode,
-  { origin, engine, stores }: AdapterParts,
-): Adapter {
-  return createDiscordAdapter({
-    token,
-    apiUrl: `${origin}/api`,
-    threads,
-    commands: engine.commands,
-    listModels: engine.listModels,
-    directChannels: toDirectChannelStore(stores),
-    log: silent,
-    now: Date.now,
-    onFatal: () => {},
-  });
-}
-
 interface Victim {
   discord: Discord;
   channel: Channel;
@@ -178,12 +111,12 @@ function denying(permissions: Parameters<Discord["overwrite"]>[2]["deny"]) {
   };
 }
 
-/** After these an answer cannot be written to its end. */
-const DISTURBING: ReadonlySet<string> = new Set(["blind", "mute", "gone"]);
+/** Faults that keep the bot from finishing an answer. */
+export const DISTURBING: ReadonlySet<string> = new Set(["blind", "mute", "gone"]);
 
 /** The faults of Discord. */
 export const TROUBLES: Readonly<Record<string, (victim: Victim) => (() => void) | undefined>> = {
-  // A limit is told before anything is carried out.
+  // If Discord responds with 429, it has not carried out any part of the call.
   "429": passing(({ discord, random }) => {
     const retryAfterMs = Math.round(random.between(200, 2_000));
     const [scope, skip] = [random.pick(["user", "shared"] as const), Math.floor(random.between(0, 4))];
@@ -208,7 +141,7 @@ export const TROUBLES: Readonly<Record<string, (victim: Victim) => (() => void) 
 };
 
 export function isAnswer(message: Message): boolean {
-  return message.ephemeralFor === undefined && !shown(message).content.startsWith("I cannot answer you in ");
+  return message.ephemeralFor === undefined && !shown(message).content.startsWith("I can't answer you in ");
 }
 
 function toRoom(discord: Discord, general: Channel, ada: User, place: "channel" | "thread"): Channel {
@@ -218,7 +151,7 @@ function toRoom(discord: Discord, general: Channel, ada: User, place: "channel" 
 function toBreak({ kind, sentence, atMs }: Violation, messages: readonly Message[]): Break {
   const [, id] = /message (\d+)/.exec(sentence) ?? [];
   const message = messages.find((one) => one.id === id);
-  return { kind, sentence, atMs, ...(message && { messageId: toId(message), isNotice: !isAnswer(message) }) };
+  return { kind, sentence, atMs, ...(message && { messageId: toId(message) }) };
 }
 
 function toId({ channelId, id }: Message): string {
@@ -231,7 +164,7 @@ export function toShown(message: Message): Shown {
     label: textOf(button["label"]),
     payload: textOf(button["custom_id"]),
   }));
-  // A message that still grows is one that can be stopped.
+  // A message that is still growing has a Stop button.
   return {
     id: toId(message),
     text: withoutSteps(content),

@@ -1,32 +1,36 @@
-import { createDiscord } from "../test/simulators/discord/simulator.ts";
+import { createDiscord } from "../discord-sim/simulator.ts";
 import {
   allAnswers,
+  DISTURBING,
   discordBreaks,
   isAnswer,
   openDiscordPlace,
   TROUBLES,
   toShown,
-} from "../test/support/fault-loop/discord-world.ts";
-import type { PlaceKind } from "./plan.ts";
-import type { Call, Stage } from "./stage.ts";
+} from "./discord-place.ts";
+import type { Call, Stage, StagePlan } from "./stage.ts";
 
-/** "Shards with the same rate limit key may identify once in five seconds." https://docs.discord.com/developers/events/gateway#sharding */
+/**
+ * "Shards with the same rate limit key may identify once in five seconds."
+ * https://docs.discord.com/developers/events/gateway#sharding
+ */
 const IDENTIFY_WINDOW_MS = 5_000;
-/** Those that leave no answer to be judged are no part of this. */
-const DISTURBING = new Set(["blind", "mute", "gone"]);
 
 const NO_WRITE = /^GET|\/reactions\//;
 
-export async function openDiscordStage(kinds: readonly PlaceKind[]): Promise<Stage> {
+export async function openDiscordStage({ places, threads, isAlone }: StagePlan): Promise<Stage> {
   const discord = await createDiscord({ sessions: { identifyWindowMs: IDENTIFY_WINDOW_MS } });
   const guild = discord.addGuild();
-  const rooms = kinds.map((place) => {
+  const rooms = places.map((place) => {
     const people = ["Ada", "Ben"].map((name) => discord.addUser(name, guild));
     return { people, place: openDiscordPlace(discord, { place, guild, people }) };
   });
 
-  /** Nobody can know of a direct conversation of which no session was ever told: it is listed nowhere. */
-  function isUntold(channelId: string, messageId: string): boolean {
+  /**
+   * True for a message in a direct conversation that Discord never reported to any session. The bot cannot find such a
+   * conversation, because Discord has no list of them.
+   */
+  function isUnreachable(channelId: string, messageId: string): boolean {
     const { untoldIds, everySession } = discord.gateway;
     const room = discord.places().find(({ id }) => id === channelId);
     if (room?.kind !== "dm" || !untoldIds.has(messageId)) return false;
@@ -43,7 +47,7 @@ export async function openDiscordStage(kinds: readonly PlaceKind[]): Promise<Sta
       host,
       method: route,
       budget: `${route} ${place}`,
-      // Whoever reads a message does not write it, nor who takes the sign of a wait off the question of a person.
+      // Reading a message does not write to it, and neither does changing a reaction.
       messageId: message === undefined || NO_WRITE.test(route) ? undefined : `discord:${place}:${message}`,
       status,
       retryAfterMs,
@@ -53,32 +57,33 @@ export async function openDiscordStage(kinds: readonly PlaceKind[]): Promise<Sta
 
   return {
     origin: new URL(discord.apiUrl).origin,
-    env: (origin) => ({ DISCORD_TOKEN: discord.token, DISCORD_API_URL: `${origin}/api` }),
+    env: (origin) => ({ DISCORD_TOKEN: discord.token, DISCORD_API_URL: `${origin}/api`, DISCORD_THREADS: threads }),
     install: async () => {},
     places: rooms.map(({ place }) => place),
-    troubles: Object.keys(TROUBLES).filter((name) => !DISTURBING.has(name)),
+    troubles: Object.keys(TROUBLES).filter((name) => isAlone || !DISTURBING.has(name)),
+    disturbing: DISTURBING,
     draw(place, text) {
       const ada = rooms[place]?.people[0];
-      if (ada === undefined) return () => false;
+      if (ada === undefined) return () => undefined;
       const interaction = discord.people.command(discord.openDm(ada), ada, "imagine", { prompt: text });
-      return () => interaction.acknowledgedAs !== undefined;
+      return () => (interaction.acknowledgedAs === undefined ? undefined : "");
     },
     shown: () => allAnswers(discord).filter(isAnswer).map(toShown),
     calls: () => discord.requests.filter(({ route }) => route.includes("/messages")).map(toCall),
     breaks: () => discordBreaks(discord),
-    // Nothing is acknowledged, and what no session was told is read later.
-    told({ id }) {
+    // Discord has no acknowledgements. The bot later reads the messages that no session received.
+    deliveryOf({ id }) {
       const [, channelId = "", messageId = id] = id.split(":");
-      const told = discord.gateway.everySession.filter(({ toldIds }) => toldIds.has(messageId));
-      const sessionIds = new Set(told.map((session) => session.id));
+      const sessions = discord.gateway.everySession.filter(({ toldIds }) => toldIds.has(messageId));
+      const sessionIds = new Set(sessions.map((session) => session.id));
       return {
-        toldAtMs: undefined,
+        deliveredAtMs: undefined,
         acknowledgedAtMs: undefined,
-        isGivenUp: isUntold(channelId, messageId),
+        isGivenUp: isUnreachable(channelId, messageId),
         sessionIds,
       };
     },
-    // Whoever begins to hear reads then what was said while nobody did.
+    // When a process starts to listen, it reads the messages that it missed.
     isSettled: () => discord.gateway.sessions.some(({ isAttached }) => isAttached),
     secrets: [discord.token],
     close: discord.close,

@@ -1,22 +1,22 @@
-import { squeeze } from "../test/support/fault-loop/answers.ts";
-import type { Shown } from "../test/support/fault-loop/world.ts";
+import { squeeze } from "./answers.ts";
+import type { Shown } from "./place.ts";
 import type { Disturbance, Record } from "./record.ts";
 
-/** A message that a process wrote this shortly before its death was growing when it died. */
+/** If a process wrote to a message within this time before its death, the message was still growing. */
 const AT_WORK_MS = 3_000;
 
-/** The time from the death of a message's process until the message grew again. */
+/** The time from the death of the process that wrote a message until the message grows again. */
 export interface Gap {
   ms: number;
   messageId: string;
-  /** Nothing else was broken meanwhile. */
+  /** True if no other fault was active during this time. */
   isAlone: boolean;
 }
 
-/** Those of all answers that grew on after that, the shortest first. */
+/** All gaps in answers that continued later, shortest first. */
 export function findGaps(record: Record): Gap[] {
   const again = new Set(
-    record.turns.flatMap(({ messageIds, posted }) => (messageIds.some((id) => record.begunAnew.has(id)) ? posted : [])),
+    record.turns.flatMap(({ messageIds, posted }) => (messageIds.some((id) => record.restarted.has(id)) ? posted : [])),
   );
   const kills = record.disturbances.filter(({ kind }) => kind === "kill");
   const isAlone = (kill: Disturbance, ms: number) =>
@@ -30,7 +30,7 @@ export function findGaps(record: Record): Gap[] {
   return gaps.toSorted((a, b) => a.ms - b.ms);
 }
 
-/** The messages that the process wrote when it was killed. */
+/** Ids of the messages that the process was writing when it was killed. */
 function writtenAt({ lives, calls }: Record, { slot, fromMs }: Disturbance): Set<string | undefined> {
   const life = lives.find((one) => one.slot === slot && one.startedAtMs < fromMs && (one.endedAtMs ?? 0) >= fromMs);
   const isItsOwn = (host: string) => life?.hosts.includes(host) === true;
@@ -38,7 +38,7 @@ function writtenAt({ lives, calls }: Record, { slot, fromMs }: Disturbance): Set
   return new Set(late.map(({ messageId }) => messageId));
 }
 
-/** Nothing for a message that had its end by then. */
+/** Empty if the message was already complete. */
 function gapAt({ states, statesAtMs }: Shown, atMs: number): number[] {
   const before = statesAtMs.findLastIndex((stateAtMs) => stateAtMs <= atMs);
   const length = squeeze(states[before] ?? "").length;

@@ -1,22 +1,23 @@
-import type { TurnRecord } from "../src/turn/record.ts";
-import { answerTo, namesIn, squeeze, unedited } from "../test/support/fault-loop/answers.ts";
-import { REPEATED, RETRY_AFTER_MS } from "../test/support/fault-loop/upstream-faults.ts";
+import { NOT_KEPT } from "../../adapters/slack/act/acknowledgement.ts";
+import type { TurnRecord } from "../../src/turn/record.ts";
+import { answerTo, namesIn, squeeze, unedited } from "./answers.ts";
+import type { Life } from "./cluster.ts";
 import {
   AMNESIA,
-  findShrinks,
+  findLosses,
   hasNote,
-  isBegunAnew,
+  isRestarted,
   judge as judgeEndings,
   NOTICE,
   UNKNOWN_CALL,
   UNRESERVED,
   withoutNotes,
-} from "../test/support/fault-loop/verdict.ts";
-import type { Shown } from "../test/support/fault-loop/world.ts";
-import type { Life } from "./cluster.ts";
-import type { Disturbance, Record, SaidQuestion } from "./record.ts";
+} from "./endings.ts";
+import type { Shown } from "./place.ts";
+import type { AskedQuestion, Disturbance, Record } from "./record.ts";
 import { excuseShrink, REDIS_MARGIN_MS } from "./shrinks.ts";
 import type { Call } from "./stage.ts";
+import { REFUSED, RETRY_AFTER_MS } from "./upstream-faults.ts";
 
 export const COLUMNS = [
   "lost",
@@ -29,39 +30,49 @@ export const COLUMNS = [
   "fenced",
   "overspent",
   "acted twice",
+  "schedules",
   "dashboard",
   "secrets",
   "other",
 ] as const;
 
 /**
- * `lost`: a question without an answer. `doubled`: a second answer. `stuck`: an answer that was left on its cursor, or
- * work that was left undone. `out of order`: an answer that began before an earlier one of its conversation had ended.
- * `wrong text`: not what the upstream said. `history`: gaps or doubles in it. `retry-after`: a call within a wait that
- * was told. `fenced`: a call by a process whose work another one had taken over. `overspent`: requests for which no
- * room was reserved. `acted twice`: a second call of a tool that acts, for one question. `dashboard`: a number of the dashboard
- * that is not what happened. `secrets`: secrets, or what
- * people said, where they may not stand. `other`: what else the platforms forbid, and processes that ended by themselves.
+ * - `lost`: a question without an answer.
+ * - `doubled`: a second answer.
+ * - `stuck`: an answer or an event that was never finished.
+ * - `out of order`: an answer that started before an earlier answer in its conversation ended.
+ * - `wrong text`: a text that differs from the upstream's.
+ * - `history`: missing or repeated entries in a conversation's history.
+ * - `retry-after`: a call during a wait that the server had asked for.
+ * - `fenced`: a call by a process after another process took over its work.
+ * - `overspent`: requests that the bot sent without counting them first.
+ * - `acted twice`: a second call of an acting tool for one question.
+ * - `schedules`: a scheduled run that was lost or done twice.
+ * - `dashboard`: a wrong number on the dashboard.
+ * - `secrets`: secrets in logs or messages, or people's words in logs.
+ * - `other`: other violations of the platform's rules, and unexpected exits of processes.
  */
 export type Column = (typeof COLUMNS)[number];
 
 export interface Finding {
   column: Column;
   sentence: string;
-  /** The questions it is about, and the bot's messages. */
+  /** The names of the affected questions, and the ids of the bot's affected messages. */
   names: readonly string[];
   messageIds: readonly string[];
 }
 
 export interface Verdict {
   findings: Finding[];
-  /** The number of findings that were excused, by the excuse. */
+  /** The number of excused findings for each excuse. */
   excused: Map<string, number>;
 }
 
 interface Court {
+  /** Leaves out the questions and turns in places that the bot lost. */
   record: Record;
-  /** The bot's messages, without pictures, by id. */
+  whole: Record;
+  /** The bot's messages by id, without images. */
   shown: ReadonlyMap<string, Shown>;
   turnOf: ReadonlyMap<string, TurnRecord>;
   lifeOf(host: string): Life | undefined;
@@ -69,25 +80,36 @@ interface Court {
   excuse(why: string): void;
 }
 
-/** Looks at everything that was recorded and says what is wrong. */
-export function judge(record: Record): Verdict {
+/** Checks everything in the record and returns the problems that it finds. */
+export function judge(whole: Record): Verdict {
+  const { cutOff } = whole;
+  const record: Record = {
+    ...whole,
+    questions: whole.questions.filter(({ id }) => !cutOff.has(id)),
+    turns: whole.turns.filter(({ messageIds }) => !messageIds.some((id) => cutOff.has(id))),
+  };
   const findings: Finding[] = [];
   const excused = new Map<string, number>();
   const pictures = record.plan.pictures.map(({ name }) => name);
-  // A message that only promises a picture or a command's answer is judged with the pictures asked for, not as an answer.
+  const runs = new Set(record.plan.runs.map(({ name }) => name));
+  // Messages about images, and replies to commands or buttons, are not answers.
   const isAnswer = ({ text }: Shown) =>
     text !== "" && !pictures.some((name) => text.includes(name)) && !NOTICE.test(text);
   const shown = record.shown.filter(isAnswer);
   const court: Court = {
     record,
+    whole,
     shown: new Map(shown.map((message) => [message.id, message])),
     turnOf: new Map(record.turns.flatMap((turn) => turn.messageIds.map((id) => [id, turn]))),
     lifeOf: (host) => record.lives.find(({ hosts }) => hosts.includes(host)),
-    find: (column, sentence, { names = namesIn(sentence), messageIds = [] } = {}) =>
-      void findings.push({ column, sentence, names, messageIds }),
+    find(column, sentence, { names = namesIn(sentence), messageIds = [] } = {}) {
+      const isOfRun = (column === "lost" || column === "doubled") && names.some((name) => runs.has(name));
+      findings.push({ column: isOfRun ? "schedules" : column, sentence, names, messageIds });
+    },
     excuse: (why) => void excused.set(why, (excused.get(why) ?? 0) + 1),
   };
   judgeAnswers(court);
+  judgeCutOff(court);
   judgePictures(court);
   judgeShrinks(court);
   judgeBreaks(court);
@@ -104,156 +126,182 @@ export function judge(record: Record): Verdict {
 
 // --- endings ---
 
-/** Longest that a conversation is tried to be read, and that the first words of its answer then wait for a place. */
+/**
+ * The longest time that the bot tries to read a conversation, plus its longest wait before it posts an answer's first
+ * words.
+ */
 const READ_MS = 15_000;
 
-/** As every round of `npm run bench -- turns` is judged. */
+/** In a place that the bot lost, only duplicates can be found. */
+function judgeCutOff({ whole: { cutOff, questions, turns, acts }, find }: Court): void {
+  for (const { id, name } of questions.filter((question) => cutOff.has(question.id))) {
+    if (turns.filter(({ messageIds }) => messageIds.includes(id)).length > 1) find("doubled", `${name} has two turns.`);
+    if (acts.filter((act) => act === name).length > 1) find("acted twice", `${name}: a tool acted more than once.`);
+  }
+}
+
 function judgeAnswers({ record, shown, find, excuse }: Court): void {
-  const { removed, begunAnew, turns, asked, acts } = record;
-  const isHeard = (question: SaidQuestion) => !record.told(question).isGivenUp;
-  const heard = record.questions.filter(isHeard);
-  for (let count = heard.length; count < record.questions.length; count++) {
-    excuse("the platform gave it up: nobody was there to hear it");
+  const { removed, restarted, turns, requestsFor, acts } = record;
+  const isDelivered = (question: AskedQuestion) => !record.deliveryOf(question).isGivenUp;
+  const delivered = record.questions.filter(isDelivered);
+  for (let count = delivered.length; count < record.questions.length; count++) {
+    excuse("no process was listening, and the platform stopped delivering the question");
   }
   const complaints = judgeEndings({
-    questions: record.questions.map((question) => ({ ...question, isTold: isHeard(question) })),
+    questions: record.questions,
     removed,
-    begunAnew,
-    mayGiveUp: (turn) => mayGiveUp(record, turn, excuse),
+    restarted,
+    canGiveUp: (turn) => canGiveUp(record, turn, excuse),
     turns,
-    asked,
+    requestsFor,
     shown: [...shown.values()],
-    heard: new Set(heard.map(({ id }) => id)),
-    takenAway: new Set(),
-    isDisturbed: false,
-    wasKilled: true,
-    hadSlowCalls: true,
-    breaks: [],
+    delivered: new Set(delivered.map(({ id }) => id)),
+    deletedAnswers: record.deletedAnswers,
     acts,
   });
   for (const { fault, sentence, messageId } of complaints) {
-    const column = fault === "wrong" || fault === "taken back" ? "wrong text" : fault;
+    const column = fault === "wrong" ? "wrong text" : fault;
     find(column, sentence, messageId === undefined ? undefined : { messageIds: [messageId] });
   }
   for (const turn of turns) judgeAsked(record, turn, find);
   for (const { id, text, statesAtMs } of shown.values()) {
-    if (UNKNOWN_CALL.test(text)) excuse("an answer says that nobody knows whether its tool acted");
+    if (UNKNOWN_CALL.test(text)) excuse("an answer says that it is unknown whether its tool acted");
     const [firstAtMs = 0, lastAtMs = firstAtMs] = [statesAtMs[0], statesAtMs.at(-1)];
     const isAway = ({ kind }: Disturbance) => kind.startsWith("redis-") || kind === "stop";
     const wasAway = isDisturbed(record, firstAtMs - READ_MS, lastAtMs, isAway);
     const about = { messageIds: [id] };
     if (AMNESIA.test(text) && wasAway)
-      excuse("an answer says that Redis was away when its conversation was to be read");
+      excuse("an answer says that Redis was away, so the bot could not read its conversation");
     else if (AMNESIA.test(text))
-      find("wrong text", `An answer knows nothing of its conversation: ${text.slice(0, 60)}`, about);
+      find("wrong text", `An answer ignores its conversation although Redis was there: ${text.slice(0, 60)}`, about);
     if (UNRESERVED.test(text) && wasAway)
-      excuse("an answer says that Redis was away when its limits were to be looked up");
+      excuse("an answer says that Redis was away, so the bot could not check the limits");
     else if (UNRESERVED.test(text))
-      find("wrong text", `A question was refused though Redis was there: ${text.slice(0, 60)}`, about);
+      find("wrong text", `The bot refused a question although Redis was there: ${text.slice(0, 60)}`, about);
   }
-  if (record.open > 0) find("stuck", `${record.open} events were left undone.`);
+  if (record.open > 0) find("stuck", `${record.open} events are still open.`);
 }
 
-/** After more deaths than this without coming any further, the bot gives an answer up, which is no fault in so much trouble. */
+/** The bot can give an answer up if more processes than this die without progress. */
 const MAX_DEATHS = 5;
 
-function mayGiveUp({ questions, disturbances, shown }: Record, turn: TurnRecord, excuse: Court["excuse"]): boolean {
+function canGiveUp({ questions, disturbances, shown }: Record, turn: TurnRecord, excuse: Court["excuse"]): boolean {
   const own = shown.filter(({ id }) => turn.posted.includes(id));
   const text = own.map((message) => withoutNotes(message.text)).join("\n");
   const names = namesIn(text.slice(0, text.indexOf(".") + 1));
-  // Nothing is given up of which everything stands there.
+  // The bot must not give up an answer that people already see in full.
   if (names.length > 0 && squeeze(text) === squeeze(answerTo(names))) return false;
-  const saidAtMs = Math.min(...questions.filter(({ id }) => turn.messageIds.includes(id)).map((one) => one.saidAtMs));
+  const askedAtMs = Math.min(...questions.filter(({ id }) => turn.messageIds.includes(id)).map((one) => one.askedAtMs));
   const endedAtMs = Math.max(...own.flatMap(({ statesAtMs }) => statesAtMs));
   const deaths = disturbances.filter(
     ({ kind, fromMs, toMs }) =>
-      (kind === "kill" || kind === "stop" || kind.startsWith("redis-")) && fromMs < endedAtMs && toMs > saidAtMs,
+      (kind === "kill" || kind === "stop" || kind.startsWith("redis-")) && fromMs < endedAtMs && toMs > askedAtMs,
   );
   if (deaths.length <= MAX_DEATHS) return false;
-  excuse("an answer was given up whose processes had died too often before it came any further");
+  excuse("the bot gave an answer up after too many processes died without progress");
   return true;
 }
 
-/** Finds questions that were answered together with others, but left out of the request to the upstream. */
+/** Finds questions that share an answer with others but are missing from the request to the upstream. */
 function judgeAsked(record: Record, { messageIds }: TurnRecord, find: Court["find"]): void {
   const own = record.questions.filter(({ id }) => messageIds.includes(id) && !record.removed.has(id));
-  const requests = own.flatMap(({ name }) => record.asked(name));
-  // One that was told late may stand before answers that came meanwhile: what was said before was read with another one.
-  const said = requests.flatMap(({ names, earlier }) => [...names, ...earlier.flatMap(({ text }) => namesIn(text))]);
-  const asked = new Set(said.map(unedited));
-  if (asked.size === 0) return;
+  const requests = own.flatMap(({ name }) => record.requestsFor(name));
+  // A question can arrive after the first request of its turn. It is also fine if a request contains the question among
+  // the earlier messages.
+  const mentioned = requests.flatMap(({ names, earlier }) => [
+    ...names,
+    ...earlier.flatMap(({ text }) => namesIn(text)),
+  ]);
+  const covered = new Set(mentioned.map(unedited));
+  if (covered.size === 0) return;
   for (const { name } of own)
-    if (!asked.has(name)) find("lost", `${name} was left out of what the upstream was asked.`);
+    if (!covered.has(name)) find("lost", `${name} is missing in the request to the upstream.`);
 }
 
-/** Stands in the place that was promised to a command whose process ended before it could be stored. */
-const APOLOGY = /^I could not store this/;
+/** Replaces the promised reply to a command if the process ended before it could store the command. */
+const APOLOGY = /^I couldn't save this/;
 
-/** Stands there for a command that could not be stored yet, until it is. */
-const PROMISE = /^My memory is out of reach right now\. I will do this/;
+/** The bot shows this for a command until it has stored the command. */
+const PROMISE = /^My storage is unavailable\. I'll do this/;
 
-/** Each picture that was asked for has one message, with the picture or with a word why there is none. */
+/** Each requested image needs exactly one message. The message shows the image or says why it is missing. */
 function judgePictures({ record, find, excuse }: Court): void {
   let apologies = record.shown.filter(({ text }) => APOLOGY.test(text)).length;
   let promises = record.shown.filter(({ text }) => PROMISE.test(text)).length;
   for (const { name } of record.plan.pictures) {
     const messages = record.shown.filter(({ text }) => text.includes(name));
     const about = { names: [name], messageIds: messages.map(({ id }) => id) };
-    const isUnheard = messages.length === 0 && !record.drawn.includes(name) && wasDeaf(record, name);
-    if (isUnheard) excuse("a command that nobody took over, as its person was told");
+    const reply = record.replies.get(name);
+    if (messages.length === 0 && reply === undefined && wasDeaf(record, name))
+      excuse("no process took a command, and the platform showed the person an error");
+    else if (messages.length === 0 && reply === NOT_KEPT && wasDeaf(record, name))
+      excuse("the bot could not store a command, and told the person");
     else if (messages.length === 0 && apologies-- > 0 && wasDeaf(record, name))
-      excuse("a command that could not be stored, as its person was told");
+      excuse("the bot could not store a command, and told the person");
     else if (messages.length === 0 && wasKilledAfter(record, name) && promises-- > 0)
-      excuse("a command whose process was killed while it could not store it");
-    else if (messages.length === 0) find("lost", `Nothing came of the picture ${name}.`, about);
-    if (messages.length > 1) find("doubled", `${messages.length} messages show the picture ${name}.`, about);
+      excuse("a process was killed while it could not store a command");
+    else if (messages.length === 0) find("lost", `The image ${name} is missing: ${describeReply(reply)}.`, about);
+    if (messages.length > 1) find("doubled", `${messages.length} messages show the image ${name}.`, about);
     const open = messages.find(
-      ({ text, buttons }) => buttons.every(({ label }) => label !== "Again") && text.includes(`Drawing \`${name}\``),
+      ({ text, buttons }) => buttons.every(({ label }) => label !== "Again") && text.includes(`Creating \`${name}\``),
     );
-    if (open !== undefined) find("stuck", `The picture ${name} is still being drawn: ${open.text.slice(0, 60)}`, about);
+    if (open !== undefined)
+      find("stuck", `The bot is still creating the image ${name}: ${open.text.slice(0, 60)}`, about);
   }
 }
 
-/** Longest until the bot hears again: a process counts as gone, another one waits for its turn to identify, and connects. */
-const DEAF_MS = 10_000;
-
-const askedAtMs = (record: Record, name: string): number =>
-  record.notes.find(({ what }) => what.endsWith(` a picture of ${name}`))?.atMs ?? 0;
-
-/** True when some process was killed after somebody had asked for a picture. */
-function wasKilledAfter(record: Record, name: string): boolean {
-  return record.disturbances.some(({ kind, fromMs }) => kind === "kill" && fromMs >= askedAtMs(record, name));
+function describeReply(reply: string | undefined): string {
+  if (reply === undefined) return "the bot did not acknowledge its command";
+  return reply === "" ? "the bot acknowledged its command" : `the bot replied "${reply}"`;
 }
 
-/** True when something was broken while somebody asked for a picture. Both platforms deliver a command once, and tell the person if nobody takes it. */
+/** Longest time without a listener: a process counts as gone, and another one waits to identify and connects. */
+const DEAF_MS = 10_000;
+
+const requestedAtMs = (record: Record, name: string): number =>
+  record.notes.find(({ what }) => what.endsWith(` an image of ${name}`))?.atMs ?? 0;
+
+/** True if a process was killed after a person requested this image. */
+function wasKilledAfter(record: Record, name: string): boolean {
+  return record.disturbances.some(({ kind, fromMs }) => kind === "kill" && fromMs >= requestedAtMs(record, name));
+}
+
+/**
+ * True if something was broken when a person requested this image. Both platforms deliver a command only once, and show
+ * the person an error if the bot does not acknowledge it.
+ */
 function wasDeaf(record: Record, name: string): boolean {
-  const atMs = askedAtMs(record, name);
+  const atMs = requestedAtMs(record, name);
   return isDisturbed(record, atMs - DEAF_MS, atMs + ACKNOWLEDGE_MS);
 }
 
-/** An answer only grows: all that people could read of it stays. */
+/** Finds answers that lost text. An answer can only grow: text that people could read must stay. */
 function judgeShrinks({ record, shown, find, excuse }: Court): void {
   for (const turn of record.turns) {
     for (const id of turn.posted) {
       const message = shown.get(id);
-      const [takenBack] = message === undefined ? [] : findShrinks(message);
-      if (takenBack === undefined) continue;
+      const [lost] = message === undefined ? [] : findLosses(message);
+      if (lost === undefined) continue;
       const why = excuseShrink(record, turn, id);
       if (why !== undefined) excuse(why);
-      else find("wrong text", `An answer took back ${takenBack}.`, { messageIds: [id] });
+      else find("wrong text", `An answer lost ${lost}.`, { messageIds: [id] });
     }
   }
 }
 
-/** Violations that other functions judge, by the recorded calls and messages. */
+/** Collects the violations that other functions find in the recorded calls and messages. */
 const JUDGED_ELSEWHERE = new Set(["early-retry", "rate-limited", "stale-edit", "backwards"]);
 const LATE = new Set(["late-ack", "late-acknowledgement"]);
-/** Both platforms wait for three seconds. https://docs.slack.dev/apis/events-api#error-handling, and the same at Discord. */
+/** Both platforms wait for three seconds. Slack: https://docs.slack.dev/apis/events-api#error-handling */
 const ACKNOWLEDGE_MS = 3_000;
 
 function judgeBreaks({ record, lifeOf, find, excuse }: Court): void {
   for (const { kind, sentence, messageId, atMs } of record.breaks) {
     if (JUDGED_ELSEWHERE.has(kind)) continue;
+    if (kind === "invalid-request" && record.cutOff.size > 0) {
+      excuse("the bot made a call in a place that it had lost");
+      continue;
+    }
     const call = record.calls.find((one) => one.messageId === messageId && isDuring(one, atMs));
     if (kind === "dead-stream" && call !== undefined && wasFrozen(record, lifeOf(call.host), call.atMs)) {
       excuse(FROZEN);
@@ -263,8 +311,10 @@ function judgeBreaks({ record, lifeOf, find, excuse }: Court): void {
     const isOfRedis = (one: Disturbance) => one.kind.startsWith("redis-");
     const isBroken =
       isDisturbed(record, fromMs, atMs) || isDisturbed(record, fromMs - REDIS_MARGIN_MS, atMs, isOfRedis);
-    const isExcused = LATE.has(kind) && isBroken;
-    if (isExcused) excuse("acknowledged late or not at all, while something was broken");
+    // If the only process restarts, it receives its whole backlog at once.
+    const isCatchingUp = record.plan.isAlone && record.lives.length > 1;
+    const isExcused = LATE.has(kind) && (isBroken || isCatchingUp);
+    if (isExcused) excuse("the bot acknowledged an event late or never while something was broken");
     else
       find(kind === "double-post" ? "doubled" : "other", `${kind}: ${sentence}`, {
         messageIds: messageId ? [messageId] : [],
@@ -288,27 +338,30 @@ function isDisturbed(
 
 // --- order ---
 
-/** Longer than a message takes to reach every process. */
-const HEARD_MS = 1_000;
-/** Troubles of Discord's that concern the bot's own calls alone. */
+/** Longer than a message needs to reach every process. */
+const DELIVERY_MS = 1_000;
+/** Discord's faults that affect only the bot's calls. */
 const OF_CALLS: ReadonlySet<string | undefined> = new Set(["429", "500", "502", "reset", "slow"]);
 
-/** True when the service knew of `one` before `other`; undefined where that cannot be told. */
-function isBefore({ record }: Court, one: SaidQuestion, other: SaidQuestion): boolean | undefined {
-  const [first, second] = [record.told(one), record.told(other)];
-  if (second.toldAtMs !== undefined) return (first.acknowledgedAtMs ?? Number.POSITIVE_INFINITY) < second.toldAtMs;
-  // One of them was read by whoever began to hear.
+/** True if the service received `one` before `other`. Undefined if the record does not show the order. */
+function isBefore({ record }: Court, one: AskedQuestion, other: AskedQuestion): boolean | undefined {
+  const [first, second] = [record.deliveryOf(one), record.deliveryOf(other)];
+  if (second.deliveredAtMs !== undefined)
+    return (first.acknowledgedAtMs ?? Number.POSITIVE_INFINITY) < second.deliveredAtMs;
+  // The process that started to listen read one of the two messages later.
   if (first.sessionIds && second.sessionIds?.isDisjointFrom(first.sessionIds)) return undefined;
-  const isOfHearing = ({ trouble }: Disturbance) => !OF_CALLS.has(trouble);
-  const isUnrest = isDisturbed(record, one.saidAtMs - HEARD_MS, other.saidAtMs + HEARD_MS, isOfHearing);
-  return isUnrest ? undefined : one.saidAtMs < other.saidAtMs;
+  const isOfDelivery = ({ trouble }: Disturbance) => !OF_CALLS.has(trouble);
+  const isDisturbing = isDisturbed(record, one.askedAtMs - DELIVERY_MS, other.askedAtMs + DELIVERY_MS, isOfDelivery);
+  return isDisturbing ? undefined : one.askedAtMs < other.askedAtMs;
 }
 
-/** Questions of each conversation in the order in which they were said. */
-function conversationsOf({ record, turnOf }: Court): SaidQuestion[][] {
-  const groups = Map.groupBy(record.questions, ({ id }) => turnOf.get(id)?.conversationId);
+/** Each conversation's questions, in the order in which people wrote them. */
+function conversationsOf({ record, turnOf }: Court): AskedQuestion[][] {
+  // A run comes to its conversation at some time after it was due.
+  const asked = record.questions.filter(({ isScheduled }) => isScheduled !== true);
+  const groups = Map.groupBy(asked, ({ id }) => turnOf.get(id)?.conversationId);
   groups.delete(undefined);
-  return [...groups.values()].map((group) => group.toSorted((a, b) => a.saidAtMs - b.saidAtMs));
+  return [...groups.values()].map((group) => group.toSorted((a, b) => a.askedAtMs - b.askedAtMs));
 }
 
 function judgeOrder(court: Court): void {
@@ -319,7 +372,7 @@ function judgeOrder(court: Court): void {
   }
 }
 
-function judgePair(court: Court, one: SaidQuestion, other: SaidQuestion): void {
+function judgePair(court: Court, one: AskedQuestion, other: AskedQuestion): void {
   const { record, turnOf, find, excuse } = court;
   const [first, second] = [turnOf.get(one.id), turnOf.get(other.id)];
   if (first === undefined || second === undefined) return;
@@ -327,25 +380,31 @@ function judgePair(court: Court, one: SaidQuestion, other: SaidQuestion): void {
   const isInOrder =
     first === second
       ? first.messageIds.indexOf(one.id) < first.messageIds.indexOf(other.id)
-      : areApart(court, first, second, isBegunAnew(record, first));
+      : areApart(court, first, second, isRestarted(record, first));
   if (isInOrder) return;
   const isKnown = isBefore(court, one, other);
   if (isKnown === true) {
-    find("out of order", `${pair} were not answered one after the other.`, {
+    find("out of order", `The bot did not answer ${pair} one after the other.`, {
       messageIds: [...first.posted, ...second.posted],
     });
-  } else excuse("their order was not known: told again, or heard while a process was away");
+  } else excuse("the order of two questions is unknown: one was delivered twice, or while a process was away");
 }
 
-/** True when the second answer began after the first had ended, or, if the first was begun anew, after it had begun. */
-function areApart({ shown }: Court, first: TurnRecord, second: TurnRecord, isAnew: boolean): boolean {
+/**
+ * True if the second answer started after the first one ended. If people restarted the first answer, the second one
+ * only has to start after the first one started.
+ */
+function areApart({ shown }: Court, first: TurnRecord, second: TurnRecord, isRestart: boolean): boolean {
   const own = (turn: TurnRecord) => turn.posted.flatMap((id) => shown.get(id) ?? []);
-  const begin = (turn: TurnRecord) => Math.min(...own(turn).map(({ statesAtMs }) => statesAtMs[0] ?? 0));
+  const startOf = (turn: TurnRecord) => Math.min(...own(turn).map(({ statesAtMs }) => statesAtMs[0] ?? 0));
   const end = Math.max(...own(first).map(lastGrowthOf));
-  return begin(second) >= (isAnew ? begin(first) : end);
+  return startOf(second) >= (isRestart ? startOf(first) : end);
 }
 
-/** The last time at which a message said something new, Unix milliseconds. A note on a deleted question may come later. */
+/**
+ * The last time at which a message showed new words, in Unix milliseconds. A note about a deleted question can appear
+ * later.
+ */
 function lastGrowthOf({ states, statesAtMs }: Shown): number {
   const letters = states.map((text) => withoutNotes(text).replaceAll(/[^\p{L}\p{N}]+/gu, ""));
   const last = letters.findLastIndex((text, index) => index === 0 || text !== letters[index - 1]);
@@ -356,21 +415,25 @@ function lastGrowthOf({ states, statesAtMs }: Shown): number {
 
 function judgeHistories(court: Court): void {
   const { record, find } = court;
-  const said = new Map<string, number>();
+  const counts = new Map<string, number>();
   for (const [id, entries] of record.histories) {
     const ids = entries.map((entry) => entry.id);
-    if (new Set(ids).size < ids.length) find("history", `${id} has an entry twice.`);
+    if (new Set(ids).size < ids.length) find("history", `${id} contains an entry twice.`);
     for (const name of entries.flatMap(({ author, messages }) =>
       author === undefined ? [] : namesIn(textOf(messages)),
     )) {
-      said.set(unedited(name), (said.get(unedited(name)) ?? 0) + 1);
+      counts.set(unedited(name), (counts.get(unedited(name)) ?? 0) + 1);
     }
   }
-  for (const [name, count] of said) if (count > 1) find("history", `${name} stands ${count} times in the history.`);
-  for (const questions of conversationsOf(court)) judgeConversation(court, questions, said);
+  for (const [name, count] of counts) if (count > 1) find("history", `${name} is ${count} times in the history.`);
+  for (const questions of conversationsOf(court)) judgeConversation(court, questions, counts);
 }
 
-function judgeConversation(court: Court, questions: readonly SaidQuestion[], said: ReadonlyMap<string, number>): void {
+function judgeConversation(
+  court: Court,
+  questions: readonly AskedQuestion[],
+  counts: ReadonlyMap<string, number>,
+): void {
   const { record, turnOf, shown, find } = court;
   const [first] = questions;
   const conversationId = first && turnOf.get(first.id)?.conversationId;
@@ -378,11 +441,11 @@ function judgeConversation(court: Court, questions: readonly SaidQuestion[], sai
   const answers = entries.filter(({ author }) => author === undefined).map(({ messages }) => squeeze(textOf(messages)));
   for (const { id, name } of questions) {
     if (record.removed.has(id)) continue;
-    if (!said.has(name)) find("history", `${name} is missing in the history.`);
+    if (!counts.has(name)) find("history", `${name} is missing in the history.`);
     const turn = turnOf.get(id);
     const text = turn?.posted.map((message) => shown.get(message)?.text ?? "").join("\n") ?? "";
     const names = namesIn(text.slice(0, text.indexOf(".") + 1));
-    // Only the first of those that were answered together asks for their answer; a marked one may be there or not.
+    // Checks a shared answer only once, for its first question. An answer with a note can be missing from the history.
     if (turn?.messageIds[0] !== id || names.length === 0 || squeeze(text) !== squeeze(answerTo(names))) continue;
     if (!answers.some((answer) => answer.includes(squeeze(answerTo(names))))) {
       find("history", `The answer to ${names.join(" ")} is missing in the history.`, { messageIds: turn.posted });
@@ -395,7 +458,7 @@ function judgeConversation(court: Court, questions: readonly SaidQuestion[], sai
     for (const other of questions.slice(index + 1)) {
       const [at, after] = [order.indexOf(one.name), order.indexOf(other.name)];
       if (at < 0 || after < 0 || at < after || isBefore(court, one, other) !== true) continue;
-      find("history", `${one.name} stands behind ${other.name} in the history.`);
+      find("history", `${one.name} comes after ${other.name} in the history.`);
     }
   }
 }
@@ -409,10 +472,10 @@ function textOf(value: unknown): string {
 
 // --- waits ---
 
-/** Until others can know of a wait: calls that were on their way. */
-const UNDER_WAY_MS = 250;
-/** Until what a process was told is kept outside of it. */
-const TOLD_MS = 1_000;
+/** A call within this time after the start of a wait was already on its way. */
+const IN_FLIGHT_MS = 250;
+/** The longest time that a process needs to share a wait with the others. */
+const SHARING_MS = 1_000;
 
 function judgeWaits(court: Court): void {
   for (const [budget, calls] of Map.groupBy(court.record.calls, (call) => call.budget)) {
@@ -430,9 +493,9 @@ function judgeWaits(court: Court): void {
 
 function judgeUpstreamWaits(court: Court): void {
   for (const { name, id } of court.record.questions) {
-    // People who ask again ask at once.
-    if (court.record.begunAnew.has(id)) continue;
-    const requests = court.record.asked(name);
+    // People can retry without waiting.
+    if (court.record.restarted.has(id)) continue;
+    const requests = court.record.requestsFor(name);
     for (const [index, { way, atMs, host }] of requests.entries()) {
       const next = requests[index + 1];
       if (way !== "rate-limited" || next === undefined || next.atMs >= atMs + RETRY_AFTER_MS) continue;
@@ -462,21 +525,21 @@ function judgeEarly(
   call?: Call,
 ): void {
   const { lifeOf, find, excuse } = court;
-  if (atMs < fromMs + UNDER_WAY_MS) return excuse("a call was on its way when the wait was told");
-  const teller = lifeOf(host);
-  if (teller !== undefined && wasAway(court, teller, fromMs, fromMs + TOLD_MS)) {
-    return excuse("the process that was told to wait died with it, or stood still");
+  if (atMs < fromMs + IN_FLIGHT_MS) return excuse("a call was already on its way when the wait started");
+  const limited = lifeOf(host);
+  if (limited !== undefined && wasAway(court, limited, fromMs, fromMs + SHARING_MS)) {
+    return excuse("the process that had to wait died or froze before it could share the wait");
   }
   const about = call?.messageId === undefined ? {} : { messageIds: [call.messageId] };
   const who = `${lifeOf(by)?.name} called ${budget}`;
   find(
     "retry-after",
-    `${who} ${Math.round(toMs - atMs)} ms before the end of a wait that ${teller?.name} was told.`,
+    `${who} ${Math.round(toMs - atMs)} ms before the end of a wait that ${limited?.name} had received.`,
     about,
   );
 }
 
-/** True when a process was stopped, cut off or dead at some time between these. */
+/** True if a process was stopped, disconnected or dead at some time in this interval. */
 function wasAway({ record }: Court, life: Life, fromMs: number, toMs: number): boolean {
   if ((life.endedAtMs ?? Number.POSITIVE_INFINITY) < toMs) return true;
   return record.disturbances.some((one) => isOf(one, life) && one.fromMs < toMs && one.toMs > fromMs);
@@ -489,16 +552,16 @@ function isOf({ slot, kind }: Disturbance, life: Life): boolean {
 // --- fences ---
 
 /**
- * A message has one writer at a time. Another one may come, but who had it before comes back only when that one was
- * away, or when people had the answer begin anew.
+ * Only one process at a time writes to a message. A previous writer can continue only if its successor was away, or if
+ * people restarted the answer.
  */
 function judgeFences(court: Court): void {
   const { record, lifeOf, find, excuse } = court;
-  const anew = new Set(
-    record.turns.flatMap(({ messageIds, posted }) => (messageIds.some((id) => record.begunAnew.has(id)) ? posted : [])),
+  const ignored = new Set(
+    record.turns.flatMap(({ messageIds, posted }) => (messageIds.some((id) => record.restarted.has(id)) ? posted : [])),
   );
   for (const [messageId, calls] of Map.groupBy(record.calls, (call) => call.messageId)) {
-    if (messageId === undefined || anew.has(messageId)) continue;
+    if (messageId === undefined || ignored.has(messageId)) continue;
     const earlier = new Set<Life>();
     let owner: { life: Life; sinceMs: number } | undefined;
     for (const { atMs, host, method } of calls.toSorted((a, b) => a.atMs - b.atMs)) {
@@ -509,7 +572,7 @@ function judgeFences(court: Court): void {
           excuse(FROZEN);
           continue;
         }
-        const sentence = `${life.name} wrote (${method}) to a message that ${owner.life.name} had taken over.`;
+        const sentence = `${life.name} wrote (${method}) to a message after ${owner.life.name} took it over.`;
         find("fenced", sentence, {
           names: namesIn(court.shown.get(messageId)?.text.slice(0, 200) ?? ""),
           messageIds: [messageId],
@@ -522,67 +585,70 @@ function judgeFences(court: Court): void {
   }
 }
 
-const FROZEN = "a call was under way when its process was stopped, and went out when that went on";
+const FROZEN = "a process was paused during a call and sent it when it resumed";
 
 /**
- * True when a process had been stopped until right before. It looks at its lease before each call, but nothing can be
- * looked at between that and the network.
+ * True if a process was stopped until just before this time. A process checks its lease before each call, but it can be
+ * stopped between the check and the call.
  */
 function wasFrozen({ disturbances }: Record, life: Life | undefined, atMs: number): boolean {
   return disturbances.some(
-    ({ kind, slot, toMs }) => kind === "stop" && slot === life?.slot && toMs <= atMs && atMs < toMs + UNDER_WAY_MS,
+    ({ kind, slot, toMs }) => kind === "stop" && slot === life?.slot && toMs <= atMs && atMs < toMs + IN_FLIGHT_MS,
   );
 }
 
 // --- spending ---
 
-/** Every request that the upstream took, by one that lives or has died, is counted or has room reserved for it. */
-function judgeSpending({ record, find }: Court): void {
-  const { spent, questions, asked } = record;
+/**
+ * Finds requests that the upstream accepted but that the bot neither counted nor reserved. The requests of dead
+ * processes must be counted too.
+ */
+function judgeSpending({ whole: { counted, questions, requestsFor }, find }: Court): void {
   const names = new Set(questions.map(({ name }) => unedited(name)));
-  const taken = [...names].flatMap((name) => asked(name)).filter(({ way }) => !REPEATED.has(way)).length;
-  const missing = taken - spent.counted - spent.held;
-  if (missing > 0) find("overspent", `${missing} of ${taken} requests were made without a reservation.`);
+  const taken = [...names].flatMap((name) => requestsFor(name)).filter(({ way }) => !REFUSED.has(way)).length;
+  const missing = taken - counted;
+  if (missing > 0) find("overspent", `${missing} of ${taken} requests had no reservation.`);
 }
 
 // --- dashboard ---
 
-/** Ends that the page of failures leaves out. */
+/** The page of failures leaves out these outcomes. */
 const NO_FAILURES = new Set(["complete", "stopped", "waiting", "refused"]);
 
-/** The dashboard says of this run what its records say, and the records say what people see. */
+/** Compares the dashboard with the records, and the records with the messages that people see. */
 function judgeBoard(court: Court): void {
-  const { record, shown, find } = court;
-  const { board, turns, questions, acts, begunAnew, removed, plan } = record;
-  const ends = turns.flatMap((turn) => turn.ends ?? []);
+  const { record, whole, shown, find } = court;
+  const { board, questions, acts, restarted, removed, plan } = whole;
+  const ends = whole.turns.flatMap((turn) => turn.ends ?? []);
   for (const outcome of new Set([...ends, ...Object.keys(board.turns)])) {
     const count = ends.filter((one) => one === outcome).length;
     judgeNumber(court, `turns that ended as "${outcome}"`, board.turns[outcome], count);
   }
   judgeNumber(court, "failures", board.failures, ends.filter((outcome) => !NO_FAILURES.has(outcome)).length);
-  for (const { ends: own = [], posted, messageIds } of turns) {
+  for (const { ends: own = [], posted, messageIds } of record.turns) {
     const text = posted.map((id) => shown.get(id)?.text ?? "").join("\n");
-    if (text === "" || messageIds.some((id) => removed.has(id))) continue;
+    if (text === "" || posted.some((id) => record.deletedAnswers.has(id)) || messageIds.some((id) => removed.has(id)))
+      continue;
     const isWhole = own.at(-1) === "complete";
     if (isWhole === hasNote(text)) {
-      const sentence = `A turn is told of as "${own.at(-1)}" whose answer ${isWhole ? "is marked" : "is whole"}.`;
+      const sentence = `The outcome of a turn is "${own.at(-1)}", but its answer ${isWhole ? "is marked as partial" : "is whole"}.`;
       find("dashboard", sentence, { names: namesIn(text.slice(0, 200)), messageIds: posted });
     }
   }
   const drawn = plan.pictures.filter(({ name }) => record.shown.some(({ text }) => text.includes(name)));
-  judgeNumber(court, "pictures", sumOf(board.pictures), drawn.length);
-  // Calls for an answer that people had begun anew may be counted with its next end, or not at all.
-  const loose = new Set(questions.filter(({ id }) => begunAnew.has(id) || removed.has(id)).map(({ name }) => name));
+  judgeNumber(court, "images", sumOf(board.pictures), drawn.length);
+  // If people restarted an answer, its tool calls can count with its next outcome, or not at all.
+  const loose = new Set(questions.filter(({ id }) => restarted.has(id) || removed.has(id)).map(({ name }) => name));
   const made = acts.filter((name) => !loose.has(unedited(name)));
   const isUnsure = ({ text }: Shown) => UNKNOWN_CALL.test(text);
   const most = acts.length + [...shown.values()].filter(isUnsure).length;
-  judgeNumber(court, "calls of tools", sumOf(board.tools), made.length, most);
+  judgeNumber(court, "tool calls", sumOf(board.tools), made.length, most);
 }
 
-function judgeNumber({ find }: Court, what: string, told = 0, least: number, most = least): void {
-  if (told >= least && told <= most) return;
+function judgeNumber({ find }: Court, what: string, shown = 0, least: number, most = least): void {
+  if (shown >= least && shown <= most) return;
   const truth = least === most ? String(least) : `${least} to ${most}`;
-  find("dashboard", `The dashboard tells of ${told} ${what}; there were ${truth}.`);
+  find("dashboard", `The dashboard shows ${shown} ${what}, but there were ${truth}.`);
 }
 
 function sumOf(counts: Readonly<{ [label: string]: number }>): number {
@@ -591,21 +657,20 @@ function sumOf(counts: Readonly<{ [label: string]: number }>): number {
 
 // --- secrets ---
 
-function judgeSecrets({ record, find }: Court): void {
-  const { secrets, lives, shown, questions, plan } = record;
-  const said = new Set([...questions, ...plan.pictures].map(({ name }) => name));
+function judgeSecrets({ whole: { secrets, lives, shown, questions, plan }, find }: Court): void {
+  const allNames = new Set([...questions, ...plan.pictures].map(({ name }) => name));
   for (const { name, lines } of lives) {
     for (const line of lines) {
       const secret = secrets.find((one) => one !== "" && line.includes(one));
-      if (secret !== undefined) find("secrets", `${name} has logged ${secret}.`);
+      if (secret !== undefined) find("secrets", `${name} logged ${secret}.`);
       const words = namesIn(line);
-      if (words.some((word) => said.has(unedited(word)))) {
-        find("secrets", `${name} has logged what a person said: ${line.slice(0, 200)}`);
+      if (words.some((word) => allNames.has(unedited(word)))) {
+        find("secrets", `${name} logged a person's words: ${line.slice(0, 200)}`);
       }
     }
   }
   for (const { text, id } of shown) {
     const secret = secrets.find((one) => one !== "" && text.includes(one));
-    if (secret !== undefined) find("secrets", `A message says ${secret}.`, { messageIds: [id] });
+    if (secret !== undefined) find("secrets", `A message contains ${secret}.`, { messageIds: [id] });
   }
 }

@@ -1,24 +1,22 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 
-/** The network between one life of the service and what it talks to. */
+/** A network connection between one life of the service and a server. */
 export interface Line {
-  /** Stands for the server behind it. */
+  /** Clients use this origin instead of the server's. */
   origin: string;
-  /** From here on nothing comes through, and what is under way is lost: the process at this end is dead. */
-  cut(): void;
-  /** Cuts the connections there are; others may be opened. */
+  /** Aborts the open connections but still accepts new ones. */
   drop(): void;
-  /** Whatever comes through takes so long from here on, in each direction. */
+  /** From now on, delays all data in both directions by this time. */
   slow(delayMs: number): void;
   close(): Promise<void>;
 }
 
-/** Passes bytes to the server at `target` and back. */
+/** Forwards bytes between its clients and the server at `target`. */
 export async function openLine(target: string): Promise<Line> {
   const { hostname, port } = new URL(target);
   const sockets = new Set<Socket>();
-  let isCut = false;
+  let isClosed = false;
   let delayMs = 0;
 
   function pass(from: Socket, to: Socket): void {
@@ -46,7 +44,7 @@ export async function openLine(target: string): Promise<Line> {
   }
 
   const server = createServer((near) => {
-    if (isCut) {
+    if (isClosed) {
       near.destroy();
       return;
     }
@@ -61,19 +59,15 @@ export async function openLine(target: string): Promise<Line> {
   function drop(): void {
     for (const socket of sockets) socket.destroy();
   }
-  function cut(): void {
-    isCut = true;
-    drop();
-  }
   return {
     origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    cut,
     drop,
     slow(ms) {
       delayMs = ms;
     },
     async close() {
-      cut();
+      isClosed = true;
+      drop();
       server.close();
       await once(server, "close");
     },

@@ -10,7 +10,7 @@ import { runPlan } from "./run.ts";
 import { tellStory } from "./story.ts";
 
 const USAGE =
-  "npm run chaos -- --seed 1 --turns 200 --platform slack|discord [--processes 3] [--roles] [--plan] [--logs folder]";
+  "Usage: npm run chaos -- --seed 1 --turns 200 --platform slack|discord [--processes 3] [--roles] [--alone] [--plan] [--verbose] [--logs folder]";
 const MAX_STORIES = 10;
 
 async function main(args: string[]): Promise<void> {
@@ -27,7 +27,7 @@ async function main(args: string[]): Promise<void> {
   if (verdict.findings.length > 0) process.exitCode = 1;
 }
 
-/** Throws in plain words. */
+/** Throws a readable message if the arguments are wrong. */
 function readOptions(args: string[]): { plan: Plan; isShown: boolean; isVerbose: boolean; logs: string | undefined } {
   const { values } = parseArgs({
     args,
@@ -37,29 +37,33 @@ function readOptions(args: string[]): { plan: Plan; isShown: boolean; isVerbose:
       platform: { type: "string", default: "slack" },
       processes: { type: "string" },
       roles: { type: "boolean", default: false },
+      alone: { type: "boolean", default: false },
       plan: { type: "boolean", default: false },
       verbose: { type: "boolean", default: false },
       logs: { type: "string" },
     },
   });
   const { platform } = values;
-  if (!isPlatform(platform)) throw new Error(`There is no platform "${platform}" here. ${USAGE}`);
+  if (!isPlatform(platform)) throw new Error(`Chaos has no platform "${platform}". ${USAGE}`);
   const hasRoles = values.roles;
   const counts = { ...values, processes: values.processes ?? (hasRoles ? "5" : "3") };
   const [seed, turns, processes] = (["seed", "turns", "processes"] as const).map((name) =>
     readCount(name, counts[name]),
   );
-  if (seed === undefined || !turns || !processes) throw new Error(`There is nothing to do. ${USAGE}`);
-  if (hasRoles && processes < 2) throw new Error(`One process cannot share its roles out. ${USAGE}`);
+  if (seed === undefined || !turns || !processes)
+    throw new Error(`Nothing to do: --turns and --processes must be at least 1. ${USAGE}`);
+  if (values.alone && (hasRoles || values.processes !== undefined))
+    throw new Error(`--alone runs one process: leave out --roles and --processes. ${USAGE}`);
+  if (hasRoles && processes < 2) throw new Error(`--roles needs at least two processes. ${USAGE}`);
   return {
-    plan: planRun({ seed, turns, platform, processes, hasRoles }),
+    plan: planRun({ seed, turns, platform, processes, hasRoles, isAlone: values.alone }),
     isShown: values.plan,
     isVerbose: values.verbose,
     logs: values.logs,
   };
 }
 
-/** A file for each process from its start to its end, and one of what happened to them. */
+/** Writes one log file for each life of a process, and one for the events of the run. */
 async function keepLogs({ lives, notes }: Record, folder: string): Promise<void> {
   await mkdir(folder, { recursive: true });
   const files: Array<[name: string, lines: readonly string[]]> = [
@@ -79,11 +83,11 @@ function readCount(name: string, text: string): number {
 }
 
 function describe(record: Record, { findings, excused }: Verdict, seconds: number): string {
-  const { seed, platform, roles, questions, pictures, faults } = record.plan;
+  const { seed, platform, questions, pictures, runs, faults } = record.plan;
   const counts = COLUMNS.map((column) => `${column} ${findings.filter((one) => one.column === column).length}`);
   const deaths = record.lives.filter(({ endedAtMs }) => endedAtMs !== undefined).length;
   return [
-    `chaos on ${platform} from seed ${seed}: ${questions.length} questions, ${pictures.length} pictures, ${faults.length} faults, ${describeRoles(roles)}, ended ${deaths} times; ${record.calls.length} calls, ${record.acts.length} of tools that act; ${seconds.toFixed(0)} s, ${describeMachine()}.`,
+    `chaos on ${platform} from seed ${seed}: ${questions.length} questions, ${pictures.length} images, ${runs.length} scheduled runs, ${faults.length} faults, ${describeRoles(record.plan)}, ${deaths} process exits; ${record.calls.length} platform calls, ${record.acts.length} tool calls that act; ${seconds.toFixed(0)} s, ${describeMachine()}.`,
     `${counts.join(", ")}.`,
     describeGaps(findGaps(record)),
     ...[...excused].map(([why, count]) => `excused ${count} times: ${why}`),
@@ -94,24 +98,29 @@ function describe(record: Record, { findings, excused }: Verdict, seconds: numbe
     ...(findings.length === 0
       ? []
       : [
-          `npm run chaos -- --platform ${platform} --seed ${seed} --turns ${questions.length} --processes ${roles.length}${roles.includes("worker") ? " --roles" : ""}`,
+          `npm run chaos -- --platform ${platform} --seed ${seed} --turns ${questions.length} ${describeShape(record.plan)}`,
         ]),
   ].join("\n");
 }
 
-function describeGaps(gaps: readonly Gap[]): string {
-  if (gaps.length === 0) return "No answer grew on after SIGKILL.";
-  const secondsOf = (wanted: boolean) =>
-    gaps.flatMap(({ ms, isAlone }) => (isAlone === wanted ? (ms / 1_000).toFixed(1) : [])).join(", ") || "none";
-  return `Seconds until answers grew on after SIGKILL: ${secondsOf(true)}; where more was broken meanwhile: ${secondsOf(false)}.`;
+function describeShape({ roles, isAlone }: Plan): string {
+  if (isAlone) return "--alone";
+  return `--processes ${roles.length}${roles.includes("worker") ? " --roles" : ""}`;
 }
 
-/** The story of the longest gap; "" where there was none. */
+function describeGaps(gaps: readonly Gap[]): string {
+  if (gaps.length === 0) return "No answer resumed after SIGKILL.";
+  const secondsOf = (wasAlone: boolean) =>
+    gaps.flatMap(({ ms, isAlone }) => (isAlone === wasAlone ? (ms / 1_000).toFixed(1) : [])).join(", ") || "none";
+  return `Seconds until answers resumed after SIGKILL: ${secondsOf(true)}; while more was broken: ${secondsOf(false)}.`;
+}
+
+/** Tells the story of the longest gap. Returns "" if there is no gap. */
 function tellLongest(gaps: readonly Gap[], record: Record): string {
   const { ms, messageId } = gaps.at(-1) ?? {};
   if (ms === undefined || messageId === undefined) return "";
   const about = { column: "other" as const, sentence: "", names: [], messageIds: [messageId] };
-  return `\n  stood still for ${Math.round(ms)} ms: ${messageId}\n${tellStory(about, record)}`;
+  return `\n  paused for ${Math.round(ms)} ms: ${messageId}\n${tellStory(about, record)}`;
 }
 
 function print(text: string): void {

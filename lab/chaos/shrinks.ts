@@ -1,76 +1,76 @@
-import type { TurnRecord } from "../src/turn/record.ts";
-import { isBegunAnew, withoutNotes } from "../test/support/fault-loop/verdict.ts";
-import type { Shown } from "../test/support/fault-loop/world.ts";
-import { toSaidLetters } from "../test/support/taken-back.ts";
+import type { TurnRecord } from "../../src/turn/record.ts";
+import { toSaidLetters } from "../support/taken-back.ts";
 import type { Life } from "./cluster.ts";
+import { isRestarted, withoutNotes } from "./endings.ts";
+import type { Shown } from "./place.ts";
 import type { Disturbance, Record } from "./record.ts";
 
-/** Around a time when Redis was away or slow: until a process is connected again, and notes pass as usual. */
+/** Processes reconnect, and store their progress late, within this time around a Redis outage. */
 export const REDIS_MARGIN_MS = 1_000;
 
-/** Why a message of an answer could not but show less than it had shown; undefined where it should not have. */
+/** The reason why a message had to show less than before. Undefined if nothing explains the loss. */
 export function excuseShrink(record: Record, turn: TurnRecord, messageId: string): string | undefined {
-  if (isBegunAnew(record, turn)) return "an answer that people had begin anew shows less than the one before it";
+  if (isRestarted(record, turn)) return "people restarted an answer, and the new one shows less";
   const own = turn.posted.flatMap((id) => record.shown.find((message) => message.id === id) ?? []);
   const at = own.findIndex(({ id }) => id === messageId);
   const message = own[at];
   if (message === undefined) return undefined;
   if (movesOn(message, own.slice(at + 1))) return "the end of a full message moved to the next one";
-  if (knewOtherwise(record, turn)) {
-    return "an answer was begun and taken over with different knowledge of what had been said before: Redis was away";
+  if (readOtherConversation(record, turn)) {
+    return "Redis was away, so the processes of an answer read different conversations";
   }
-  if (!hasGrownUnnoted(record, message)) return undefined;
-  return "an answer showed less for a moment: it had grown while Redis did not take notes, and its process ended, stood still or was taken over from before it did";
+  if (!hasGrownUnsaved(record, message)) return undefined;
+  return "an answer showed less for a moment: Redis could not store its progress before its process ended, froze or lost it to another one";
 }
 
 /**
- * True when the first request was about other messages than that of another process later, and Redis was away or slow
- * between the question and the later one: one of them could not read what had been said or answered before.
+ * True if a later process asked about other messages than the first process, after Redis had been away or slow. One of
+ * the processes could not read the conversation.
  */
-function knewOtherwise({ questions, disturbances, asked }: Record, { messageIds }: TurnRecord): boolean {
+function readOtherConversation({ questions, disturbances, requestsFor }: Record, { messageIds }: TurnRecord): boolean {
   const own = questions.filter(({ id }) => messageIds.includes(id));
-  const requests = own.flatMap(({ name }) => asked(name)).toSorted((a, b) => a.atMs - b.atMs);
+  const requests = own.flatMap(({ name }) => requestsFor(name)).toSorted((a, b) => a.atMs - b.atMs);
   const [first] = requests;
   if (first === undefined) return false;
   const other = requests.find(({ host, names }) => host !== first.host && names.join() !== first.names.join());
   if (other === undefined) return false;
-  const saidAtMs = Math.min(...own.map((question) => question.saidAtMs));
+  const askedAtMs = Math.min(...own.map((question) => question.askedAtMs));
   const isOfThen = ({ kind, fromMs, toMs }: Disturbance) =>
-    kind.startsWith("redis-") && fromMs < other.atMs && toMs > saidAtMs - REDIS_MARGIN_MS;
+    kind.startsWith("redis-") && fromMs < other.atMs && toMs > askedAtMs - REDIS_MARGIN_MS;
   return disturbances.some(isOfThen);
 }
 
-/** True when everything that a message ever showed stands, at the end, in it and in the messages behind it. */
-function movesOn({ states, text }: Shown, behind: readonly Shown[]): boolean {
-  if (behind.length === 0) return false;
-  const whole = [text, ...behind.map((message) => message.text)].map(toLetters).join("");
+/** True if all text that a message ever showed is in its final text or in the messages after it. */
+function movesOn({ states, text }: Shown, following: readonly Shown[]): boolean {
+  if (following.length === 0) return false;
+  const whole = [text, ...following.map((message) => message.text)].map(toLetters).join("");
   return states.every((state) => whole.startsWith(toLetters(state)));
 }
 
 /**
- * True when each text that was taken back had been written while Redis was away or slow, by a process that ended before
- * it recovered, or from which another one took over.
+ * True if the process wrote the lost text while Redis was away or slow, and the process ended or lost its work before
+ * Redis recovered. This must be true for every piece of lost text.
  */
-function hasGrownUnnoted(record: Record, { id, states, statesAtMs }: Shown): boolean {
+function hasGrownUnsaved(record: Record, { id, states, statesAtMs }: Shown): boolean {
   return states.every((state, index) => {
     const before = toLetters(states[index - 1] ?? "");
     if (toLetters(state).startsWith(before)) return true;
-    // Whoever takes over may show the same once more.
+    // A process that takes over can show the same text again.
     const first = states.findIndex((one) => toLetters(one) === before);
     const [shownAtMs = 0, shrunkAtMs = 0] = [statesAtMs[first], statesAtMs[index]];
     const writer = writerOf(record, id, shownAtMs);
-    if (writer === undefined || !isUnnoted(record, writer, shownAtMs)) return false;
+    if (writer === undefined || !isUnsaved(record, writer, shownAtMs)) return false;
     return hasEnded(record, writer, shownAtMs, shrunkAtMs) || writerOf(record, id, shrunkAtMs) !== writer;
   });
 }
 
-/** Whoever made the last call for a message until then. */
+/** The last process that called the platform about a message before this time. */
 function writerOf({ calls, lives }: Record, messageId: string, atMs: number): Life | undefined {
   const last = calls.filter((call) => call.messageId === messageId && call.atMs <= atMs).at(-1);
   return lives.find(({ hosts }) => last !== undefined && hosts.includes(last.host));
 }
 
-function isUnnoted({ disturbances }: Record, { slot }: Life, atMs: number): boolean {
+function isUnsaved({ disturbances }: Record, { slot }: Life, atMs: number): boolean {
   return disturbances.some(
     (one) =>
       one.kind.startsWith("redis-") &&

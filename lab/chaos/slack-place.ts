@@ -1,105 +1,65 @@
-import { createSlackAdapter } from "../../../adapters/slack/index.ts";
-import { openSlack, type Slack } from "../../simulators/slack/control.ts";
-import type { Fault } from "../../simulators/slack/faults.ts";
-import type { Person } from "../../simulators/slack/people.ts";
-import { listOf, shownText, textOf } from "../../simulators/slack/shown-text.ts";
-import type { Channel, Message, Workspace } from "../../simulators/slack/world.ts";
-import { silent } from "../log.ts";
 import type { Random } from "../pacing/random.ts";
-import { ANY_TURN, type Break, type Place, passing, type Shown, type World } from "./world.ts";
+import type { Slack } from "../slack-sim/control.ts";
+import type { Fault } from "../slack-sim/faults.ts";
+import type { Person } from "../slack-sim/people.ts";
+import { listOf, shownText, textOf } from "../slack-sim/shown-text.ts";
+import type { Channel, Message, Workspace } from "../slack-sim/world.ts";
+import { ANY_TURN, type Break, type Place, passing, type Shown } from "./place.ts";
 
 const WRITES = ["chat.startStream", "chat.appendStream", "chat.stopStream", "chat.postMessage", "chat.update"];
-/** The people who speak where nothing goes wrong. */
-const ASIDE = 2;
-
-export interface SlackWorldOptions {
-  place: "channel" | "direct" | "thread";
-  /** The workspace has streams. */
-  streams: boolean;
-  /** When the service is killed, milliseconds from the beginning. */
-  killsAtMs: readonly number[];
-}
-
-/** A workspace with one channel in it. */
-export async function openSlackWorld({ place, streams, killsAtMs }: SlackWorldOptions): Promise<World> {
-  const slack = await openSlack({
-    streaming: streams ? "on" : "unknown_method",
-    // An event that was not acknowledged waits for minutes on the real one.
-    limits: { retryMs: [0, 300, 1_500] },
-  });
-  const people = ["Ada", "Ben", "Eve"].map((name) => slack.user({ name }));
-  const asked = new Map<string, Message>();
-  const room = openSlackPlace(slack, { place, people, asked, hasKills: killsAtMs.length > 0 });
-
-  return {
-    ...room,
-    origin: new URL(slack.apiUrl).origin,
-    startAdapter: ({ origin, engine }) =>
-      createSlackAdapter({
-        transport: { mode: "socket", appToken: slack.appToken },
-        installed: { botToken: slack.botToken },
-        markKey: "key",
-        apiUrl: `${origin}/api/`,
-        commands: engine.commands,
-        listModels: engine.listModels,
-        findTurn: engine.findTurn,
-        log: silent,
-        now: slack.now,
-        onFatal: () => {},
-      }),
-    // Slack tells nobody later.
-    hasListener: () => slack.connections() > 0,
-    askAside(name) {
-      const message = (people[ASIDE] as Person).dm(name);
-      asked.set(name, message);
-      return { name, id: toId(message), person: ASIDE, isTold: slack.connections() > 0 };
-    },
-    shown: () => allAnswers(slack.workspace, slack).map(toShown),
-    troubles: Object.keys(TROUBLES),
-    disturbing: DISTURBING,
-    breaks: () => slackBreaks(slack),
-    close: slack.close,
-  };
-}
-
 export interface SlackPlaceOptions {
   place: "channel" | "direct" | "thread";
-  workspace?: Workspace;
+  workspace: Workspace;
   people: readonly Person[];
-  /** Filled with what people have asked, by its name. */
-  asked?: Map<string, Message>;
-  /** The service is killed now and then. */
+  /** The place adds people's questions here, by name. */
+  questions: Map<string, Message>;
+  /** True if the plan kills processes. */
   hasKills: boolean;
 }
 
-/** A channel of a workspace, or what people write to the bot directly. */
+/** A channel in a workspace, a thread in a channel, or people's direct conversations with the bot. */
 export function openSlackPlace(
   slack: Slack,
-  { place, workspace = slack.workspace, people, asked = new Map(), hasKills }: SlackPlaceOptions,
+  { place, workspace, people, questions, hasKills }: SlackPlaceOptions,
 ): Place {
   const channel = slack.channel({ name: "general", members: people, workspace });
   const root = place === "thread" ? people[0]?.say(channel, "A thread.") : undefined;
   const speaker = (person: number): Person => people[person] ?? (people[0] as Person);
   const rooms = () => (place === "direct" ? people.map((person) => person.direct()) : [channel]);
   const find = (id: string) => allAnswers(workspace, slack).find((message) => toId(message) === id);
-  const hasBot = () => channel.members.has(workspace.bot.id) && !channel.isArchived;
+
+  function toLasting(): Place["lasting"] {
+    const by = speaker(0);
+    const room = place === "direct" ? by.direct() : channel;
+    const threadTs = root?.ts;
+    return {
+      author: { id: `${workspace.id}/${by.id}`, name: by.user.name },
+      reply: {
+        platform: "slack",
+        channelId: room.id,
+        workspaceId: workspace.id,
+        ...(threadTs !== undefined && { threadId: threadTs }),
+        ...(place === "direct" && { isDirect: true }),
+      },
+      conversationId: ["slack", workspace.id, room.id, ...(threadTs === undefined ? [] : [threadTs])].join(":"),
+    };
+  }
 
   return {
+    lasting: toLasting(),
     ask(name, person) {
       const by = speaker(person);
       const message = place === "direct" ? by.dm(name) : by.mention(channel, name, root && { thread: root });
-      asked.set(name, message);
-      // Slack tells nobody later.
-      const isTold = (place === "direct" || hasBot()) && slack.connections() > 0;
-      return { name, id: toId(message), person, isTold };
+      questions.set(name, message);
+      return { name, id: toId(message), person };
     },
     edit({ name, person }, text) {
-      const message = asked.get(name);
+      const message = questions.get(name);
       const mention = place === "direct" ? "" : `<@${workspace.bot.id}> `;
       if (message !== undefined) speaker(person).edit(message, `${mention}${text}`);
     },
     remove({ name, person }) {
-      const message = asked.get(name);
+      const message = questions.get(name);
       if (message !== undefined) speaker(person).delete(message);
     },
     shown: () => rooms().flatMap((room) => slack.answers(room).map(toShown)),
@@ -109,15 +69,16 @@ export function openSlackPlace(
     },
     press(id, label, person) {
       const message = find(id);
-      // Nobody sees the direct conversations of others.
+      // People cannot see other people's direct conversations.
       if (message === undefined || !message.channel.members.has(speaker(person).id)) return;
       if (message.stream?.state === "in_progress") return speaker(person).stop(message);
-      // The simulator judges among other things whether it was answered in time.
+      // The simulator also checks that the bot responds in time.
       void speaker(person)
         .press(message, label.toLowerCase())
         .catch(() => {});
     },
-    inflict: (trouble, random) => TROUBLES[trouble]?.({ slack, channel, random, asked: [...asked.values()], hasKills }),
+    inflict: (trouble, random) =>
+      TROUBLES[trouble]?.({ slack, channel, random, questions: [...questions.values()], hasKills }),
   };
 }
 
@@ -133,7 +94,7 @@ interface Victim {
   slack: Slack;
   channel: Channel;
   random: Random;
-  asked: Message[];
+  questions: Message[];
   hasKills: boolean;
 }
 
@@ -141,8 +102,8 @@ function failing(fault: (random: Random) => Fault): (victim: Victim) => undefine
   return passing(({ slack, random }) => slack.failNext(random.pick(WRITES), fault(random), random.pick([1, 1, 2])));
 }
 
-/** After these an answer cannot be written to its end. */
-const DISTURBING: ReadonlySet<string> = new Set(["archived", "removed"]);
+/** Faults that keep the bot from finishing an answer. */
+export const DISTURBING: ReadonlySet<string> = new Set(["archived", "removed"]);
 
 /** The faults of Slack. */
 export const TROUBLES: Readonly<Record<string, (victim: Victim) => (() => void) | undefined>> = {
@@ -152,15 +113,16 @@ export const TROUBLES: Readonly<Record<string, (victim: Victim) => (() => void) 
   html: failing(() => ({ status: 502, html: "<html><body>Bad gateway</body></html>" })),
   reset: failing((random) => ({ cutsConnection: true, isDone: random.next() < 0.5 })),
   slow: passing(({ slack, random, hasKills }) => {
-    // Nothing makes a post one here that is still on its way when its process dies: the next one cannot find it.
+    // Slack cannot deduplicate posts. If a process dies during a slow post, the next process cannot find that message
+    // and posts again.
     const method = random.pick(hasKills ? ["chat.appendStream", "chat.update"] : WRITES);
     slack.failNext(method, { delayMs: Math.round(random.between(300, 1_500)) }, random.pick([1, 1, 2]));
   }),
   refresh: passing(({ slack }) => slack.disconnect("refresh_requested")),
   warning: passing(({ slack }) => slack.disconnect("warning", { isOne: true })),
   drop: passing(({ slack }) => slack.dropConnections()),
-  again: passing(({ slack, asked, random }) => {
-    if (asked.length > 0) slack.redeliver(random.pick(asked)).catch(() => {});
+  again: passing(({ slack, questions, random }) => {
+    if (questions.length > 0) slack.redeliver(random.pick(questions)).catch(() => {});
   }),
   hold({ slack, random }) {
     const release = slack.hold();
@@ -189,7 +151,7 @@ export function toShown(message: Message): Shown {
     payload: textOf(element["value"]),
   }));
   const isStream = stream?.state === "in_progress";
-  // Slack's own Stop, which ends whatever grows in the thread.
+  // Slack's own Stop button ends all growing messages in the thread.
   if (isStream) buttons.push({ label: "Stop", payload: ANY_TURN });
   return {
     id: toId(message),

@@ -1,33 +1,30 @@
-import { openSlack } from "../test/simulators/slack/control.ts";
-import type { Delivery } from "../test/simulators/slack/delivery.ts";
-import type { Message } from "../test/simulators/slack/world.ts";
-import { openSlackPlace, slackBreaks, TROUBLES, toShown } from "../test/support/fault-loop/slack-world.ts";
-import type { Shown } from "../test/support/fault-loop/world.ts";
-import { installIntoSlack, toInstallableEnv } from "../test/support/slack-install.ts";
-import type { PlaceKind } from "./plan.ts";
-import type { Call, Stage } from "./stage.ts";
+import { openSlack } from "../slack-sim/control.ts";
+import type { Delivery } from "../slack-sim/delivery.ts";
+import { textOf } from "../slack-sim/shown-text.ts";
+import type { Message } from "../slack-sim/world.ts";
+import { installIntoSlack, toInstallableEnv } from "../support/slack-install.ts";
+import type { Shown } from "./place.ts";
+import { DISTURBING, openSlackPlace, slackBreaks, TROUBLES, toShown } from "./slack-place.ts";
+import type { Call, Stage, StagePlan } from "./stage.ts";
 
-/** Few places share a workspace, whose rate limits are soon used up. */
+/** Only a few places share a workspace, because they also share its rate limits. */
 const PLACES_PER_WORKSPACE = 3;
-/** Minutes on the real one. */
+/** The real Slack waits for minutes before it retries. */
 const RETRY_MS = [0, 1_000, 4_000, 10_000];
-/** An acknowledgement that says that the command has to be given again. */
-const NOT_STORED = /I could not store that/;
-/** Those that leave no answer to be judged are no part of this. */
-const DISTURBING = new Set(["archived", "removed"]);
 
-export async function openSlackStage(kinds: readonly PlaceKind[]): Promise<Stage> {
-  const slack = await openSlack({ limits: { retryMs: RETRY_MS } });
-  const count = Math.ceil(kinds.length / PLACES_PER_WORKSPACE);
+export async function openSlackStage({ places, streams, faults, isAlone }: StagePlan): Promise<Stage> {
+  const slack = await openSlack({ streaming: streams ? "on" : "unknown_method", limits: { retryMs: RETRY_MS } });
+  const hasKills = faults.some(({ kind }) => kind === "kill");
+  const count = Math.ceil(places.length / PLACES_PER_WORKSPACE);
   const workspaces = [
     slack.workspace,
     ...Array.from({ length: count - 1 }, (_, index) => slack.addWorkspace(`Team ${index + 2}`)),
   ];
-  const asked = new Map<string, Message>();
-  const rooms = kinds.map((place, index) => {
+  const questions = new Map<string, Message>();
+  const rooms = places.map((place, index) => {
     const workspace = workspaces[index % count] ?? slack.workspace;
     const people = ["Ada", "Ben"].map((name) => slack.user({ name, workspace }));
-    return { people, place: openSlackPlace(slack, { place, workspace, people, asked, hasKills: true }) };
+    return { people, place: openSlackPlace(slack, { place, workspace, people, questions, hasKills }) };
   });
 
   function toCall(request: (typeof slack.requests)[number]): Call {
@@ -59,17 +56,17 @@ export async function openSlackStage(kinds: readonly PlaceKind[]): Promise<Stage
       for (const workspace of workspaces) await installIntoSlack(slack, serviceUrl, workspace);
     },
     places: rooms.map(({ place }) => place),
-    troubles: Object.keys(TROUBLES).filter((name) => !DISTURBING.has(name)),
+    troubles: Object.keys(TROUBLES).filter((name) => isAlone || !DISTURBING.has(name)),
+    disturbing: DISTURBING,
     draw(place, text) {
       const ada = rooms[place]?.people[0];
-      let isHeard = false;
-      const give = async () => {
-        const given = await ada?.command("/imagine", text, ada.direct());
-        // Whoever is not heard sees that at once, and nothing is owed to them.
-        isHeard = given?.isAcknowledged === true && !NOT_STORED.test(JSON.stringify(given.response ?? ""));
+      let reply: string | undefined;
+      const send = async () => {
+        const outcome = await ada?.command("/imagine", text, ada.direct());
+        if (outcome?.isAcknowledged) reply = textOf((outcome.response as { text?: unknown } | undefined)?.text);
       };
-      void give();
-      return () => isHeard;
+      void send();
+      return () => reply;
     },
     shown,
     calls: () => slack.requests.filter(({ method }) => method.startsWith("chat.")).map(toCall),
@@ -81,13 +78,14 @@ export async function openSlackStage(kinds: readonly PlaceKind[]): Promise<Stage
         return messageId === undefined ? one : { ...one, messageId };
       });
     },
-    told({ name }) {
-      const deliveries = asked.get(name)?.deliveries.filter(tellsQuestion) ?? [];
+    deliveryOf({ name }) {
+      const deliveries = questions.get(name)?.deliveries.filter(isNewQuestion) ?? [];
       const known = (of: "toldAtMs" | "acknowledgedAtMs") =>
         deliveries.flatMap((delivery) => delivery[of] ?? []).toSorted((a, b) => a - b);
       return {
-        toldAtMs: known("toldAtMs")[0],
-        // A mention is told twice over. One process may leave out what it has heard deleted, which another one has not.
+        deliveredAtMs: known("toldAtMs")[0],
+        // Slack delivers a mention as two events. One process can skip its event because it has seen the deletion,
+        // although another process has not seen it.
         acknowledgedAtMs: known("acknowledgedAtMs")[deliveries.length - 1],
         isGivenUp: deliveries.every(({ isSettled, acknowledgedAtMs }) => isSettled && acknowledgedAtMs === undefined),
       };
@@ -103,8 +101,8 @@ export async function openSlackStage(kinds: readonly PlaceKind[]): Promise<Stage
   };
 }
 
-/** Not that it was edited or deleted. */
-function tellsQuestion({ payload }: Delivery): boolean {
+/** True for the event of a new question, false for edits and deletions. */
+function isNewQuestion({ payload }: Delivery): boolean {
   const event = (payload["event"] ?? {}) as { hidden?: boolean; edited?: unknown };
   return event.hidden !== true && event.edited === undefined;
 }

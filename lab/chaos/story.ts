@@ -2,12 +2,14 @@ import type { Life } from "./cluster.ts";
 import type { Finding } from "./judge.ts";
 import type { Record } from "./record.ts";
 
-/** Around what is told. */
+/** A finding's story includes events up to this long before and after it. */
 const MARGIN_MS = 3_000;
+/** The story of an image includes the warnings of all processes for this long after the request. */
+const PICTURE_MS = 60_000;
 const MAX_WORDS = 90;
 const MAX_LOGGED = 600;
 
-/** Everything that has to do with a finding, in the order of time. */
+/** Collects everything that concerns a finding, in chronological order. */
 export function tellStory({ names, messageIds }: Finding, record: Record): string {
   const own = record.questions.filter(({ name }) => names.some((one) => one === name || one === `${name}e`));
   const turns = record.turns.filter(
@@ -20,16 +22,16 @@ export function tellStory({ names, messageIds }: Finding, record: Record): strin
   );
   const lines = [
     ...questions.flatMap((question) => {
-      const { toldAtMs, acknowledgedAtMs } = record.told(question);
+      const { deliveredAtMs, acknowledgedAtMs } = record.deliveryOf(question);
       return [
-        { atMs: question.saidAtMs, what: `${question.name} is said in place ${question.place}: ${question.id}` },
-        ...(toldAtMs === undefined ? [] : [{ atMs: toldAtMs, what: `${question.name} is told` }]),
+        { atMs: question.askedAtMs, what: `${question.name} is asked in place ${question.place}: ${question.id}` },
+        ...(deliveredAtMs === undefined ? [] : [{ atMs: deliveredAtMs, what: `${question.name} is delivered` }]),
         ...(acknowledgedAtMs === undefined
           ? []
           : [{ atMs: acknowledgedAtMs, what: `${question.name} is acknowledged` }]),
-        ...record.asked(question.name).map(({ atMs, way, host, said, names }) => ({
+        ...record.requestsFor(question.name).map(({ atMs, way, host, sent, names }) => ({
           atMs,
-          what: `${nameOf(host)} asks the upstream about ${names.join(" ")}: ${way}, ${said.length} characters`,
+          what: `${nameOf(host)} asks the upstream about ${names.join(" ")}: ${way}, ${sent.length} characters`,
         })),
       ];
     }),
@@ -45,6 +47,7 @@ export function tellStory({ names, messageIds }: Finding, record: Record): strin
         states.map((text, index) => ({ atMs: statesAtMs[index] ?? 0, what: `${id} shows ${shorten(text)}` })),
       ),
   ];
+  for (const name of names) lines.push(...pictureLines(record, name, nameOf));
   for (const { conversationId } of turns) lines.push(...historyLines(record, conversationId));
   const about = turns.flatMap(({ id, conversationId }) => [id, conversationId]);
   for (const life of record.lives) lines.push(...logLines(life, record.plan.aheadMs[life.slot] ?? 0, about));
@@ -74,10 +77,28 @@ function historyLines({ histories, notes }: Record, conversationId: string): Lin
   }));
 }
 
-/** The lines of a process's log that name one of these. Its own clock may be ahead. */
+/** The calls that name a requested image, and the warnings within a minute after the request. */
+function pictureLines({ calls, lives, notes, plan }: Record, name: string, nameOf: (host: string) => string): Line[] {
+  const asked = notes.find(({ what }) => what.endsWith(` an image of ${name}`));
+  if (asked === undefined) return [];
+  const own = calls
+    .filter(({ words }) => words.includes(name))
+    .map(({ atMs, host, method, status, words }) => ({
+      atMs,
+      what: `${nameOf(host)} calls ${method}: ${status}, ${shorten(words)}`,
+    }));
+  const warnings = lives
+    .flatMap((life) => logLines(life, plan.aheadMs[life.slot] ?? 0, ['"level":"warn"', '"level":"error"']))
+    .filter(({ atMs }) => atMs >= asked.atMs && atMs <= asked.atMs + PICTURE_MS);
+  return [asked, ...own, ...warnings];
+}
+
+/**
+ * The lines of a process's log that contain one of these texts. If the process's clock is ahead, corrects the times.
+ */
 function logLines({ name, lines }: Life, aheadMs: number, about: readonly string[]): Line[] {
   return lines
-    .filter((line) => about.some((id) => line.includes(id)))
+    .filter((line) => about.some((text) => line.includes(text)))
     .flatMap((line) => {
       const time = /"time":"([^"]+)"/.exec(line)?.[1];
       return time === undefined

@@ -2,7 +2,7 @@ import type { ServerResponse } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { toPurchase } from "./shop.ts";
 
-/** How an answer goes. Those that are `COMPLETE` end as they should, in whatever form. */
+/** How the upstream answers. The `COMPLETE` ways all end properly, but have different forms. */
 export type UpstreamWay =
   | "answer"
   | "no-done"
@@ -26,10 +26,12 @@ export type UpstreamWay =
   | "503"
   | "reset";
 
-/** The whole text, and the word that all is well. */
+/** The upstream sends the whole text and ends it properly. */
 export const COMPLETE: ReadonlySet<UpstreamWay> = new Set(["answer", "no-done", "odd-framing", "json"]);
-/** Nothing of the answer comes, and the client asks again by itself. */
-export const REPEATED: ReadonlySet<UpstreamWay> = new Set(["rate-limited", "500", "503", "reset"]);
+/** The upstream sends nothing of the answer, and the client retries on its own. */
+const REPEATED: ReadonlySet<UpstreamWay> = new Set(["rate-limited", "500", "503", "reset"]);
+/** The upstream refuses these requests, so they cost nothing. */
+export const REFUSED: ReadonlySet<UpstreamWay> = new Set([...REPEATED, "rate-limited-long"]);
 
 export const RETRY_AFTER_MS = 1_000;
 /** Longer than the client waits. */
@@ -42,11 +44,11 @@ export interface Speech {
   response: ServerResponse;
   way: UpstreamWay;
   text: string;
-  /** Between two pieces. */
+  /** Time between two chunks. */
   paceMs: number;
-  /** Names the question for whose answer a tool is called. */
+  /** The name of the question for which the model calls a tool. */
   name: string;
-  /** True once the tool that this answer calls has been called. */
+  /** True if the request contains the result of this answer's tool call. */
   hasResult: boolean;
 }
 
@@ -59,7 +61,7 @@ const OTHER_BODIES: Partial<Record<UpstreamWay, readonly [status: number, type: 
   "rate-limited-long": [429, "application/json", refusal("rate_limit_error")],
 };
 
-/** Says it in its way. Resolves to how much of the text was sent. */
+/** Answers a request in the given way. Resolves to the text that was sent. */
 export async function speak(speech: Speech): Promise<string> {
   const { response, way, text } = speech;
   const other = OTHER_BODIES[way];
@@ -95,22 +97,22 @@ async function stream(speech: Speech): Promise<string> {
     response.end("data: [DONE]\n\n");
     return "";
   }
-  const end = isCut(way) ? Math.ceil(text.length / 2) : text.length;
-  const said = await sendText(speech, end, send);
-  if (response.destroyed) return said;
+  const end = isPartial(way) ? Math.ceil(text.length / 2) : text.length;
+  const sent = await sendText(speech, end, send);
+  if (response.destroyed) return sent;
   if (way === "cut") response.socket?.destroy();
   if (way === "comments") await keepAlive(response);
-  // A stall is left open, and what was destroyed is over.
-  if (way === "stall" || response.destroyed) return said;
+  // The connection stays open during a stall.
+  if (way === "stall" || response.destroyed) return sent;
   if (way === "error") send({ error: { type: "server_error", code: "overloaded", message: "upstream fell over" } });
   if (way === "garbage") response.write("data: {not json\n\n".repeat(12));
   if (way === "huge") response.write(`data: ${"x".repeat(HUGE_CHARS)}\n\n`);
-  if (!isCut(way)) {
+  if (!isPartial(way)) {
     send(chunk({}, FINISHES[way] ?? "stop"));
     if (way !== "no-done") response.write("data: [DONE]\n\n");
   }
   response.end();
-  return said;
+  return sent;
 }
 
 async function sendText(
@@ -119,15 +121,15 @@ async function sendText(
   send: (data: unknown) => void,
 ): Promise<string> {
   const step = Math.max(1, Math.ceil(text.length / PIECES));
-  let said = "";
+  let sent = "";
   for (let at = 0; at < end && !response.destroyed; at += step) {
     const piece = text.slice(at, Math.min(end, at + step));
     send(chunk({ content: piece }));
     if (way === "odd-framing" && at === 0) response.write(": a comment\r\n\r\ndata: {broken\r\n\r\n");
-    said += piece;
+    sent += piece;
     await sleep(paceMs);
   }
-  return said;
+  return sent;
 }
 
 async function keepAlive(response: ServerResponse): Promise<void> {
@@ -137,7 +139,7 @@ async function keepAlive(response: ServerResponse): Promise<void> {
   }
 }
 
-function isCut(way: UpstreamWay): boolean {
+function isPartial(way: UpstreamWay): boolean {
   return ["cut", "stall", "comments", "error", "unfinished", "garbage", "huge"].includes(way);
 }
 

@@ -4,41 +4,44 @@ import { buffer, text } from "node:stream/consumers";
 import { answerTo, namesIn, unedited } from "./answers.ts";
 import { COMPLETE, speak, type UpstreamWay } from "./upstream-faults.ts";
 
-/** One request, and what came of it. */
-export interface Asked {
-  /** The questions it was about. */
+/** One request and its result. */
+export interface UpstreamRequest {
+  /** The names of the questions in the request. */
   names: string[];
   way: UpstreamWay;
   atMs: number;
-  /** The answer, as far as it was said. */
-  said: string;
-  /** All was said, and that it was all. */
+  /** The part of the answer that was sent. */
+  sent: string;
+  /** True if the whole answer was sent and ended properly. */
   isComplete: boolean;
-  /** It brought what a tool had given. */
+  /** True if the request contained the result of a tool. */
   isSecond: boolean;
-  /** The address at which the caller reached the upstream. */
+  /** The host at which the caller reached the upstream. */
   host: string;
-  /** What stood in the request before the last question, oldest first. */
+  /** The messages before the last question, oldest first. */
   earlier: ReadonlyArray<{ role: string; text: string }>;
 }
 
-/** The upstream's ways with a question: each request about it takes the next way, and all further ones the last. */
+/**
+ * How the upstream answers the requests about a question: the first entry is for the first request, and so on. The last
+ * entry is also for all further requests.
+ */
 export interface Script {
   ways: readonly UpstreamWay[];
   paceMs: number;
 }
 
-/** A gateway over a real socket that answers each question as its script says. */
+/** A gateway on a real socket that answers each question by its script. */
 export interface Upstream {
   url: string;
   script(name: string, script: Script): void;
-  /** Every request that had this question, edited or not, as its last; oldest first. */
-  asked(name: string): readonly Asked[];
+  /** All requests whose last question was this one, edited or not, oldest first. */
+  requestsFor(name: string): readonly UpstreamRequest[];
   close(): Promise<void>;
 }
 
 export interface UpstreamOptions {
-  /** Who answers everything that is no chat, with the key that opens it. */
+  /** The server and the API key for all requests other than chat. */
   elsewhere?: { url: string; key: string };
 }
 
@@ -50,37 +53,40 @@ const PLAIN: Script = { ways: ["answer"], paceMs: 5 };
 
 export async function openUpstream({ elsewhere }: UpstreamOptions = {}): Promise<Upstream> {
   const scripts = new Map<string, Script>();
-  const asked = new Map<string, Asked[]>();
+  const requests = new Map<string, UpstreamRequest[]>();
 
   async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
     if (elsewhere !== undefined && !isChat(request)) return pass(request, response, elsewhere);
     const { messages } = JSON.parse(await text(request)) as ChatBody;
-    const cut = readCutAnswer(messages);
-    const lastUser = (cut?.before ?? messages).findLastIndex(({ role }) => role === "user");
+    const truncated = readTruncated(messages);
+    const lastUser = (truncated?.before ?? messages).findLastIndex(({ role }) => role === "user");
     const names = namesIn(textOf(messages[lastUser]?.content));
     const hasResult = messages.slice(lastUser).some(({ role }) => role === "tool");
-    // Questions that nobody answered stand before the one that is asked.
+    // Earlier questions without an answer can precede the current one.
     const key = unedited(names.at(-1) ?? "");
     const { ways, paceMs } = scripts.get(key) ?? PLAIN;
-    const before = (asked.get(key) ?? []).filter((one) => !one.isSecond);
-    // The second half of a turn with a tool is no step of its own.
+    const before = (requests.get(key) ?? []).filter((one) => !one.isSecond);
+    // The request that contains the tool's result belongs to the same step.
     const way = hasResult ? "answer" : (ways[Math.min(before.length, ways.length - 1)] ?? "answer");
-    const one: Asked = {
+    const one: UpstreamRequest = {
       names,
       way,
       atMs: Date.now(),
-      said: "",
+      sent: "",
       isComplete: false,
       isSecond: hasResult,
       host: request.headers.host ?? "",
       earlier: messages.slice(0, lastUser).map(({ role, content }) => ({ role, text: textOf(content) })),
     };
-    asked.set(key, [...(asked.get(key) ?? []), one]);
+    requests.set(key, [...(requests.get(key) ?? []), one]);
     const whole = answerTo(names);
-    const from = cut !== undefined && whole.startsWith(cut.said) ? cut.said.length - cut.lastWords.length : 0;
+    const from =
+      truncated !== undefined && whole.startsWith(truncated.shownText)
+        ? truncated.shownText.length - truncated.lastWords.length
+        : 0;
     const rest = whole.slice(from);
-    one.said = whole.slice(0, from) + (await speak({ response, way, name: key, text: rest, paceMs, hasResult }));
-    one.isComplete = COMPLETE.has(way) && one.said === whole;
+    one.sent = whole.slice(0, from) + (await speak({ response, way, name: key, text: rest, paceMs, hasResult }));
+    one.isComplete = COMPLETE.has(way) && one.sent === whole;
   }
 
   const server = createServer((request, response) => {
@@ -90,7 +96,7 @@ export async function openUpstream({ elsewhere }: UpstreamOptions = {}): Promise
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     script: (name, script) => void scripts.set(name, script),
-    asked: (name) => asked.get(unedited(name)) ?? [],
+    requestsFor: (name) => requests.get(unedited(name)) ?? [],
     async close() {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
@@ -98,12 +104,12 @@ export async function openUpstream({ elsewhere }: UpstreamOptions = {}): Promise
   };
 }
 
-/** A request to go on with an answer that was cut off. */
-function readCutAnswer(messages: ChatBody["messages"]) {
+/** Recognizes a request to continue an interrupted answer. */
+function readTruncated(messages: ChatBody["messages"]) {
   const at = messages.findLastIndex(({ role }) => role === "user");
   const [, lastWords] = /^Your answer was cut off[^\n]*\n\n([^]*)$/.exec(textOf(messages[at]?.content)) ?? [];
-  const said = textOf(messages[at - 1]?.content);
-  return lastWords === undefined ? undefined : { before: messages.slice(0, at - 1), said, lastWords };
+  const shownText = textOf(messages[at - 1]?.content);
+  return lastWords === undefined ? undefined : { before: messages.slice(0, at - 1), shownText, lastWords };
 }
 
 function isChat({ url = "" }: IncomingMessage): boolean {

@@ -2,14 +2,16 @@ import type { PermissionName } from "./permissions.ts";
 import { refuse } from "./refusals.ts";
 import type { Channel, Message, World } from "./world.ts";
 
-/** What the bot may reach and do; each throws Discord's refusal. */
+/** The bot's channels and permissions. Each function throws the error that Discord would return. */
 export interface Access {
   channel(id: string | undefined): Channel;
   message(channel: Channel, id: string | undefined): Message;
   require(channel: Channel, ...permissions: PermissionName[]): void;
-  /** Refuses what cannot be done in a thread that is archived or locked. */
+  /** Throws if the thread is archived or locked and therefore does not allow the action. */
   requireOpen(channel: Channel): void;
-  /** Refuses a post: to a person who takes none, into what is not a text channel, without the permission. */
+  /**
+   * Throws for a post to a user who accepts no direct messages, into a channel without text, or without the permission.
+   */
   requirePostable(channel: Channel): void;
 }
 

@@ -13,6 +13,7 @@ import { createPeople, type People } from "./people.ts";
 import { createPeopleInteractions, type PeopleInteractions } from "./people-interactions.ts";
 import { createReactionRoutes } from "./reaction-routes.ts";
 import type { RouteTable } from "./routes.ts";
+import { createSearchRoutes } from "./search-routes.ts";
 import type { Simulation } from "./simulation.ts";
 import { createThreadRoutes } from "./thread-routes.ts";
 import { createThreads } from "./threads.ts";
@@ -26,7 +27,7 @@ export interface ApiDeps {
   gatewayUrl(): string;
 }
 
-/** The two sides of the platform: what the bot may call, and what people and tests do. */
+/** The two sides of the platform: the bot's calls, and the actions of users and tests. */
 export interface Api {
   routes: RouteTable;
   builders: Builders;
@@ -49,6 +50,7 @@ export function createApi(deps: ApiDeps): Api {
       ...createChannelRoutes(simulation, access, builders),
       ...createMessageRoutes(simulation, access, messages),
       ...createReactionRoutes(simulation, access),
+      ...createSearchRoutes(simulation),
       ...createThreadRoutes(simulation, access, threads, messages),
       ...createCallbackRoutes(simulation, interactions, messages),
       ...createWebhookRoutes(simulation, interactions, messages),

@@ -20,16 +20,16 @@ const REPLY = 19;
 const EDITABLE_FLAGS = MESSAGE_FLAGS.suppressEmbeds | MESSAGE_FLAGS.isComponentsV2;
 const POSTABLE_FLAGS = EDITABLE_FLAGS | MESSAGE_FLAGS.suppressNotifications;
 
-/** How a post comes about when it is not a plain one. */
+/** Set for a post that is not an ordinary one. */
 export interface PostOrigin {
   interaction?: Interaction;
-  /** A forum post's first message. */
+  /** True for the first message of a forum post. */
   id?: string;
 }
 
-/** What the bot writes: checked as Discord checks it, and watched. */
+/** Writes the bot's messages. Checks them as Discord does, and records violations. */
 export interface BotMessages {
-  /** Resolves the nonce first: the message that carries it already is given back. */
+  /** Returns the existing message if one already has this nonce. */
   post(channel: Channel, read: ReadBody, origin?: PostOrigin): Message;
   edit(message: Message, read: ReadBody): void;
 }
@@ -160,7 +160,7 @@ export function createBotMessages(simulation: Simulation): BotMessages {
     const repliedUserId = world.message(message.channelId, message.reference?.messageId ?? "")?.author.id;
     const notified = notify(channel, body, textOf({ content: next.content, components: body.components }), undefined);
     timeline.change(message, next, {
-      // What takes the place of "is thinking" is not shown as edited.
+      // The message that replaces "is thinking" does not count as edited.
       isEdit: (shown(message).flags & MESSAGE_FLAGS.loading) === 0,
       mentions: toMentions({
         ...notified,
@@ -178,7 +178,7 @@ function toNextState(state: MessageState, body: MessageBody, added: Attachment[]
     ? state.attachments.filter(({ id }) => body.attachments?.some((named) => named.id === id))
     : state.attachments;
   const wanted = body.flags ?? state.flags;
-  // Components V2 cannot be taken back, nor can what the bot has no say in.
+  // An edit cannot remove Components V2, nor flags that the bot cannot set.
   const flags = (state.flags & ~MESSAGE_FLAGS.suppressEmbeds & ~MESSAGE_FLAGS.loading) | (wanted & EDITABLE_FLAGS);
   return {
     content: body.content === undefined ? state.content : (body.content ?? "").trim(),

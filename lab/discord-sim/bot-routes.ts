@@ -5,10 +5,10 @@ import { refuse } from "./refusals.ts";
 import { ok, type Route } from "./routes.ts";
 import type { Guild } from "./world.ts";
 
-/** On one page. */
+/** The largest number of guilds per page. */
 const MAX_GUILDS = 200;
 
-/** Who the bot is, where it connects, and the guilds it is in. */
+/** The bot's account, the gateway's address, and the bot's guilds. */
 export function createBotRoutes(deps: ApiDeps): Route[] {
   const { simulation, sessionLimits, recommendedShards, isSparse, gatewayUrl } = deps;
   const { world, portal } = simulation;
@@ -27,7 +27,7 @@ export function createBotRoutes(deps: ApiDeps): Route[] {
       name: bot.name,
       icon: null,
       description: "",
-      bot_public: true,
+      bot_public: portal.isPublic,
       bot_require_code_grant: false,
       verify_key: "00".repeat(32),
       flags: toApplicationFlags(portal),
@@ -43,7 +43,7 @@ export function createBotRoutes(deps: ApiDeps): Route[] {
       handle: () =>
         ok({
           url: gatewayUrl(),
-          // Servers that speak Discord's language with one gateway and no such limit leave these out.
+          // Servers that imitate Discord omit these fields if they have a single gateway and no such limit.
           ...(!isSparse && {
             shards: recommendedShards,
             session_start_limit: {

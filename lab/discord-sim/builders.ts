@@ -6,17 +6,17 @@ import type { Channel, Guild, Role, User } from "./world.ts";
 
 export interface GuildOptions {
   name?: string;
-  /** What @everyone may do. */
+  /** The permissions of @everyone. */
   everyone?: readonly PermissionName[];
-  /** What the bot's own role may do besides. */
+  /** The bot's own role adds these permissions. */
   bot?: readonly PermissionName[];
-  /** False: the bot was never invited. */
+  /** False if the bot was never invited. */
   hasBot?: boolean;
-  /** The level of its boosts, 0 to 3; 0 by default. */
+  /** The server's boost level, 0 to 3, by default 0. */
   premiumTier?: number;
 }
 
-/** By the id of a role, a person or the bot; a guild's own id is @everyone. */
+/** `id` names a role, a user or the bot. A guild's own id means @everyone. */
 export interface OverwriteOptions {
   allow?: readonly PermissionName[];
   deny?: readonly PermissionName[];
@@ -28,22 +28,22 @@ export interface ChannelOptions {
   slowmodeSeconds?: number;
 }
 
-/** Makes the places and the people; whoever is connected is told. */
+/** Creates places and users, and sends the events to connected sessions. */
 export interface Builders {
   addGuild(options?: GuildOptions): Guild;
   addRole(guild: Guild, name: string, permissions?: readonly PermissionName[], isMentionable?: boolean): Role;
-  /** Makes a person, a member of the guilds named. */
+  /** Creates a user who is a member of these guilds. */
   addUser(name: string, ...guilds: Guild[]): User;
-  /** Makes another bot, a member of the guilds named. */
+  /** Creates another bot that is a member of these guilds. */
   addBot(name: string, ...guilds: Guild[]): User;
   giveRole(guild: Guild, user: User, role: Role): void;
   addChannel(guild: Guild, name: string, options?: ChannelOptions): Channel;
-  /** Changes what a role, a person or the bot may do in a channel. */
+  /** Changes the permissions of a role, a user or the bot in a channel. */
   overwrite(channel: Channel, id: string, options: OverwriteOptions): void;
   removeChannel(channel: Channel): void;
-  /** The bot loses its membership. */
+  /** Ends the bot's membership. */
   kickBot(guild: Guild): void;
-  /** The direct conversation of a person and the bot: the same one each time. */
+  /** The direct conversation between a user and the bot. It is always the same one. */
   openDm(user: User): Channel;
 }
 

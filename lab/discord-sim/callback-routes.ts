@@ -24,7 +24,7 @@ const UPDATE = 7;
 const CHOOSE = 8;
 const MODAL = 9;
 
-/** The first answer to an interaction: within three seconds, once, of a type that fits. */
+/** The first response to an interaction: only one, within three seconds, of an allowed type. */
 export function createCallbackRoutes(
   simulation: Simulation,
   interactions: Interactions,

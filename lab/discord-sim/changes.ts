@@ -1,12 +1,12 @@
-import { createPatience } from "../../support/patience.ts";
+import { createPatience } from "../support/patience.ts";
 
-/** Wakes whoever waits for something to become true. */
+/** Lets callers wait for a condition. */
 export interface Changes {
-  /** Something happened: every waiting predicate is asked again. */
+  /** Call this when something has happened. It checks every waiting predicate again. */
   notify(): void;
   /**
-   * Resolves to the first truthy value of `predicate`, which is asked at once and after every change.
-   * Rejects with `what` in the message when nothing has happened for `silenceMs`, or when the simulator closes.
+   * Resolves to the first truthy value of `predicate`. Checks it at once and after every change. Rejects if nothing
+   * happens for `silenceMs`, or when the simulator closes. The error's message contains `what`.
    */
   until<T>(predicate: () => T, what?: string, silenceMs?: number): Promise<NonNullable<T>>;
   close(): void;

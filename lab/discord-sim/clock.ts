@@ -1,10 +1,10 @@
-/** The time a simulator lives in, Unix milliseconds. Tests may move it forward, never back. */
+/** The simulator's time in Unix milliseconds. Tests can only move it forward. */
 export interface Clock {
   now(): number;
   advance(ms: number): void;
 }
 
-/** A clock that runs with the real one and can be ahead of it. */
+/** A clock that runs at the real speed. Tests can set it ahead of the real time. */
 export function createClock(): Clock {
   let aheadMs = 0;
   return {
@@ -16,7 +16,7 @@ export function createClock(): Clock {
   };
 }
 
-/** A clock that stands still until it is moved. */
+/** A clock that only moves when a test moves it. */
 export function createStillClock(startMs = Date.now()): Clock {
   let nowMs = startMs;
   return {

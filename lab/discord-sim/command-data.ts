@@ -10,15 +10,15 @@ const SUB_COMMAND_GROUP = 2;
 const ATTACHMENT = 11;
 const PICTURE = /\.(png|jpe?g|gif|webp|avif|heic)$/i;
 
-/** What a person gives for an option. Files are uploaded, people and channels are picked. */
+/** A user's value for an option. Users upload files, and select users and channels. */
 export type OptionValue = string | number | boolean | FileToUpload | User | Channel | Role;
 export type OptionValues = Readonly<Record<string, OptionValue>>;
 
-/** Fills in commands as Discord's own clients do, and refuses what they would not let a person send. */
+/** Fills in commands as Discord's clients do. Throws for values that these clients would not send. */
 export interface CommandForms {
-  /** Throws when this person is not offered the command here. */
+  /** Throws if Discord does not offer the command to this user in this place. */
   requireOffered(command: Command, channel: Channel, user: User): void;
-  /** `path` names the sub-command, when there is one; `focused` the option that is being typed. */
+  /** `path` names the sub-command, if there is one. `focused` is the option that the user is typing. */
   fill(command: Command, path: readonly string[], values: OptionValues, channel: Channel, focused?: string): Payload;
 }
 

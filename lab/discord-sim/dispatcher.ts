@@ -7,7 +7,7 @@ import type { LoggedRequest } from "./request-log.ts";
 import type { Match, Reply } from "./routes.ts";
 import type { Violations } from "./violations.ts";
 
-/** The expired token of an interaction has a violation of its own. */
+/** Expired interaction tokens are recorded as a different violation. */
 const EXPIRED_TOKEN = 50027;
 
 /** A call whose body has been read. */
@@ -17,31 +17,31 @@ export interface Incoming {
   query: URLSearchParams;
   body: ReadBody;
   entry: LoggedRequest;
-  /** Aborts when the caller has gone or the simulator closes. */
+  /** Aborts when the caller disconnects or the simulator closes. */
   signal: AbortSignal;
 }
 
-/** What is sent back; undefined when the connection is cut. */
+/** The response to send. Undefined if the connection is reset. */
 export type Outcome = (Reply & { headers?: Readonly<Record<string, string>> }) | undefined;
 
 export interface DispatcherDeps {
   limits: Limits;
   faults: FaultQueue;
   violations: Violations;
-  /** A round trip; half of it passes before a call is counted, half after it is carried out. */
+  /** The length of a round trip. Half of it passes before a call is counted, and half after it is executed. */
   latencyMs: number;
   isToken(token: string): boolean;
 }
 
 /**
- * A bot knows no token but its own, so another one is of a bot of another simulator, which stood at this port before it:
- * it is refused, and that is no fault of the bot that is judged here.
+ * A bot knows only its own token, so another token belongs to a bot of an earlier simulator on this port. The call
+ * fails, but this is not a violation by the bot under test.
  */
 const ANOTHER_TOKEN = /^Bot [\w-]+\.[\w-]+\.[\w-]+$/;
 
 const POST = "POST /channels/:channel/messages";
 
-/** Carries calls out, in Discord's order: who calls, may they now, does it work. */
+/** Handles calls in Discord's order: checks the token and the rate limit, then executes the call. */
 export function createDispatcher({ limits, faults, violations, latencyMs, isToken }: DispatcherDeps) {
   const editing = new Map<string, number>();
 
@@ -50,7 +50,7 @@ export function createDispatcher({ limits, faults, violations, latencyMs, isToke
     const { fault, slowMs } = faults.take(match.route.route);
     entry.isInjected = fault !== undefined;
     const finish = beginEdit(match);
-    // Whoever has gone away has no call in flight any more, whatever becomes of it here.
+    // If the caller has disconnected, its call no longer counts as in flight.
     incoming.signal.addEventListener("abort", finish, { once: true });
     try {
       await sleep(latencyMs / 2 + slowMs, undefined, { ref: false });
@@ -88,7 +88,7 @@ export function createDispatcher({ limits, faults, violations, latencyMs, isToke
     }
   }
 
-  /** Discord bans whoever is refused too often, so every honest 401 and 403 counts. */
+  /** Discord bans a bot after too many refused calls, so every real 401 and 403 counts. */
   function watch({ status, body, message }: Refusal, call: CountedCall): void {
     if (status === 403 || (status === 401 && body["code"] !== EXPIRED_TOKEN)) {
       violations.record("invalid-request", `${call.route} was refused with ${status}: ${message}.`);
@@ -120,7 +120,7 @@ export function createDispatcher({ limits, faults, violations, latencyMs, isToke
     };
   }
 
-  /** Notices a second edit of a message that begins before the first has been answered. */
+  /** Finds an edit of a message that starts before the response to the previous edit. */
   function beginEdit({ route, params, major }: Match): () => void {
     const message = params["message"];
     if (!route.route.startsWith("PATCH ") || message === undefined) return () => {};

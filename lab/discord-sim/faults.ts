@@ -1,33 +1,36 @@
 import type { RouteTable } from "./routes.ts";
 
-/** How a call goes wrong. */
+/** How a call fails. */
 export interface Fault {
-  /** The answer's status; `reset` cuts the connection, `silence` never answers. */
+  /** The status of the response. `reset` resets the connection, and `silence` never responds. */
   status: number | "reset" | "silence";
-  /** Discord's error code and words in the answer. */
+  /** Discord's error code and message in the response. */
   code?: number;
   message?: string;
-  /** With 429. */
+  /** Used with 429. */
   retryAfterMs?: number;
   scope?: "user" | "shared" | "global";
-  /** `before` (default): nothing is carried out. `after`: it is carried out and the answer is lost. */
+  /** `before` (default): the call is not executed. `after`: the call is executed and its response is lost. */
   when?: "before" | "after";
-  /** How many calls; 1 when it is not said. */
+  /** Number of calls that fail, by default 1. */
   times?: number;
-  /** Calls that go through before it begins. */
+  /** Number of calls that succeed before the first failure. */
   skip?: number;
 }
 
 export interface Faults {
-  /** The next calls of a route go wrong, `"PATCH /channels/:channel/messages/:message"`; `"*"` is every route. */
+  /**
+   * Makes the next calls to a route fail, such as `"PATCH /channels/:channel/messages/:message"`. `"*"` means every
+   * route.
+   */
   failNext(route: string, fault: Fault): void;
-  /** Calls of a route take this much longer, until `clear` or for `times` calls. */
+  /** Delays each call to a route by this time: the next `times` calls, or all calls until `clear`. */
   slow(route: string, ms: number, options?: { times?: number }): void;
   clear(): void;
 }
 
 export interface FaultQueue extends Faults {
-  /** What happens to this call; each fault is used up by the calls it is taken for. */
+  /** Returns the fault for this call. This uses up one of the fault's `times`. */
   take(route: string): { fault: Fault | undefined; slowMs: number };
 }
 
@@ -45,7 +48,7 @@ export function createFaults(routes: RouteTable): FaultQueue {
   const known = routes.map(({ route }) => route);
 
   function check(route: string): string {
-    // A fault for a misspelt route would never happen, and its test would pass for nothing.
+    // A fault for a misspelled route would never happen, and a test with such a fault would pass for the wrong reason.
     if (route !== "*" && !known.includes(route))
       throw new Error(`No route "${route}"; there are:\n${known.join("\n")}`);
     return route;

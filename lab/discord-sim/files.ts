@@ -6,7 +6,7 @@ import type { Attachment } from "./world.ts";
 const LINK_MS = 24 * 60 * 60 * 1000;
 const GONE = "This content is no longer available.";
 
-/** Discord derives the type from the name alone, so it can contradict the bytes. */
+/** Discord derives the type from the name alone, so the type can contradict the bytes. */
 const TYPES: Readonly<Record<string, string>> = {
   png: "image/png",
   jpg: "image/jpeg",
@@ -28,16 +28,18 @@ export interface NewFile {
   name: string;
   bytes: Uint8Array;
   description?: string | undefined;
-  /** Uploaded with a command or a form: its link is not refreshed, so it is gone when the link ends. */
+  /**
+   * True for a file from a command or a form. Discord never renews its link, so the file is gone when the link expires.
+   */
   isEphemeral?: boolean;
 }
 
-/** The CDN: every link is signed and ends. */
+/** The CDN. Every link is signed and expires. */
 export interface Files {
   store(file: NewFile): Attachment;
-  /** A link that works for a day from the moment of asking. */
+  /** A link that is valid for a day from now. */
   linkTo(attachment: Attachment): string;
-  /** A fresh link for an old one; the old one itself when it is not refreshed. */
+  /** A fresh link to the same file, or the old link if it cannot be renewed. */
   refresh(url: string): string;
   serve(request: IncomingMessage, response: ServerResponse, url: URL): void;
 }
@@ -116,7 +118,7 @@ function sendBytes(request: IncomingMessage, response: ServerResponse, { bytes, 
   response.end(request.method === "HEAD" ? undefined : part);
 }
 
-/** Width and height of a PNG; nothing for what Discord could not decode as a picture. */
+/** The width and height of a PNG. Empty for a file that Discord could not decode as an image. */
 function sizeOf(bytes: Uint8Array): { width?: number; height?: number } {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const isPng = bytes.length >= 24 && view.getUint32(0) === 0x89_50_4e_47;

@@ -1,27 +1,29 @@
 import type { Gateway } from "./gateway.ts";
 import type { Session } from "./sessions.ts";
 
-/** What goes wrong on the sockets. */
+/** Faults of the sockets. */
 export interface GatewayFaults {
-  /** Every session, with a socket or waiting to be resumed. */
+  /** All sessions that have a socket or that can still be resumed. */
   readonly sessions: readonly Session[];
-  /** Those that have ended as well. */
+  /** Also counts the sessions that have ended. */
   readonly everySession: readonly Session[];
-  /** How many sessions have heard a shard at a time, from the first one on, each time that changed. */
+  /** How many sessions received a shard's events at the same time, with one entry for each change. */
   heardBy(shard: number): readonly number[];
-  /** Ids of messages that were said while nobody listened, after Discord itself had ended the last session that did. */
+  /**
+   * Ids of the messages that users wrote while no session listened, because Discord itself had ended the last session.
+   */
   readonly untoldIds: ReadonlySet<string>;
-  /** Cuts every socket; the sessions can be resumed. */
+  /** Resets every socket; the sessions can be resumed. */
   drop(): void;
-  /** Opcode 7: Discord asks for a new connection. */
+  /** Opcode 7: Discord requests a new connection. */
   reconnect(): void;
   /** Opcode 9: Discord ends the sessions. */
   invalidate(isResumable?: boolean): void;
   closeWith(code: number): void;
-  /** From here on heartbeats are not answered, or are again. */
+  /** From now on, the simulator does not respond to heartbeats. */
   stopAcks(): void;
   resumeAcks(): void;
-  /** Nothing more is sent on the sockets there are: lines that look alive and are dead. Later ones work. */
+  /** From now on, the existing sockets send nothing. They are dead but look alive. New sockets work. */
   mute(): void;
 }
 

@@ -12,22 +12,27 @@ const SENDS_PER_MINUTE = 120;
 const ENDING_CODES = new Set([1000, 1001, 4004, 4007, 4009, 4010, 4011, 4012, 4013, 4014]);
 
 export interface Gateway {
-  /** Every session, attached or waiting to be resumed. */
+  /** All sessions that have a socket or that can still be resumed. */
   readonly sessions: readonly Session[];
-  /** Those that have ended as well. */
+  /** Also counts the sessions that have ended. */
   readonly everySession: readonly Session[];
-  /** How many sessions have heard a shard at a time, from the first one on, each time that changed. */
+  /** How many sessions received a shard's events at the same time, with one entry for each change. */
   heardBy(shard: number): readonly number[];
-  /** Ids of messages that were said while nobody listened, after Discord itself had ended the last session that did. */
+  /**
+   * Ids of the messages that users wrote while no session listened, because Discord itself had ended the last session.
+   */
   readonly untoldIds: ReadonlySet<string>;
   deliver(event: GatewayEvent): void;
-  /** Sends an opcode to every socket: 7 asks to reconnect, 9 ends the session (`data` true: resumable). */
+  /**
+   * Sends an opcode to every socket. 7 requests a reconnect. 9 ends the session, which can be resumed if `data` is
+   * true.
+   */
   tell(op: number, data: unknown): void;
-  /** Ends every socket with a close code, or cuts it when there is none. */
+  /** Closes every socket with a close code. Without a code, resets the sockets. */
   hangUp(code?: number): void;
-  /** Whether heartbeats are answered. */
+  /** Sets whether the simulator responds to heartbeats. */
   answerHeartbeats(isOn: boolean): void;
-  /** Nothing more is sent on the sockets there are: lines that look alive and are dead. Later ones work. */
+  /** From now on, the existing sockets send nothing. They are dead but look alive. New sockets work. */
   mute(): void;
   close(): void;
 }
@@ -36,7 +41,7 @@ export interface GatewayDeps extends Omit<HandshakeDeps, "sessions" | "onBegin">
   clock: Clock;
   changes: Changes;
   heartbeatIntervalMs: number;
-  /** Events leave out whatever Discord may leave out. */
+  /** If true, events omit all fields that Discord can omit. */
   isSparse: boolean;
 }
 
@@ -94,7 +99,7 @@ export function createGateway(server: Server, deps: GatewayDeps): Gateway {
       changes.notify();
     });
     socket.on("close", (code) => {
-      // A session that another socket has resumed is no longer this one's to end.
+      // If another socket has resumed the session, this socket cannot end it.
       if (session?.line === line) end(session, code, "bot");
     });
     socket.on("error", () => socket.terminate());

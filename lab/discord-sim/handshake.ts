@@ -13,18 +13,23 @@ const IDENTIFY = z.object({
 });
 const RESUME = z.object({ token: z.string(), session_id: z.string(), seq: z.number() });
 
-/** The privileged intents switched on in the developer portal. */
+/**
+ * The switches in the developer portal: the privileged intents, and whether strangers can add the bot to their servers.
+ */
 export interface Portal {
+  isPublic: boolean;
   messageContent: boolean;
   members: boolean;
   presences: boolean;
 }
 
 export interface SessionLimits {
-  /** Sessions that may be started before the bot loses its token. */
+  /** The number of session starts that are left before the bot loses its token. */
   remaining: number;
   maxConcurrency: number;
-  /** Shards with the same remainder by `maxConcurrency` may identify once in this time; 0 switches it off. */
+  /**
+   * Shards with the same remainder by `maxConcurrency` can identify only once within this time. 0 turns the limit off.
+   */
   identifyWindowMs: number;
   /** How long a session can be resumed. */
   lifetimeMs: number;
@@ -42,7 +47,7 @@ export interface HandshakeDeps {
   world: World;
   violations: Violations;
   sessions: Map<string, Session>;
-  /** Told of each session that begins. */
+  /** Called for each session that starts. */
   onBegin(session: Session): void;
   portal: Portal;
   sessionLimits: SessionLimits;
@@ -51,7 +56,7 @@ export interface HandshakeDeps {
 }
 
 export interface Handshake {
-  /** Starts a session on a line, or closes the line with Discord's reason. */
+  /** Starts a session on a socket, or closes the socket with Discord's reason. */
   identify(line: Line, data: unknown): Session | undefined;
   resume(line: Line, data: unknown): Session | undefined;
 }
@@ -148,7 +153,7 @@ export function createHandshake(deps: HandshakeDeps): Handshake {
   };
 }
 
-/** What the application object says of the switches in the portal; a bot in few guilds has the `LIMITED` ones. */
+/** The application's flags for the switches in the portal. A bot in few guilds has the `LIMITED` flags. */
 export function toApplicationFlags({ messageContent, members, presences }: Portal): number {
   return (presences ? 1 << 13 : 0) | (members ? 1 << 15 : 0) | (messageContent ? 1 << 19 : 0);
 }

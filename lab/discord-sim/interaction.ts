@@ -3,12 +3,12 @@ import type { Message, Payload, User } from "./world.ts";
 export const INTERACTION_TYPES = { command: 2, component: 3, autocomplete: 4, modal: 5 } as const;
 export type InteractionKind = keyof typeof INTERACTION_TYPES;
 
-/** Time to acknowledge. */
+/** The time within which the bot must acknowledge. */
 export const ACKNOWLEDGE_MS = 3000;
-/** Time until the token ends. */
+/** Lifetime of the token. */
 export const TOKEN_MS = 15 * 60_000;
 
-/** Something a person asked the bot by a command, a button or a form, and what the bot did with it. */
+/** A user's command, button press or form, and the bot's reaction. */
 export interface Interaction {
   readonly id: string;
   readonly token: string;
@@ -21,22 +21,22 @@ export interface Interaction {
   readonly payload: Payload;
   /** The message whose button was pressed. */
   readonly source?: Message;
-  /** The type of message a reply to it becomes. */
+  /** The type of the bot's reply to this interaction. */
   readonly replyType: number;
-  /** The callback's type, once the bot has acknowledged. */
+  /** The callback's type. Undefined until the bot has acknowledged. */
   acknowledgedAs?: number;
   acknowledgedAtMs?: number;
-  /** The bot's answer, `@original`; the source of a button when it was acknowledged as an update. */
+  /** The bot's reply, `@original`. If the bot acknowledged a button as an update, this is the button's message. */
   original?: Message;
-  /** Messages the bot wrote with the token. */
+  /** Messages that the bot wrote with the token. */
   readonly messages: Message[];
-  /** The form the bot showed. */
+  /** The form that the bot showed. */
   modal?: Payload;
-  /** What the bot proposed while somebody typed. */
+  /** The bot's suggestions for the option that the user was typing. */
   choices?: readonly Payload[];
 }
 
-/** The interaction as its messages remember it. */
+/** The part of the interaction that its messages store. */
 export function toOrigin({ id, kind, user }: Interaction): NonNullable<Message["interaction"]> {
   return { id, type: INTERACTION_TYPES[kind], user };
 }

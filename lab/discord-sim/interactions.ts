@@ -10,11 +10,11 @@ export interface NewInteraction {
   user: User;
   data: Payload;
   source?: Message;
-  /** The type of message a reply to it becomes. */
+  /** The type of the bot's reply to this interaction. */
   replyType: number;
 }
 
-/** Every interaction there was, by its token. */
+/** All interactions by their token. */
 export interface Interactions {
   begin(options: NewInteraction): Interaction;
   find(token: string): Interaction | undefined;

@@ -1,10 +1,13 @@
 import { createHash } from "node:crypto";
-import { fixedCounter, leakyCounter, type PlatformCounter, slidingCounter } from "../../support/pacing/platform.ts";
+import { fixedCounter, leakyCounter, type PlatformCounter, slidingCounter } from "../pacing/platform.ts";
 import type { Clock } from "./clock.ts";
 import { Refusal } from "./refusals.ts";
 import type { Violations } from "./violations.ts";
 
-/** `fixed` windows begin with their first call; `leaky` gives calls back one by one; `sliding` counts any window. */
+/**
+ * `fixed`: a window starts with its first call. `leaky`: calls become available again one by one. `sliding`: the limit
+ * holds in any window.
+ */
 export interface CounterSettings {
   kind: "fixed" | "leaky" | "sliding";
   limit: number;
@@ -12,18 +15,18 @@ export interface CounterSettings {
 }
 
 export interface LimitSettings {
-  /** Posts and edits of a channel. */
+  /** Limits for posts and edits in a channel. */
   messages: CounterSettings;
-  /** Discord does not say whether posts and edits share a counter, and has been seen to show one hash for two. */
+  /** Discord does not document whether posts and edits share a counter, and it has shown one hash for two counters. */
   postsAndEdits: "one-bucket" | "two-buckets" | "one-hash-two-counters";
-  /** Each webhook route, for each interaction token. */
+  /** Limits for each webhook route and interaction token. */
   interactions: CounterSettings;
-  /** Every other route, for each channel or guild. */
+  /** Limits for every other route, per channel or guild. */
   other: CounterSettings;
-  /** Instead of the above, by route: `"GET /channels/:channel/messages"`. */
+  /** Limits for single routes, such as `"GET /channels/:channel/messages"`. They override the limits above. */
   routes: Readonly<Record<string, CounterSettings>>;
   globalPerSecond: number;
-  /** Without, answers tell nothing about the counters. */
+  /** If false, responses have no rate-limit headers. */
   headers: boolean;
 }
 
@@ -42,20 +45,20 @@ export const DEFAULT_LIMITS: LimitSettings = {
 const POST = "POST /channels/:channel/messages";
 const EDIT = "PATCH /channels/:channel/messages/:message";
 
-/** A call as the counters see it. */
+/** The part of a call that the counters need. */
 export interface CountedCall {
   /** Method and pattern. */
   route: string;
-  /** The channel, guild, or webhook with its token. */
+  /** The channel, the guild, or the webhook with its token. */
   major: string;
-  /** Interaction endpoints do not count towards the bot's calls per second. */
+  /** True for interaction endpoints. They do not count towards the bot's calls per second. */
   isGlobal: boolean;
 }
 
 export interface Limits {
-  /** Counts a call and gives the headers of its answer. Throws the 429 when there is no room. */
+  /** Counts a call and returns the headers for its response. Throws a 429 if the limit is reached. */
   take(call: CountedCall): Readonly<Record<string, string>>;
-  /** A wait was told for this bucket: a call before its end is a violation. */
+  /** Records that Discord asked the bot to wait. An earlier call in this bucket is then a violation. */
   block(call: CountedCall, retryAfterMs: number): void;
 }
 

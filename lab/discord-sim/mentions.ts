@@ -1,6 +1,9 @@
 import type { Mentions } from "./world.ts";
 
-/** The field of a body; what is absent from it is not notified, what is absent altogether is. */
+/**
+ * The field in a request's body. A kind of mention that it omits notifies no one. Without the field, every mention
+ * notifies.
+ */
 export interface AllowedMentions {
   parse?: readonly ("users" | "roles" | "everyone")[] | null | undefined;
   users?: readonly string[] | null | undefined;
@@ -9,17 +12,17 @@ export interface AllowedMentions {
 }
 
 export interface MentionContext {
-  /** Absent: everything is notified. */
+  /** If absent, every mention notifies. */
   allowed: AllowedMentions | undefined;
-  /** Roles this author may notify. */
+  /** Returns true if this author can notify the role. */
   mayMentionRole(roleId: string): boolean;
   mayMentionEveryone: boolean;
   isUser(userId: string): boolean;
-  /** The author of the message that is replied to. */
+  /** The author of the message that this message replies to. */
   repliedUserId: string | undefined;
 }
 
-/** Who a text notifies. `repliedUserId` is apart, because the text did not name that person. */
+/** The users that a text notifies. `repliedUserId` is separate, because the text did not mention that user. */
 export interface Notified {
   userIds: string[];
   roleIds: string[];
@@ -27,7 +30,7 @@ export interface Notified {
   repliedUserId: string | undefined;
 }
 
-/** Evaluates a text and its `allowed_mentions` as Discord does: nothing inside code notifies. */
+/** Evaluates a text and its `allowed_mentions` as Discord does. Mentions inside code do not notify. */
 export function evaluateMentions(text: string, context: MentionContext): Notified {
   const { allowed, mayMentionRole, mayMentionEveryone, isUser, repliedUserId } = context;
   const plain = text.replaceAll(/```[\s\S]*?```|``[\s\S]*?``|`[^`]*`/g, " ");
@@ -44,7 +47,7 @@ export function evaluateMentions(text: string, context: MentionContext): Notifie
   };
 }
 
-/** The same as it stands in the message. */
+/** The mentions in the format of a message. */
 export function toMentions({ userIds, roleIds, everyone, repliedUserId }: Notified): Mentions {
   const users = new Set(userIds);
   if (repliedUserId !== undefined) users.add(repliedUserId);

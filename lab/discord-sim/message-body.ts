@@ -55,11 +55,11 @@ const MESSAGE_BODY = z.object({
 
 export type MessageBody = z.infer<typeof MESSAGE_BODY>;
 
-/** Reads the body of a post or an edit. Throws 50035 with every problem where it stands. */
+/** Reads the body of a post or an edit. Throws 50035 with the paths of all problems. */
 export function readMessageBody(json: unknown): MessageBody {
   const body = readForm(MESSAGE_BODY, json ?? {});
   const problems: FormProblem[] = [];
-  // What Discord counts is not documented, so the stricter way is asked for.
+  // Discord does not document what it counts, so the simulator applies the stricter rule.
   if ((body.content ?? "").length > MAX_CONTENT) {
     problems.push(tooLong(["content"], `Must be ${MAX_CONTENT} or fewer in length.`));
   }
@@ -78,12 +78,12 @@ export function readMessageBody(json: unknown): MessageBody {
   return body;
 }
 
-/** Everything in a body that can name people: the content and the texts of components. */
+/** All text in a body that can mention users: the content, and the texts of components. */
 export function textOf({ content, components }: Pick<MessageBody, "content" | "components">): string {
   return [content ?? "", ...textsOf(components ?? [])].join("\n");
 }
 
-/** Reads any body against a schema. Throws 50035. */
+/** Checks any body against a schema. Throws 50035. */
 export function readForm<T extends z.ZodType>(schema: T, json: unknown): z.infer<T> {
   const { data, error } = schema.safeParse(json);
   if (error === undefined) return data;

@@ -22,11 +22,14 @@ const MENTION = /<@!?(\d{17,20})>/g;
 const REPLIED = 0;
 const FORWARDED = 1;
 
-/** Makes messages into payloads as they are at the moment of calling. */
+/** Converts messages to payloads with their current state. */
 export interface MessagePayloads {
-  /** As REST answers, and inside interactions. `canReadContent` false withholds what the intent withholds. */
+  /**
+   * The payload in REST responses and interactions. If `canReadContent` is false, it omits the fields that need the
+   * intent.
+   */
   toMessage(message: Message, canReadContent: boolean): Payload;
-  /** As the gateway sends: with the guild, its member, the members who are mentioned and the channel's type. */
+  /** The payload in gateway events. It adds the guild, the member, the mentioned members and the channel's type. */
   toEvent(message: Message, canReadContent: boolean): Payload;
   toAttachment(attachment: Attachment): Payload;
 }
@@ -34,7 +37,7 @@ export interface MessagePayloads {
 export interface MessagePayloadsDeps {
   world: World;
   linkTo(attachment: Attachment): string;
-  /** Discord does not promise the channel's type in an event. */
+  /** Discord does not promise to send the channel's type in an event. */
   sendsChannelType: boolean;
 }
 
@@ -128,7 +131,7 @@ export function createMessagePayloads({ world, linkTo, sendsChannelType }: Messa
     return {
       ...toBase(message, canReadContent),
       message_reference,
-      // One level only: what the original answered is not in it.
+      // Only one level: the referenced message comes without the message that it replied to.
       referenced_message: original === undefined ? null : toBase(original, canReadContent),
     };
   }
@@ -137,7 +140,7 @@ export function createMessagePayloads({ world, linkTo, sendsChannelType }: Messa
     const channel = world.channels.get(message.channelId);
     const payload = { ...toMessage(message, canReadContent), ...(sendsChannelType ? channelFields(channel) : {}) };
     const member = world.guilds.get(channel?.guildId ?? "")?.members.get(message.author.id);
-    // Ephemeral messages arrive as if they were direct ones.
+    // Ephemeral messages look like direct messages.
     if (channel?.guildId === undefined || message.ephemeralFor !== undefined) return payload;
     const mentions = (payload["mentions"] as Payload[]).map((user) => {
       const mentioned = world.guilds.get(channel.guildId ?? "")?.members.get(String(user["id"]));
@@ -154,7 +157,7 @@ function channelFields(channel: Channel | undefined): Payload {
   return channel === undefined ? {} : { channel_type: channelType(channel) };
 }
 
-/** Whether a message is one that an application may not read without the intent. */
+/** True if an application cannot read the message without the intent. */
 function isForeign(message: Message, { bot, channels }: World): boolean {
   const isDirect = channels.get(message.channelId)?.kind === "dm";
   return !isDirect && message.author !== bot && !message.mentions.userIds.has(bot.id);

@@ -1,4 +1,4 @@
-import { type PlatformCounter, slidingCounter } from "../../support/pacing/platform.ts";
+import { type PlatformCounter, slidingCounter } from "../pacing/platform.ts";
 import type { Access } from "./access.ts";
 import type { BotMessages } from "./bot-messages.ts";
 import { refuse, refuseForNow } from "./refusals.ts";
@@ -9,7 +9,7 @@ import type { Channel, Message, Payload } from "./world.ts";
 const HOUR_MS = 3_600_000;
 const MAX_PAGE = 100;
 
-/** Posting, editing, reading and removing messages, and typing. */
+/** Routes for posting, editing, reading and deleting messages, and for typing. */
 export function createMessageRoutes(simulation: Simulation, access: Access, messages: BotMessages): Route[] {
   const { clock, world, timeline, payloads, portal, rules, typing, changes } = simulation;
   const { bot } = world;
@@ -106,7 +106,7 @@ export function createMessageRoutes(simulation: Simulation, access: Access, mess
   ];
 }
 
-/** `before`, `after` or `around` an id, newest first, as Discord pages. */
+/** Pages by `before`, `after` or `around` an id, newest first, as Discord does. */
 function pageOf(messages: readonly Message[], query: URLSearchParams): Message[] {
   const limit = Math.min(MAX_PAGE, Math.max(1, Number(query.get("limit") ?? 50)));
   const bound = (name: string) => BigInt(query.get(name) ?? "0");

@@ -3,7 +3,7 @@ import type { FormProblem } from "./refusals.ts";
 import type { Payload } from "./world.ts";
 
 const MAX_FIELDS = 5;
-/** An action row or a label around each field. */
+/** Every field is inside an action row or a label. */
 const HOLDERS = new Set([1, 18]);
 const TEXT_DISPLAY = 10;
 const LABEL = 18;
@@ -11,7 +11,7 @@ const STRING_SELECT = 3;
 const TEXT_INPUT = 4;
 const FILE_UPLOAD = 19;
 
-/** What Discord would not accept of a form. */
+/** The problems for which Discord would refuse a form. */
 export function findModalProblems(modal: Payload): FormProblem[] {
   const { title, custom_id: id, components } = modal;
   const holders = Array.isArray(components) ? (components as Payload[]) : [];
@@ -29,7 +29,7 @@ export function findModalProblems(modal: Payload): FormProblem[] {
   return problems;
 }
 
-/** What Discord would not accept of a label and the field in it. */
+/** The problems of a label and its field. */
 function findFieldProblems({ label, component }: Payload, path: string[]): FormProblem[] {
   const field = (component ?? {}) as Payload;
   const problems: FormProblem[] = [];
@@ -55,7 +55,7 @@ function findFieldProblems({ label, component }: Payload, path: string[]): FormP
   return problems;
 }
 
-/** The fields of a form, by their ids. */
+/** The fields of a form, by id. */
 export function fieldsOf(modal: Payload): Map<string, Payload> {
   const components = modal["components"];
   const placed = flatten(Array.isArray(components) ? components : []);

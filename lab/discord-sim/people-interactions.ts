@@ -17,13 +17,13 @@ const PLAIN_REPLY = 19;
 const FILE_UPLOAD = 19;
 const STRING_SELECT = 3;
 
-/** What people do with commands, buttons and forms. Each throws when Discord would not offer it to them. */
+/** Users' actions with commands, buttons and forms. An action throws if Discord would not offer it to the user. */
 export interface PeopleInteractions {
-  /** `name` may go on with a sub-command: `"persona set"`. */
+  /** `name` can include a sub-command: `"persona set"`. */
   command(channel: Channel, user: User, name: string, options?: OptionValues): Interaction;
-  /** A command from the menu of a message. */
+  /** Uses a command from the menu of a message. */
   contextMenu(message: Message, user: User, name: string): Interaction;
-  /** What the bot proposes for the option `focused`. Rejects when it proposes nothing within three seconds. */
+  /** Resolves to the bot's suggestions for the option `focused`. Rejects if none arrive within three seconds. */
   autocomplete(
     channel: Channel,
     user: User,
@@ -31,9 +31,9 @@ export interface PeopleInteractions {
     focused: string,
     options: OptionValues,
   ): Promise<readonly Payload[]>;
-  /** A button, by its label or its custom id. */
+  /** Presses a button, selected by its label or its custom id. */
   press(message: Message, user: User, button: string): Interaction;
-  /** Sends the form that the bot showed as its answer to `shownBy`. */
+  /** Sends the form that the bot showed in response to `shownBy`. */
   submitModal(shownBy: Interaction, fields: Readonly<Record<string, string | readonly FileToUpload[]>>): Interaction;
 }
 
@@ -113,7 +113,7 @@ export function createPeopleInteractions(deps: PeopleInteractionsDeps): PeopleIn
       if (strange !== undefined) throw new Error(`The form has no field "${strange}".`);
       const attachments: Record<string, Payload> = {};
       const components = [...known].map(([id, field]) => {
-        // What is filled in already is sent unless it is changed.
+        // If the user does not change a prefilled value, the form sends it.
         const value = fields[id] ?? filledIn(field);
         if (value === undefined && field["required"] !== false) throw new Error(`The form needs "${id}".`);
         const content =
@@ -135,7 +135,7 @@ function filledIn({ type, value, options }: Payload): string | undefined {
   return typeof chosen === "string" ? chosen : undefined;
 }
 
-/** A field with words or a choice, as it is sent. */
+/** A text or select field in the format that Discord sends. */
 function toSubmitted({ type, options, custom_id: id }: Payload, value: string | undefined): Payload {
   if (type === FILE_UPLOAD) return { values: [] };
   if (type !== STRING_SELECT) return { value: value ?? "" };

@@ -6,45 +6,45 @@ import { type Attachment, type Channel, type Message, type MessageState, shown, 
 const REPLY = 19;
 const WEBHOOK_POST = 0;
 
-/** A file somebody uploads. */
+/** A file to upload. */
 export interface FileToUpload {
   name: string;
   bytes: Uint8Array;
 }
 
-/** What an app shows beside its words. */
+/** Content that an app shows in addition to its text. */
 export type WebhookCard = Partial<Pick<MessageState, "embeds" | "components">>;
 
 export interface SayOptions {
   replyTo?: Message;
-  /** Whether the reply notifies its author; true as in Discord's own clients. */
+  /** Whether the reply notifies the author of the original message. Default true, as in Discord's clients. */
   pings?: boolean;
   attachments?: readonly FileToUpload[];
-  /** Puts a mention of the bot before the text. */
+  /** Adds a mention of the bot in front of the text. */
   mentionBot?: boolean;
-  /** A message of the system, such as 7 for a new member. */
+  /** The type of a system message, such as 7 for a new member. */
   type?: number;
 }
 
-/** What people do with messages. */
+/** Users' actions with messages. */
 export interface People {
   say(channel: Channel, user: User, text: string, options?: SayOptions): Message;
   edit(message: Message, text: string): void;
   delete(message: Message): void;
-  /** Removes messages of one channel at once. */
+  /** Deletes several messages of one channel at once. */
   deleteAll(channel: Channel, messages: readonly Message[]): void;
-  /** Passes on what a message looks like at the moment. */
+  /** Forwards a message in its current state. */
   forward(message: Message, to: Channel, user: User): Message;
-  /** A preview appears under the message: an update that is no edit. */
+  /** Adds a link preview under the message. Discord sends an update, which does not count as an edit. */
   unfurl(message: Message): void;
-  /** Opens a thread, on a message or on its own. */
+  /** Opens a thread on a message, or a thread without a message. */
   openThread(at: Channel | Message, user: User, name: string, options?: { isPrivate?: boolean }): Channel;
-  /** Writes a post in a forum: a thread whose first message has its id. */
+  /** Writes a post in a forum. A post is a thread whose first message has the thread's id. */
   postInForum(forum: Channel, user: User, title: string, text: string, options?: SayOptions): Channel;
-  /** Archives or locks a thread, or takes it back. */
+  /** Archives or unarchives, locks or unlocks a thread. */
   setThread: Threads["set"];
   addToThread: Threads["addMember"];
-  /** A webhook writes under a name, what it shows beside its words included. */
+  /** Writes a message as a webhook, with this name, text and further content. */
   sayAsWebhook(channel: Channel, name: string, text: string, shows?: WebhookCard): Message;
 }
 
@@ -83,7 +83,7 @@ export function createPeople({ world, timeline, files }: Simulation, threads: Th
     timeline.wake(channel);
     const content = (mentionBot ? `<@${bot.id}> ${text}` : text).trim();
     const mentions = mentionsIn(channel, user, content, pings ? replyTo?.author.id : undefined);
-    // Whoever is mentioned in a thread is added to it.
+    // A mention in a thread adds the mentioned user to the thread.
     for (const id of mentions.userIds) join(channel, world.users.get(id));
     return timeline.add(channel, {
       author: user,

@@ -1,6 +1,6 @@
 import type { Channel, Guild } from "./world.ts";
 
-/** The permissions the simulator knows, by discord.js' names. */
+/** The permissions that the simulator knows, with the names from discord.js. */
 export const PERMISSIONS = {
   Administrator: 1n << 3n,
   ManageChannels: 1n << 4n,
@@ -29,7 +29,7 @@ export type PermissionName = keyof typeof PERMISSIONS;
 
 export const ALL_PERMISSIONS = toBits(Object.keys(PERMISSIONS) as PermissionName[]);
 
-/** What @everyone may do in a fresh guild. */
+/** The permissions of @everyone in a new guild. */
 export const EVERYONE: readonly PermissionName[] = [
   "AddReactions",
   "ViewChannel",
@@ -54,8 +54,8 @@ export function hasPermission(bits: bigint, name: PermissionName): boolean {
 }
 
 /**
- * What a member may do in a channel, from roles and overwrites, as Discord computes it. A thread has
- * the overwrites of its parent; `channel` is then the parent.
+ * A member's permissions in a channel, computed from roles and overwrites as Discord does. A thread uses its parent's
+ * overwrites, so `channel` is then the parent.
  */
 export function computePermissions(guild: Guild, userId: string, channel: Channel | undefined): bigint {
   const member = guild.members.get(userId);

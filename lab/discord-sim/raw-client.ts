@@ -4,11 +4,11 @@ import type { Payload } from "./world.ts";
 export interface Answer {
   status: number;
   headers: Headers;
-  /** Empty when the answer has none. */
+  /** Empty if the response has no body. */
   body: Payload;
 }
 
-/** Calls the simulator without the library: no queue, no retries, no waiting. */
+/** Calls the simulator without the library, so there is no queue, no retry and no waiting. */
 export type RawCall = (
   method: string,
   path: string,
@@ -16,7 +16,7 @@ export type RawCall = (
   options?: { token?: string | null; files?: readonly { name: string; bytes: Uint8Array }[] },
 ) => Promise<Answer>;
 
-/** `token: null` sends none, as calls with an interaction's token do. */
+/** `token: null` sends no token, as in calls with an interaction's token. */
 export function createRawClient(discord: Discord): RawCall {
   return async (method, path, json, { token = discord.token, files } = {}) => {
     const headers: Record<string, string> = token === null ? {} : { authorization: `Bot ${token}` };

@@ -1,25 +1,25 @@
 import type { Clock } from "./clock.ts";
 
-/** One call of the bot and what became of it. */
+/** One of the bot's calls and its outcome. */
 export interface LoggedRequest {
   readonly atMs: number;
-  /** Method and pattern; the pattern is the path when nothing matched. */
+  /** The method and the route's pattern. The path if no pattern matched. */
   readonly route: string;
   readonly params: Readonly<Record<string, string>>;
   /** The address at which the caller reached this server. */
   readonly host: string;
   /** The parsed body. */
   body: unknown;
-  /** Of a multipart body. */
+  /** The files of a multipart body. */
   fileNames: readonly string[];
-  /** Undefined while it is being worked on, and when the connection was cut. */
+  /** Undefined while the call is running, and if the connection was reset. */
   status: number | undefined;
-  /** The message that a post made, also where its answer was lost. */
+  /** The message that a post created, even if the response was lost. */
   madeId: string | undefined;
   endedAtMs: number | undefined;
-  /** The wait that was told with a 429. */
+  /** The wait that a 429 asked for. */
   retryAfterMs: number | undefined;
-  /** A test asked for this failure. */
+  /** True if a test requested this failure. */
   isInjected: boolean;
 }
 

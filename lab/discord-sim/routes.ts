@@ -1,9 +1,9 @@
 import type { ReadBody } from "./body.ts";
 import type { Payload } from "./world.ts";
 
-/** One call, as a handler sees it. */
+/** One call in the form that a handler gets. */
 export interface Call {
-  /** By the names in the route's pattern. */
+  /** The path's values by their names in the route's pattern. */
   params: Readonly<Record<string, string>>;
   query: URLSearchParams;
   body: ReadBody;
@@ -11,16 +11,16 @@ export interface Call {
 
 export interface Reply {
   status: number;
-  /** Nothing when the status is 204. */
+  /** Absent if the status is 204. */
   body?: Payload | readonly Payload[];
 }
 
 export interface Route {
-  /** Method and pattern: `"PATCH /channels/:channel/messages/:message"`. */
+  /** The method and the pattern: `"PATCH /channels/:channel/messages/:message"`. */
   route: string;
-  /** `token`: the path carries an interaction's token instead of the bot's in a header. */
+  /** `token`: the call has an interaction's token in its path instead of the bot's token in a header. */
   access: "bot" | "token";
-  /** Acknowledgements are not counted. */
+  /** If true, rate limits ignore the call. Used for acknowledgements. */
   isCounted?: boolean;
   handle(call: Call): Reply | Promise<Reply>;
 }
@@ -30,7 +30,7 @@ export type RouteTable = readonly Route[];
 export interface Match {
   route: Route;
   params: Record<string, string>;
-  /** The resource whose counters the call uses. */
+  /** The channel, guild or webhook whose counters the call uses. */
   major: string;
 }
 

@@ -12,13 +12,13 @@ export interface ServerDeps extends DispatcherDeps {
   clock: Clock;
   routes: RouteTable;
   requests: RequestLog;
-  /** Everything outside the API: the CDN. */
+  /** Serves everything outside the API, for example the CDN. */
   serveFile(request: IncomingMessage, response: ServerResponse, url: URL): void;
   notify(): void;
   closed: AbortSignal;
 }
 
-/** The REST side of Discord: reads calls, logs them, answers. */
+/** The REST side of Discord. It reads calls, logs them and responds. */
 export function createRestServer(deps: ServerDeps): Server {
   const { clock, routes, requests, violations, closed } = deps;
   const dispatch = createDispatcher(deps);
@@ -60,12 +60,12 @@ export function createRestServer(deps: ServerDeps): Server {
     return await dispatch({ match, authorization, query, body, entry, signal });
   }
 
-  /** Undefined where nobody waits for an answer any more. */
+  /** Undefined if no one is waiting for the response. */
   function outcomeOf(error: unknown, { entry, request }: Arrived): Outcome | undefined {
-    // The caller has gone in the middle of what it sent.
+    // The caller disconnected while it was sending.
     if (!request.complete) return undefined;
     if (error instanceof Refusal) return { status: error.status, body: error.body, headers: error.headers };
-    // A bug of the simulator must not look like a moody Discord.
+    // A bug in the simulator must not look like a failure of Discord.
     const message = error instanceof Error ? (error.stack ?? error.message) : String(error);
     violations.record("simulator-failure", `${entry.route}: ${message}`);
     return { status: 500, body: { message, code: 0 } };

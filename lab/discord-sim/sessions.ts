@@ -14,23 +14,23 @@ export const INTENTS = {
   messageContent: 1 << 15,
 } as const;
 
-/** Something that happened, for every session that may know of it. */
+/** An event. Every session that is allowed to receive it gets it. */
 export interface GatewayEvent {
   type: string;
-  /** Decides the shard; what has no guild goes to shard 0. */
+  /** Selects the shard. An event without a guild goes to shard 0. */
   guildId?: string | undefined;
-  /** A session needs this intent; 0 when it needs none. */
+  /** The intent that a session needs; 0 for none. */
   intent: number;
   payload(canReadContent: boolean): Payload;
 }
 
-/** What a session is attached to: one socket. */
+/** The socket of a session. */
 export interface Line {
   send(frame: object): void;
   close(code: number, reason: string): void;
 }
 
-/** One identified client. It outlives its socket, so that it can be resumed. */
+/** One identified client. A session outlives its socket, so that the client can resume it. */
 export interface Session {
   readonly id: string;
   readonly shard: readonly [id: number, count: number];
@@ -39,17 +39,17 @@ export interface Session {
   readonly isAttached: boolean;
   attach(line: Line): void;
   detach(nowMs: number): void;
-  /** When its socket was lost; undefined while it has one. */
+  /** When the session lost its socket. Undefined while it has one. */
   readonly detachedAtMs: number | undefined;
-  /** Ids of the messages that it was told of, live or by a resume. */
+  /** Ids of the messages that it received live or when it was resumed. */
   readonly toldIds: ReadonlySet<string>;
-  /** Numbers the event, keeps it for a resume and sends it when there is a socket. */
+  /** Numbers the event, stores it for a resume, and sends it if the session has a socket. */
   dispatch(type: string, data: Payload): void;
-  /** Dispatches what the session's shard and intents let through. */
+  /** Sends the event if it belongs to the session's shard and intents. */
   deliver(event: GatewayEvent): void;
-  /** Sends everything after `sequence` again. */
+  /** Sends all events after `sequence` again. */
   replay(sequence: number): void;
-  /** The socket, for what is not an event. */
+  /** The socket, for everything except events. */
   readonly line: Line | undefined;
 }
 

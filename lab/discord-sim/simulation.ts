@@ -9,20 +9,20 @@ import type { Timeline } from "./timeline.ts";
 import type { Violations } from "./violations.ts";
 import type { Channel, User, World } from "./world.ts";
 
-/** Somebody was notified by the bot, by the text of a post or an edit, or by being answered. */
+/** Records that the bot notified a user, with the text of a post or an edit, or with a reply. */
 export interface Ping extends Notified {
   messageId: string;
   channelId: string;
   by: "post" | "edit";
 }
 
-/** The bot showed that it writes. */
+/** Records that the bot showed its typing indicator. */
 export interface Typing {
   channelId: string;
   atMs: number;
 }
 
-/** What the parts of the simulator share. */
+/** The state that all parts of the simulator share. */
 export interface Simulation {
   readonly clock: Clock;
   readonly world: World;
@@ -32,29 +32,38 @@ export interface Simulation {
   readonly payloads: MessagePayloads;
   readonly timeline: Timeline;
   readonly portal: Portal;
+  readonly search: SearchState;
   readonly rules: Rules;
   readonly pings: Ping[];
   readonly typing: Typing[];
   deliver(event: GatewayEvent): void;
 }
 
-/** Numbers of Discord's that tests may want smaller. */
+/** Discord's index of messages. */
+export interface SearchState {
+  /** Searches that are still refused, because Discord is indexing the server. */
+  unready: number;
+  /** Finds messages of all channels, also those that the bot cannot read. */
+  isBehind: boolean;
+}
+
+/** Discord's limits that tests may need smaller. */
 export interface Rules {
   /** Largest file without Nitro or boosts, bytes. */
   maxFileBytes: number;
-  /** How long a nonce is remembered. */
+  /** How long Discord remembers a nonce. */
   nonceMs: number;
-  /** Edits of messages older than an hour, per hour and channel. */
+  /** How many edits per hour and channel Discord allows for messages that are older than an hour. */
   oldMessageEdits: number;
   maxActiveThreads: number;
-  /** Whether message events carry the type of their channel, which Discord does not promise. */
+  /** Whether message events contain the type of their channel. Discord does not promise that. */
   sendsChannelType: boolean;
 }
 
 const BOOSTED_BYTES: Readonly<Record<number, number>> = { 2: 50 * 2 ** 20, 3: 100 * 2 ** 20 };
 
 /**
- * Largest file in a channel, bytes. In an answer to an interaction the Nitro of its `user` counts too.
+ * The largest file in a channel, in bytes. In a response to an interaction, the Nitro of its `user` counts too.
  * https://docs.discord.com/developers/reference#uploading-files
  */
 export function fileLimitIn(

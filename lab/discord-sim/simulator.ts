@@ -1,7 +1,7 @@
 /**
- * Discord for tests and measurements. `api.ts` puts together what the bot may call and what people do; both act
- * on the one `Simulation`. `server.ts` and `dispatcher.ts` are the way of a REST call, `gateway.ts` and
- * `handshake.ts` that of a socket; what the bot does against the rules is in `violations.ts`.
+ * Simulates Discord for tests and measurements. `api.ts` joins the bot's calls and the users' actions. Both act on one
+ * `Simulation`. `server.ts` and `dispatcher.ts` handle REST calls. `gateway.ts` and `handshake.ts` handle sockets.
+ * `violations.ts` records the rules that the bot broke.
  */
 import { randomBytes } from "node:crypto";
 import type { Server } from "node:http";
@@ -22,44 +22,52 @@ import type { People } from "./people.ts";
 import type { PeopleInteractions } from "./people-interactions.ts";
 import { createRequestLog, type LoggedRequest } from "./request-log.ts";
 import { createRestServer } from "./server.ts";
-import { DEFAULT_RULES, type Ping, type Rules, type Simulation, type Typing } from "./simulation.ts";
+import { DEFAULT_RULES, type Ping, type Rules, type SearchState, type Simulation, type Typing } from "./simulation.ts";
 import { createTimeline } from "./timeline.ts";
 import { createViolations, type Violations } from "./violations.ts";
 import { type Channel, createWorld, type Guild, type Message, type User } from "./world.ts";
 
 export interface SimulatorOptions {
-  /** The real time by default; tests may move it with `advance`. Delays and heartbeats always take real time. */
+  /** By default the real time. Tests can move it with `advance`. Delays and heartbeats always use real time. */
   clock?: Clock;
   limits?: Partial<LimitSettings>;
-  /** Privileged intents switched on in the portal; all by default. */
-  intents?: Partial<Portal>;
+  /** The privileged intents that are switched on in the portal, by default all. */
+  intents?: Partial<Omit<Portal, "isPublic">>;
+  /** Whether strangers can add the bot to their servers. By default they cannot, as the setup guide recommends. */
+  isPublic?: boolean;
   sessions?: Partial<SessionLimits>;
   rules?: Partial<Rules>;
   /** Length of every round trip. */
   latencyMs?: number;
   heartbeatIntervalMs?: number;
-  /** Events leave out whatever Discord may leave out, and the way to the gateway what others do. */
+  /**
+   * If true, events omit all fields that Discord can omit. The response with the gateway's address omits the fields
+   * that other servers omit.
+   */
   isSparse?: boolean;
-  /** What GET /gateway/bot recommends. */
+  /** The recommended number of shards in the response to GET /gateway/bot. */
   shards?: number;
-  /** Puts something before it, given its origin, and resolves to the origin at which it is reached then. */
+  /** By default any free port. */
+  port?: number;
+  /** Puts a proxy in front of the simulator. Gets the simulator's origin and resolves to the proxy's origin. */
   via?(origin: string): Promise<string>;
 }
 
 export interface Discord extends Builders, Pick<Violations, "assertClean"> {
-  /** For `DISCORD_API_URL` and `rest.api`: without the version. */
+  /** For `DISCORD_API_URL` and `rest.api`. It does not contain the version. */
   readonly apiUrl: string;
   readonly token: string;
   readonly bot: User;
   readonly clock: Clock;
   readonly people: People & PeopleInteractions;
   readonly faults: Faults;
+  readonly search: SearchState;
   readonly gateway: GatewayFaults;
-  /** Every channel, thread and direct conversation there is. */
+  /** All channels, threads and direct conversations. */
   places(): readonly Channel[];
-  /** What was not deleted in a channel, oldest first. Ephemeral messages are among them. */
+  /** A channel's messages, oldest first. Includes ephemeral messages and excludes deleted ones. */
   messages(channel: Channel): readonly Message[];
-  /** What the bot has registered: globally, or for a guild. */
+  /** The commands that the bot has registered, either globally or for a guild. */
   commands(guild?: Guild): readonly Command[];
   readonly pings: readonly Ping[];
   readonly typing: readonly Typing[];
@@ -69,9 +77,9 @@ export interface Discord extends Builders, Pick<Violations, "assertClean"> {
   close(): Promise<void>;
 }
 
-/** Discord on a loopback port, REST and gateway. Whoever starts it closes it. */
+/** Starts Discord on a loopback port, with REST and gateway. The caller must close it. */
 export async function createDiscord(options: SimulatorOptions = {}): Promise<Discord> {
-  const { latencyMs = 0, heartbeatIntervalMs = 41_250, isSparse = false, shards = 1 } = options;
+  const { latencyMs = 0, heartbeatIntervalMs = 41_250, isSparse = false, shards = 1, port = 0 } = options;
   const sessionLimits: SessionLimits = { ...DEFAULT_SESSIONS, ...options.sessions };
   const closing = new AbortController();
   let host = "";
@@ -103,7 +111,7 @@ export async function createDiscord(options: SimulatorOptions = {}): Promise<Dis
   const shared = { clock, changes, world, violations, portal, sessionLimits, isToken };
   const sockets = createGateway(server, { ...shared, heartbeatIntervalMs, isSparse, url: gatewayUrl });
   gateway = sockets;
-  host = await listen(server);
+  host = await listen(server, port);
   if (options.via !== undefined) host = new URL(await options.via(`http://${host}`)).host;
 
   return {
@@ -114,6 +122,7 @@ export async function createDiscord(options: SimulatorOptions = {}): Promise<Dis
     clock,
     people: api.people,
     faults,
+    search: simulation.search,
     gateway: createGatewayFaults(sockets),
     places: () => [...world.channels.values()],
     messages: ({ messages }) => [...messages.values()].filter(({ deletedAtMs }) => deletedAtMs === undefined),
@@ -135,7 +144,7 @@ export async function createDiscord(options: SimulatorOptions = {}): Promise<Dis
 }
 
 function createSimulation(
-  { clock = createClock(), intents, rules: ownRules }: SimulatorOptions,
+  { clock = createClock(), intents, isPublic = false, rules: ownRules }: SimulatorOptions,
   { deliver, origin }: Pick<Simulation, "deliver"> & { origin(): string },
 ): Simulation {
   const world = createWorld(clock);
@@ -151,7 +160,8 @@ function createSimulation(
     files,
     payloads,
     timeline: createTimeline({ clock, world, changes, payloads, deliver }),
-    portal: { messageContent: true, members: true, presences: true, ...intents },
+    portal: { isPublic, messageContent: true, members: true, presences: true, ...intents },
+    search: { unready: 0, isBehind: false },
     rules,
     pings: [],
     typing: [],
@@ -159,14 +169,14 @@ function createSimulation(
   };
 }
 
-/** As Discord's own: its first part is the bot's id, from which an invite link can be made. */
+/** Looks like Discord's own tokens. The first part is the bot's id, which an invite link needs. */
 function createToken(botId: string): string {
   return [Buffer.from(botId), randomBytes(4), randomBytes(28)].map((part) => part.toString("base64url")).join(".");
 }
 
-function listen(server: Server): Promise<string> {
+function listen(server: Server, port: number): Promise<string> {
   return new Promise((resolve, reject) => {
     server.once("error", reject);
-    server.listen(0, "127.0.0.1", () => resolve(`127.0.0.1:${(server.address() as AddressInfo).port}`));
+    server.listen(port, "127.0.0.1", () => resolve(`127.0.0.1:${(server.address() as AddressInfo).port}`));
   });
 }

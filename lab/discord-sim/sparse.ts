@@ -1,6 +1,6 @@
 import type { Payload } from "./world.ts";
 
-/** By event, what Discord's documentation marks as optional, or only says to be there most of the time. */
+/** For each event: the fields that Discord documents as optional, or as present only most of the time. */
 const OPTIONAL: Readonly<Record<string, readonly string[]>> = {
   READY: ["shard", "private_channels"],
   GUILD_CREATE: ["threads", "presences", "stage_instances", "guild_scheduled_events", "soundboard_sounds", "large"],
@@ -19,7 +19,7 @@ const OPTIONAL: Readonly<Record<string, readonly string[]>> = {
 };
 const OPTIONAL_IN_CHANNELS = ["last_message_id", "permission_overwrites", "parent_id", "topic", "nsfw", "position"];
 
-/** An event as a Discord sends it that leaves out whatever it may. */
+/** An event without any of the optional fields. */
 export function toSparse(type: string, data: Payload): Payload {
   const sparse = without(data, OPTIONAL[type] ?? []);
   if (type !== "GUILD_CREATE" || !Array.isArray(data["channels"])) return sparse;

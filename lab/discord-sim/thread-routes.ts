@@ -25,7 +25,7 @@ const CHANGE = z.object({
   auto_archive_duration: MINUTES.optional(),
 });
 
-/** Opening, changing, joining and listing threads. */
+/** Opens, changes, joins and lists threads. */
 export function createThreadRoutes(
   { world, rules, payloads }: Simulation,
   access: Access,
@@ -120,6 +120,16 @@ export function createThreadRoutes(
     { route: "POST /channels/:channel/messages/:message/threads", access: "bot", handle: openFromMessage },
     { route: "POST /channels/:channel/threads", access: "bot", handle: openAlone },
     { route: "PATCH /channels/:channel", access: "bot", handle: changeThread },
+    {
+      route: "GET /channels/:channel/thread-members/:user",
+      access: "bot",
+      handle({ params }) {
+        const { id, thread } = access.channel(params["channel"]);
+        const user = world.users.get(params["user"] ?? "");
+        if (user === undefined || thread?.memberIds.has(user.id) !== true) throw refuse("unknown-member");
+        return ok({ id, user_id: user.id, flags: 0, join_timestamp: new Date(0).toISOString() });
+      },
+    },
     { route: "PUT /channels/:channel/thread-members/:user", access: "bot", handle: addMember },
     {
       route: "DELETE /channels/:channel/thread-members/:user",

@@ -13,12 +13,12 @@ export interface NewThread {
   name: string;
   owner: User;
   isPrivate?: boolean;
-  /** The message the thread hangs on; it gives the thread its id. */
+  /** The message on which the thread is opened. The thread gets the message's id. */
   starter?: Message;
   autoArchiveMinutes?: number;
 }
 
-/** Opens threads and changes them, for people and the bot alike. */
+/** Opens and changes threads, for users and the bot. */
 export interface Threads {
   open(parent: Channel, thread: NewThread): Channel;
   set(channel: Channel, state: { isArchived?: boolean; isLocked?: boolean; name?: string }): void;

@@ -1,9 +1,11 @@
 /**
- * `rate-limited`: a counter was empty. `early-retry`: a call came before the end of a wait it had been
- * told. `double-post`: the same message twice. `stale-edit`: older text over newer. `overlapping-edits`: two edits of one
- * message at once. `expired-interaction`: a call after the token's end. `late-acknowledgement`: later than three
- * seconds. `ping`: text of the bot notified somebody. `invalid-request`: an honest 401 or 403. `unknown-route`: a call that is not
- * simulated. `gateway-abuse`: too many sends or sessions. `early-identify`: sessions begun faster than Discord allows. `simulator-failure`: a bug of the simulator itself.
+ * `rate-limited`: a call although a counter was empty. `early-retry`: a call before the end of a requested wait.
+ * `double-post`: the same message twice. `stale-edit`: an edit that replaces newer text with older text.
+ * `overlapping-edits`: two edits of one message at the same time. `expired-interaction`: a call after the token
+ * expired. `late-acknowledgement`: an acknowledgement after more than three seconds. `ping`: the bot's text notified a
+ * user. `invalid-request`: a real 401 or 403. `unknown-route`: a call that is not simulated. `gateway-abuse`: too many
+ * frames or sessions. `early-identify`: sessions that started faster than Discord allows. `simulator-failure`: a bug in
+ * the simulator itself.
  */
 export type ViolationKind =
   | "rate-limited"
@@ -22,19 +24,19 @@ export type ViolationKind =
 
 export interface Violation {
   kind: ViolationKind;
-  /** What the bot did, as a sentence. */
+  /** Describes the violation in one sentence. */
   sentence: string;
-  /** The moment at which the rule was broken: of what came too late, when it was due. */
+  /** When the bot broke the rule. For a late action, when the action was due. */
   atMs: number;
 }
 
-/** How many of a kind a test expects; `Infinity` for any number. */
+/** The number of violations that a test expects, by kind. `Infinity` allows any number. */
 export type Allowance = Partial<Record<ViolationKind, number>>;
 
 export interface Violations {
   readonly list: readonly Violation[];
   record(kind: ViolationKind, sentence: string, atMs?: number): void;
-  /** Throws an error that names every violation of a kind of which there are more than allowed. */
+  /** Throws an error that describes all violations of each kind that has more than the expected number. */
   assertClean(options?: { allow?: Allowance }): void;
 }
 

@@ -9,7 +9,7 @@ import { type Message, shown } from "./world.ts";
 
 const MESSAGE = "/webhooks/:webhook/:token/messages/:message";
 
-/** Everything after the first answer to an interaction, with its token, for fifteen minutes. */
+/** Routes for everything after the first response to an interaction. They use its token, for fifteen minutes. */
 export function createWebhookRoutes(
   simulation: Simulation,
   interactions: Interactions,
@@ -45,7 +45,7 @@ export function createWebhookRoutes(
   function followUp(call: Call): Reply {
     const interaction = find(call);
     const { original } = interaction;
-    // The first one takes the place of "is thinking".
+    // The first message replaces "is thinking".
     if (original !== undefined && original.deletedAtMs === undefined && isLoading(original)) {
       messages.edit(original, call.body);
       return toReply(original);

@@ -2,16 +2,16 @@ import type { Clock } from "./clock.ts";
 import { ALL_PERMISSIONS, computePermissions, hasPermission, type PermissionName } from "./permissions.ts";
 import { createSnowflakes } from "./snowflakes.ts";
 
-/** JSON as it goes over the wire. */
+/** JSON as it is sent over the network. */
 export type Payload = Record<string, unknown>;
 
 export interface User {
   readonly id: string;
   name: string;
   isBot: boolean;
-  /** Whether others may write this person directly. */
+  /** True if others can send this user direct messages. */
   acceptsDms: boolean;
-  /** Largest file that the person's Nitro allows, if they have any. */
+  /** The largest file that the user's Nitro allows, if they have Nitro. */
   nitroBytes?: number;
 }
 
@@ -20,14 +20,14 @@ export interface Role {
   name: string;
   permissions: bigint;
   isMentionable: boolean;
-  /** The bot whose own, managed role this is. */
+  /** Set for a bot's managed role: the bot that the role belongs to. */
   botId?: string;
 }
 
 export interface Member {
   readonly user: User;
   readonly roleIds: Set<string>;
-  /** The name that the person has in this server alone. */
+  /** The user's name on this server only. */
   nick?: string;
 }
 
@@ -35,7 +35,7 @@ export interface Guild {
   readonly id: string;
   name: string;
   ownerId: string;
-  /** The level of its boosts, 0 to 3. */
+  /** The server's boost level, 0 to 3. */
   readonly premiumTier: number;
   readonly roles: Map<string, Role>;
   readonly members: Map<string, Member>;
@@ -63,32 +63,32 @@ export interface Channel {
   name: string;
   readonly parentId?: string;
   readonly ownerId?: string;
-  /** The other side of a direct conversation. */
+  /** The other member of a direct conversation. */
   readonly recipient?: User;
   readonly overwrites: Map<string, Overwrite>;
   readonly thread?: ThreadState;
   slowmodeSeconds: number;
   lastMessageId: string | null;
-  /** Oldest first, deleted ones included. */
+  /** Oldest first, including deleted messages. */
   readonly messages: Map<string, Message>;
 }
 
 export interface Attachment {
   readonly id: string;
   readonly name: string;
-  /** What the file was called, without its extension, where its link cannot carry that. */
+  /** The file's original name without its extension, if the link cannot contain that name. */
   readonly title: string | undefined;
   readonly bytes: Uint8Array;
   readonly contentType: string | undefined;
   readonly description: string | undefined;
   readonly width?: number;
   readonly height?: number;
-  /** Where the file lies on the CDN, without host and signature. */
+  /** The file's path on the CDN, without host and signature. */
   readonly path: string;
   readonly isEphemeral: boolean;
 }
 
-/** What a message looked like from one moment on. */
+/** A message's content since a certain time. */
 export interface MessageState {
   readonly content: string;
   readonly embeds: readonly Payload[];
@@ -109,41 +109,41 @@ export interface Message {
   readonly channelId: string;
   readonly author: User;
   readonly type: number;
-  /** Oldest first; the last one is what is shown. */
+  /** All contents, oldest first. The message shows the last one. */
   readonly states: MessageState[];
   mentions: Mentions;
-  /** Who reacted, by emoji. */
+  /** The ids of the users who reacted, by emoji. */
   readonly reactions: Map<string, Set<string>>;
   readonly reference?: { messageId: string; channelId: string };
-  /** What another message looked like when this one forwarded it; `reference` names that one. */
+  /** Set if this message forwarded another one: the content of that message. `reference` identifies it. */
   readonly forwarded?: MessageState;
   readonly nonce?: string | number;
   readonly webhookId?: string;
-  /** What it answers, when it was written with an interaction's token. */
+  /** Set if the message was written with an interaction's token: that interaction. */
   readonly interaction?: { id: string; type: number; user: User };
-  /** Only this person sees the message. */
+  /** Set if only this user sees the message. */
   readonly ephemeralFor?: string;
   editedAtMs?: number;
   deletedAtMs?: number;
   threadId?: string;
 }
 
-/** Everything there is on the platform, and who may do what in it. */
+/** Everything on the platform, with all permissions. */
 export interface World {
   readonly bot: User;
   readonly users: Map<string, User>;
   readonly guilds: Map<string, Guild>;
   readonly channels: Map<string, Channel>;
   nextId(): string;
-  /** Everything in a direct conversation of one's own, else what roles and overwrites give. */
+  /** All permissions in a direct conversation of one's own. Elsewhere, the permissions from roles and overwrites. */
   permissionsIn(channel: Channel, userId: string): bigint;
   can(userId: string, channel: Channel, permission: PermissionName): boolean;
   canSee(userId: string, channel: Channel): boolean;
-  /** A message that was not deleted. */
+  /** Finds a message that was not deleted. */
   message(channelId: string, messageId: string): Message | undefined;
 }
 
-/** What a message looks like at the moment. */
+/** The message's current content. */
 export function shown(message: Message): MessageState {
   const state = message.states.at(-1);
   if (state === undefined) throw new Error(`Message ${message.id} has no state.`);

@@ -1,13 +1,14 @@
 import { lengthOf } from "./component-rules.ts";
 import { type Attachment, type Channel, type Message, type Payload, shown } from "./world.ts";
 
-/** A message this long may have lost its end to the next one. */
+/** Up to this much text at the end of a message can have moved to the next message. */
 const NEARLY_FULL = 1800;
 const CURSOR_AND_FENCES = /[\s…▌█●`*_~|.]+$/u;
 
 /**
- * Whether an edit shows less of the same text than the message showed before, apart from cursors and closing
- * marks. A full message may become shorter, because its end moves to the next one; showing an earlier state again never is that.
+ * True if an edit shows less of the same text than the message showed before, apart from cursors and closing marks. A
+ * full message can become shorter, because its end moves to the next one. But it must never show an earlier state
+ * again.
  */
 export function isStaleEdit(message: Message, content: string): boolean {
   const shows = bare(shown(message).content);
@@ -21,7 +22,7 @@ function bare(text: string): string {
   return text.replace(CURSOR_AND_FENCES, "");
 }
 
-/** What a message of the bot is compared by. */
+/** The parts of a message that are compared with those of other messages. */
 export interface WrittenText {
   content: string;
   nonce: string | number | undefined;
@@ -31,7 +32,7 @@ export interface WrittenText {
   components: readonly Payload[];
 }
 
-/** Says in what way a post of the bot repeats one that is there; undefined when it does not. */
+/** Describes how a post repeats an existing message. Undefined if it does not. */
 export function describeDoublePost(channel: Channel, botId: string, post: WrittenText): string | undefined {
   const all = liveIn(channel);
   const twin = all.find(({ author, nonce }) => author.id === botId && nonce !== undefined && nonce === post.nonce);
@@ -44,8 +45,8 @@ export function describeDoublePost(channel: Channel, botId: string, post: Writte
 }
 
 /**
- * Says of which other answer to the same trigger an edit makes a message the double. Two full
- * messages may look alike, because a long answer can repeat itself.
+ * Describes which other answer to the same trigger an edit duplicates. Two full messages can look alike, because a long
+ * answer can repeat itself.
  */
 export function describeDoubleEdit(
   channel: Channel,
@@ -75,19 +76,22 @@ function findSame(all: readonly Message[], botId: string, post: WrittenText, tri
   );
 }
 
-/** Where one of them replies to nothing, as without the right to read, only what their buttons are for tells. */
+/**
+ * If a message replies to nothing, for example because the bot is not allowed to read, only the ids of its buttons show
+ * which answer it belongs to.
+ */
 function areOfDifferentAnswers(one: WrittenText, other: WrittenText): boolean {
   if (one.referenceId !== undefined && other.referenceId !== undefined) return false;
   const [ofOne, ofOther] = [targetsOf(one), targetsOf(other)];
   return ofOne.length > 0 && ofOther.length > 0 && !ofOne.some((target) => ofOther.includes(target));
 }
 
-/** What stands behind the name of the action in the id of a button: the same for all buttons of an answer. */
+/** The part of a button's id after the action. It is the same for all buttons of an answer. */
 function targetsOf({ components }: WrittenText): string[] {
   return [...JSON.stringify(components).matchAll(/"custom_id":"[^":]*:([^"]*)"/g)].map(([, target = ""]) => target);
 }
 
-/** Files of one request have the same words under them, and differ in what they are or in what their buttons do. */
+/** The messages with one request's files have the same text. They differ in their content or in their buttons. */
 function toLook({ content, attachments, components }: WrittenText): string {
   if (attachments.length === 0) return content;
   const files = attachments.map(({ bytes }) => Buffer.from(bytes).toString("base64"));
@@ -105,7 +109,7 @@ function beforeOf(all: readonly Message[], message: Message): readonly Message[]
   return all.slice(0, all.indexOf(message));
 }
 
-/** What a post answers: an interaction, the message it replies to, or the last one a person wrote before. */
+/** The trigger of a post: an interaction, the message that it replies to, or the last user's message before it. */
 function triggerOf(before: readonly Message[], botId: string, written: WrittenText): string {
   const last = before.findLast(({ author }) => author.id !== botId);
   return written.interactionId ?? written.referenceId ?? last?.id ?? "nothing";

@@ -1,4 +1,6 @@
-/** Events in virtual time: the earliest first, in the order of entry at one instant. */
+/**
+ * A queue of events in virtual time, earliest first. Events at the same time keep the order in which they were added.
+ */
 export interface EventQueue<T> {
   add(at: number, event: T): void;
   next(): Entry<T> | undefined;
@@ -9,11 +11,13 @@ interface Entry<T> {
   event: T;
 }
 
-/** Most events are known before the first one is taken: sorted once, they cost next to nothing, and few come later. */
+/**
+ * Most events are added before the first one is taken, and only a few later. One sort for all early events is cheap.
+ */
 export function createEventQueue<T>(): EventQueue<T> {
   const known: Entry<T>[] = [];
   const later: Entry<T>[] = [];
-  /** How many of the known ones were taken; undefined before the first one was. */
+  /** Number of sorted events that were taken. Undefined before the first one is taken. */
   let taken: number | undefined;
 
   return {
@@ -23,7 +27,7 @@ export function createEventQueue<T>(): EventQueue<T> {
     },
     next() {
       if (taken === undefined) {
-        // The order of entry stays: the sort is stable.
+        // The sort is stable, so events at the same time keep their order.
         known.sort((a, b) => a.at - b.at);
         taken = 0;
       }

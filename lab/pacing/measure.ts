@@ -1,6 +1,6 @@
 import type { Arrivals } from "./scenarios.ts";
 
-/** A moment, in milliseconds, at which the reader sees the first `tokens` tokens of a reply. */
+/** The time, in milliseconds, at which the reader sees the first `tokens` tokens of a reply. */
 export interface Showing {
   at: number;
   tokens: number;
@@ -14,12 +14,12 @@ export interface Outcome {
   refused: number;
 }
 
-/** The figures of one run, as tables show them: in seconds, but the last three, which are per reply. */
+/** The figures of one run, as the tables show them. Times are in seconds. `calls` and `refused` are per reply. */
 export interface Figures {
   mean: number;
   p95: number;
   final: number;
-  /** The final lag of the reply that had the longest: of several runs, in any of them. */
+  /** The longest final lag of any reply in one or several runs. */
   worstFinal: number;
   freeze: number;
   calls: number;
@@ -28,7 +28,7 @@ export interface Figures {
   lost: number;
 }
 
-/** Lag of every token, weighted alike over all replies of a run. */
+/** The figures of a run. The lag of every token has the same weight, no matter how long its reply is. */
 export function toFigures(outcomes: readonly Outcome[]): Figures {
   const lags: number[] = [];
   const finals: number[] = [];
@@ -54,7 +54,7 @@ export function toFigures(outcomes: readonly Outcome[]): Figures {
   };
 }
 
-/** The mean of the runs. */
+/** The mean of several runs. */
 export function toMean(runs: readonly Figures[]): Figures {
   const mean = (key: keyof Figures) => runs.reduce((sum, run) => sum + run[key], 0) / runs.length;
   return {
@@ -76,7 +76,7 @@ function toSeen({ arrivals, showings }: Outcome): number[] {
   return seen;
 }
 
-/** The longest time during which unseen text stood without a visible change. */
+/** The longest time that unseen text waited without a visible change. */
 function toFreezeMs({ arrivals, showings }: Outcome): number {
   let longest = 0;
   let shown = 0;

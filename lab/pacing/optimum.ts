@@ -1,22 +1,25 @@
 import type { Arrivals } from "./scenarios.ts";
 
-/** Time between the moments at which the optimum may send. */
+/** Step between the times at which the optimum can send. */
 const GRID_MS = 50;
-/** Gaps longer than this are never worth their wait while there are calls. */
+/** While calls are left, it never helps to wait longer than this. */
 const LONGEST_GAP_MS = 6_000;
 
-/** The memory of a limit between calls: `spend` gives the next state, undefined when the call is not allowed. */
+/** A limit's state between calls. `spend` returns the next state, or undefined if the call is not allowed. */
 export interface OptimumLimit {
   initial: number;
   states: number;
-  /** The state after a call `steps` grid steps after the last one, which left `state`. */
+  /**
+   * Returns the state after a call that starts `steps` grid steps after the previous call. `state` is the state after
+   * the previous call.
+   */
   spend(state: number, steps: number): number | undefined;
 }
 
-/** Windows of `windowMs` anchored at their first call, `n` calls each. */
+/** A limit with windows of `windowMs` that start at their first call. Each window allows `n` calls. */
 export function fixedLimit(n: number, windowMs: number): OptimumLimit {
   const window = Math.round(windowMs / GRID_MS);
-  // Steps since the window began, and calls made in it.
+  // The state contains the steps since the window started, and the number of calls in the window.
   return {
     initial: 1,
     states: window * (n + 1),
@@ -29,7 +32,10 @@ export function fixedLimit(n: number, windowMs: number): OptimumLimit {
   };
 }
 
-/** A bucket `n` deep that drains one call every `windowMs / n`; the first call is a post with a bucket of its own. */
+/**
+ * A bucket of depth `n` that drains one call every `windowMs / n`. The first call is a post, and posts have a separate
+ * bucket.
+ */
 export function leakyLimit(n: number, windowMs: number): OptimumLimit {
   const q = Math.round(windowMs / n / GRID_MS);
   return {
@@ -42,14 +48,15 @@ export function leakyLimit(n: number, windowMs: number): OptimumLimit {
   };
 }
 
-/** At most `n` calls in all: what a sliding limit is to a reply shorter than its window. */
+/** Allows `n` calls in total. For a reply shorter than its window, a sliding limit works like this. */
 export function countLimit(n: number): OptimumLimit {
   return { initial: 1, states: n + 1, spend: (state) => (state < n ? state + 1 : undefined) };
 }
 
 /**
- * The least mean lag of one reply, milliseconds, whose arrivals are known beforehand, with constant round trips and as many calls in
- * flight as the limit allows: a dynamic programme over the moments of the calls and the state of the limit.
+ * The lowest possible mean lag of one reply, in milliseconds, for someone who knows all arrivals beforehand. Round
+ * trips are constant, and only the limit bounds the calls in flight. Uses dynamic programming over the times of the
+ * calls and the state of the limit.
  */
 export function findOptimum(arrivals: Arrivals, limit: OptimumLimit, tripMs: number): number {
   const first = arrivals[0] ?? 0;
@@ -57,7 +64,7 @@ export function findOptimum(arrivals: Arrivals, limit: OptimumLimit, tripMs: num
   const moments = end + Math.ceil(LONGEST_GAP_MS / GRID_MS) + 1;
   const { counts, sums } = toPrefixes(arrivals, first, moments);
   const longest = Math.ceil(LONGEST_GAP_MS / GRID_MS);
-  /** Cost of showing at `to` all that came after `from`. */
+  /** The lag of all tokens that arrived after `from` and are shown at `to`. */
   const cost = (from: number, to: number) => {
     const tokens = (counts[to] ?? 0) - (counts[from] ?? 0);
     return tokens * (first + to * GRID_MS + tripMs / 2) - ((sums[to] ?? 0) - (sums[from] ?? 0));
@@ -86,7 +93,7 @@ export function findOptimum(arrivals: Arrivals, limit: OptimumLimit, tripMs: num
   return optimum / arrivals.length;
 }
 
-/** How many tokens have arrived at each moment, and the sum of their times. */
+/** For each grid step: the number of tokens that have arrived, and the sum of their arrival times. */
 function toPrefixes(arrivals: Arrivals, first: number, moments: number): { counts: number[]; sums: number[] } {
   const counts: number[] = [];
   const sums: number[] = [];

@@ -1,14 +1,14 @@
-import type { BudgetHeaders, CallKind } from "../../../src/port/pace.ts";
+import type { BudgetHeaders, CallKind } from "../../src/port/pace.ts";
 
-/** How a fake platform judges a call that arrives. */
+/** A fake platform's response to a call. */
 export type Verdict = { ok: true; headers: BudgetHeaders } | { ok: false; retryAfterMs: number };
 
-/** One counter of a platform: asked in the order of arrival. */
+/** One rate limit on a platform. Calls must come in the order of their arrival. */
 export interface PlatformCounter {
   take(at: number): Verdict;
 }
 
-/** Windows of `windowMs`, anchored at their first call. */
+/** A limit with windows of `windowMs` that start at their first call. */
 export function fixedCounter(n: number, windowMs: number): PlatformCounter {
   let start = -Infinity;
   let used = 0;
@@ -26,7 +26,7 @@ export function fixedCounter(n: number, windowMs: number): PlatformCounter {
   };
 }
 
-/** A bucket `n` deep that drains one call every `windowMs / n`; the header says when it is empty. */
+/** A bucket of depth `n` that drains one call every `windowMs / n`. The response header says when it will be empty. */
 export function leakyCounter(n: number, windowMs: number): PlatformCounter {
   let level = 0;
   let last = 0;
@@ -42,7 +42,7 @@ export function leakyCounter(n: number, windowMs: number): PlatformCounter {
   };
 }
 
-/** At most `n` calls in any `windowMs`; the header says when the last of them is out of the window. */
+/** Allows at most `n` calls in any `windowMs`. The response header says when the oldest call leaves the window. */
 export function slidingCounter(n: number, windowMs: number, wholeSeconds = false): PlatformCounter {
   let calls: number[] = [];
   return {
@@ -59,17 +59,17 @@ export function slidingCounter(n: number, windowMs: number, wholeSeconds = false
   };
 }
 
-/** Which counter a call meets: by its kind, by the reply's room, and by the way it is written. */
+/** Selects a call's counter by the call's kind, the reply's room, and whether it is a fallback. */
 export type Platform = (kind: CallKind, room: string, isFallback: boolean) => PlatformCounter;
 
-/** A Discord channel: one counter, or one for posts and one for edits. */
+/** A Discord channel with one counter, or with one counter for posts and one for edits. */
 export function discordPlatform(create: () => PlatformCounter, counters: 1 | 2): Platform {
   const edits = create();
   const posts = counters === 2 ? create() : edits;
   return (kind) => (kind === "post" ? posts : edits);
 }
 
-/** A Slack workspace with its documented limits. `native`: streams, beside messages that are updated. */
+/** A Slack workspace with its documented limits. If `native`, it has streams, and message updates as a fallback. */
 export function slackPlatform(method: "update" | "append" | "native"): Platform {
   const minute = (n: number) => slidingCounter(n, 60_000, true);
   if (method === "append") {

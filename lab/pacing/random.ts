@@ -1,12 +1,12 @@
-/** A seeded source of chance: the same seed, the same run. */
+/** A random generator with a seed. The same seed gives the same run. */
 export interface Random {
-  /** Evenly in [0, 1). */
+  /** Uniform from 0 up to, but not including, 1. */
   next(): number;
   between(min: number, max: number): number;
   pick<T>(items: readonly T[]): T;
-  /** Standard normal. */
+  /** A sample from the standard normal distribution. */
   normal(): number;
-  /** Waiting time of a Poisson process. */
+  /** A waiting time in a Poisson process. */
   wait(mean: number): number;
 }
 
@@ -26,7 +26,7 @@ export function createRandom(seed: number): Random {
     between: (min, max) => min + (max - min) * next(),
     pick(items) {
       const item = items[Math.floor(next() * items.length)];
-      if (item === undefined) throw new Error("Nothing to pick from.");
+      if (item === undefined) throw new Error("Cannot pick from an empty list.");
       return item;
     },
     normal: () => Math.sqrt(-2 * Math.log(1 - next())) * Math.cos(2 * Math.PI * next()),
@@ -34,7 +34,7 @@ export function createRandom(seed: number): Random {
   };
 }
 
-/** Round trips: log-normal with this median, milliseconds. */
+/** A round trip in milliseconds, from a log-normal distribution with this median. */
 export function toRoundTrip(random: Random, medianMs: number): number {
   return medianMs * Math.exp(0.35 * random.normal());
 }

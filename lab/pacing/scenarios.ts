@@ -1,12 +1,12 @@
 import type { Random } from "./random.ts";
 
-/** Characters of one token. */
+/** Characters per token. */
 export const TOKEN_UNITS = 4;
 
-/** When the tokens of one reply arrive, milliseconds, ascending. The reply ends with the last. */
+/** When a reply's tokens arrive, in milliseconds, ascending. The reply ends with the last token. */
 export type Arrivals = number[];
 
-/** One run: the replies, each with its own beginning. */
+/** One run: several replies with different start times. */
 export type Scenario = (random: Random) => Arrivals[];
 
 /** `tokens` tokens at `rate` per second. */
@@ -14,17 +14,17 @@ export function steady(tokens: number, rate: number, startMs = 0): Arrivals {
   return Array.from({ length: tokens }, (_, index) => startMs + (index * 1_000) / rate);
 }
 
-/** Replies that grow evenly and begin `apartMs` after each other. */
+/** Replies that grow evenly. Each one starts `apartMs` after the previous one. */
 export function several(count: number, tokens: number, rate: number, apartMs: number): Scenario {
   return () => Array.from({ length: count }, (_, index) => steady(tokens, rate, index * apartMs));
 }
 
-/** The scenario in a workspace where somebody asked for a short answer, the first of these replies, `agoMs` before. */
+/** Adds a short answer in the same workspace `agoMs` before the scenario. It is the first of the returned replies. */
 export function afterQuestion(agoMs: number, scenario: Scenario): Scenario {
   return (random) => [steady(40, 60), ...scenario(random).map((arrivals) => shifted(arrivals, agoMs))];
 }
 
-/** 400 tokens at 60 a second with four seconds of a tool's work after the first hundred. */
+/** 400 tokens at 60 per second. After the first hundred, a tool works for four seconds. */
 export function withPause(): Arrivals[] {
   return [[...steady(100, 60), ...steady(300, 60, 100_000 / 60 + 4_000)]];
 }
@@ -43,7 +43,7 @@ export function bursty(random: Random): Arrivals {
   return arrivals;
 }
 
-/** Replies of 200 to 800 tokens at 60 a second, one every 6 s on average. */
+/** Replies of 200 to 800 tokens at 60 per second, one every 6 s on average. */
 export function workday(count: number): Scenario {
   return (random) => {
     let at = 0;
@@ -54,13 +54,13 @@ export function workday(count: number): Scenario {
   };
 }
 
-/** A reply of log-normal length (median 250 tokens, sigma 0.9, cap 4,000) at 30 to 100 tokens per second. */
+/** A reply of log-normal length (median 250 tokens, sigma 0.9, at most 4,000) at 30 to 100 tokens per second. */
 function ofAnyLength(random: Random, startMs: number): Arrivals {
   const tokens = Math.min(4000, Math.max(1, Math.round(250 * Math.exp(0.9 * random.normal()))));
   return steady(tokens, random.between(30, 100), startMs);
 }
 
-/** Replies of any length that begin within one second. */
+/** Replies of any length that start within one second. */
 export function severalOfAnyLength(count: number): Scenario {
   return (random) => Array.from({ length: count }, () => ofAnyLength(random, random.between(0, 1_000)));
 }
@@ -81,7 +81,7 @@ export function mix(perMinute: number): Scenario {
   };
 }
 
-/** One to five replies of random kind and beginning. */
+/** One to five replies of a random kind with random start times. */
 export function anything(random: Random): Arrivals[] {
   const count = 1 + Math.floor(random.next() * 5);
   return Array.from({ length: count }, () => {

@@ -1,5 +1,5 @@
-import { LOOK_MS } from "../../../src/pacing/scheduler.ts";
-import type { BudgetHeaders, CallKind, CallResult, Pacer } from "../../../src/port/pace.ts";
+import { LOOK_MS } from "../../src/pacing/scheduler.ts";
+import type { BudgetHeaders, CallKind, CallResult, Pacer } from "../../src/port/pace.ts";
 import { createEventQueue } from "./events.ts";
 import type { Outcome } from "./measure.ts";
 import type { Platform } from "./platform.ts";
@@ -13,25 +13,25 @@ export interface SimulationOptions {
   replies: readonly Arrivals[];
   random: Random;
   roundTrip(): number;
-  /** Every reply in this room; otherwise each has one of its own. */
+  /** If true, all replies are in the same room. By default each reply has a separate room. */
   room?: string;
-  /** Share of calls that are answered with a server error, some of them after they were carried out. */
+  /** The share of calls that fail with a server error. Half of these still count against the limit. */
   errorShare?: number;
-  /** Changes the headers of the call of that number; unchanged without it. */
+  /** Changes the response headers of a call, which is given by its number. */
   headersOf?(headers: BudgetHeaders, call: number): BudgetHeaders | undefined;
-  /** A native stream ends with a call of its own, also when nothing is left to say. */
+  /** A native stream needs a final call, even if no text is left to send. */
   needsStop?: boolean;
 }
 
-/** The wrongs that must not happen. */
+/** Errors that must not happen. */
 export interface Faults {
-  /** Calls that arrived while another one of the same reply was under way. */
+  /** Calls that started while another call of the same reply was running. */
   overlaps: number;
-  /** Older text shown after newer. */
+  /** Older text that was shown after newer text. */
   regressions: number;
-  /** Calls that began before the end of a wait the platform had asked for. */
+  /** Calls that started during a wait that the platform had asked for. */
   impatience: number;
-  /** Replies whose whole text was not the last thing shown. */
+  /** Replies that ended without their whole text. */
   unfinished: number;
 }
 
@@ -39,7 +39,7 @@ interface Run extends Outcome {
   number: number;
   room: string;
   arrived: number;
-  /** Tokens that there were when its last call began. */
+  /** Number of tokens that had arrived when the reply's last call started. */
   carried: number;
   ended: boolean;
   busy: boolean;
@@ -114,7 +114,7 @@ export function simulate(options: SimulationOptions): { outcomes: Outcome[]; fau
 
   function start(number: number, kind: CallKind, isFallback: boolean): void {
     const run = byNumber.get(number);
-    if (run === undefined) throw new Error("The pacer sent a reply that had left.");
+    if (run === undefined) throw new Error("The pacer sent a reply that had already left.");
     if (run.busy) faults.overlaps += 1;
     if (now < (blocked.get(platform(kind, run.room, isFallback)) ?? -Infinity)) faults.impatience += 1;
     run.busy = true;
@@ -130,7 +130,7 @@ export function simulate(options: SimulationOptions): { outcomes: Outcome[]; fau
     calls += 1;
     const isBroken = random.next() < (options.errorShare ?? 0);
     const counter = platform(kind, run.room, isFallback);
-    // Half of the broken calls never reach the counter; none of them is shown.
+    // Half of the failed calls never reach the counter. No failed call shows text.
     const verdict = isBroken && random.next() < 0.5 ? undefined : counter.take(now);
     let answer: CallResult = { ok: false };
     if (verdict !== undefined && !verdict.ok) {
@@ -184,12 +184,12 @@ export function simulate(options: SimulationOptions): { outcomes: Outcome[]; fau
   }
   for (let entry = events.next(); entry !== undefined; entry = events.next()) {
     now = entry.at;
-    if (now > 36_000_000) throw new Error("The replies were not finished within ten hours.");
+    if (now > 36_000_000) throw new Error("The replies did not finish within ten hours.");
     const { type } = entry.event;
-    // Another time was named since then.
+    // Ignores a wake-up that was rescheduled.
     if (type === "wake" && now !== wakeAt) continue;
     handle(entry.event);
-    // As the scheduler does.
+    // The real scheduler does the same.
     const isMore = type === "token" && entry.event.run.arrived > entry.event.run.carried + 1;
     if (isMore && now < askedAt + LOOK_MS) wakeBy(now + LOOK_MS);
     else if (type !== "arrive") pump();

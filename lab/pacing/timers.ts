@@ -1,4 +1,4 @@
-import type { CallKind } from "../../../src/port/pace.ts";
+import type { CallKind } from "../../src/port/pace.ts";
 import { createEventQueue } from "./events.ts";
 import type { Outcome } from "./measure.ts";
 import type { Platform, PlatformCounter } from "./platform.ts";
@@ -8,14 +8,17 @@ import type { Arrivals } from "./scenarios.ts";
 export interface TimerOptions {
   /** Time between the end of an edit and the next one. */
   intervalMs: number;
-  /** A placeholder is posted before there is text and a timer runs from there; otherwise text itself begins a call. */
+  /**
+   * If true, the bot posts a placeholder before any text arrives, and the placeholder starts the timer. Otherwise the
+   * first text starts the first call.
+   */
   hasPlaceholder: boolean;
   platform: Platform;
   replies: readonly Arrivals[];
   random: Random;
   roundTrip(): number;
   room?: string;
-  /** The platform's library waits for the counter by itself, as Discord's does; otherwise a refused call is made again. */
+  /** If true, the library waits for the counter, as Discord's library does. Otherwise it retries a refused call. */
   isQueued: boolean;
 }
 
@@ -26,7 +29,7 @@ interface Run extends Outcome {
   busy: boolean;
   posted: boolean;
   shown: number;
-  /** No edit before: the timer. */
+  /** The next edit cannot start before this time. */
   notBefore: number;
 }
 
@@ -36,13 +39,13 @@ type Event =
   | { type: "answer"; run: Run };
 
 /**
- * How other bots show a growing reply: a timer per message, no budget. The text is what it was when the call was handed
- * to the library, which holds it until the platform takes it.
+ * Shows a growing reply as other bots do, with one timer per message and no budget. A call sends the text from the time
+ * when the library received it, even if the platform accepts the call much later.
  */
 export function simulateTimers(options: TimerOptions): Outcome[] {
   const { intervalMs, hasPlaceholder, platform, replies, random, roundTrip, isQueued } = options;
   const events = createEventQueue<Event>();
-  /** Slack's client stops all of its calls when one is refused. */
+  /** When a call is refused, Slack's client pauses all of its calls. */
   let pausedUntil = -Infinity;
   let now = 0;
 

@@ -1,6 +1,6 @@
-import { createDiscordBudget, createDiscordShared, type DiscordShared } from "../../../adapters/discord/write/pace.ts";
-import { createSlackBudget, createSlackPacer, type SlackMethod } from "../../../adapters/slack/write/pace.ts";
-import { createPacer } from "../../../src/pacing/pacer.ts";
+import { createDiscordBudget, createDiscordShared, type DiscordShared } from "../../adapters/discord/write/pace.ts";
+import { createSlackBudget, createSlackPacer, type SlackMethod } from "../../adapters/slack/write/pace.ts";
+import { createPacer } from "../../src/pacing/pacer.ts";
 import type { Outcome } from "./measure.ts";
 import type { PlatformCounter } from "./platform.ts";
 import { discordPlatform, slackPlatform } from "./platform.ts";
@@ -9,7 +9,7 @@ import type { Scenario } from "./scenarios.ts";
 import type { Faults, SimulationOptions } from "./simulate.ts";
 import { simulate } from "./simulate.ts";
 
-/** Round trips of the figures in the documents. */
+/** The round trips for the figures in the documentation. */
 export const DISCORD_TRIP_MS = 180;
 export const SLACK_TRIP_MS = 250;
 
@@ -26,7 +26,7 @@ export interface TrialResult {
   faults: Faults;
 }
 
-/** One run in a Discord channel whose counter is of this kind. */
+/** One run in a Discord channel with a counter of this kind. */
 export function tryDiscord(
   { scenario, seed, tripMs, options }: Trial,
   create: () => PlatformCounter,
@@ -43,7 +43,9 @@ export function tryDiscord(
   });
 }
 
-/** One run in a Slack workspace. `native`: as streams where there is room for them, else as messages that are updated. */
+/**
+ * One run in a Slack workspace. If `native`, uses streams while their limit allows it, and updates messages otherwise.
+ */
 export function trySlack({ scenario, seed, tripMs, options }: Trial, method: SlackMethod | "native"): TrialResult {
   const random = createRandom(seed);
   return simulate({
@@ -55,7 +57,10 @@ export function trySlack({ scenario, seed, tripMs, options }: Trial, method: Sla
   });
 }
 
-/** The wrongs that must never happen, added up: none of them means no 429 and every text whole, in order, and in time. */
+/**
+ * Counts everything that must never happen. If all numbers are 0, no call got a 429, and every text was shown
+ * completely, in order and in time.
+ */
 export function toWrongs({ outcomes, faults }: TrialResult): Faults & { refused: number } {
   return { ...faults, refused: outcomes.reduce((sum, { refused }) => sum + refused, 0) };
 }

@@ -7,27 +7,27 @@ import type { Fault, Faults } from "./faults.ts";
 import { type Methods, needScope } from "./method.ts";
 import { createRateLimiter } from "./rate-limiter.ts";
 import { SlackRefusal } from "./refusal.ts";
-import { createTokens } from "./tokens.ts";
+import { type Claim, createTokens } from "./tokens.ts";
 import type { Json, Workspace } from "./world.ts";
 
-/** One call as it came and was answered. Tokens are not kept. */
+/** One call and its response. The record contains no tokens. */
 export interface ApiRequest {
   method: string;
   args: Json;
   workspaceId: string | undefined;
   atMs: number;
-  /** When it was answered; undefined while it is being worked on. */
+  /** The time of the response. Undefined while the call is in progress. */
   endedAtMs: number | undefined;
-  /** The wait that was told with a 429. */
+  /** The wait that a 429 asked for. */
   retryAfterMs: number | undefined;
-  /** HTTP status; 0 when the connection was cut. */
+  /** The HTTP status. 0 if the connection was dropped. */
   status: number;
-  /** `error` of the answer. */
+  /** The `error` in the response. */
   error: string | undefined;
   headers: IncomingMessage["headers"];
 }
 
-/** What a workspace may not know yet; whatever brings it is refused. */
+/** A feature that a workspace can lack. It then refuses all calls that use the feature. */
 export type Novelty = "chunks" | "feedback_buttons" | "slack_file";
 
 export type Streaming = "on" | "unknown_method" | "http404";
@@ -38,7 +38,7 @@ export interface ApiDeps {
   faults: Faults;
   streaming(): Streaming;
   isUnknown(novelty: Novelty): boolean;
-  /** Why no message is changed; undefined where they are. */
+  /** The error for calls that change messages. Undefined if such calls are allowed. */
   sealed(): string | undefined;
   dialect: Dialect;
 }
@@ -49,34 +49,30 @@ interface Answer {
   headers: Record<string, string>;
 }
 
-interface Proof {
-  token: string | undefined;
-  /** Whether it was known to be revoked as the call came in. */
-  wasTold: boolean;
-}
-
 const STREAM_METHODS = /^chat\.(start|append|stop)Stream$/;
 
-/** The Web API: token, limits, scopes and arguments are judged in this order. */
+/** The Web API. It checks the token, the limits, the scopes and the arguments, in this order. */
 export function createApi({ core, methods, faults, streaming, isUnknown, sealed, dialect }: ApiDeps) {
   const { clock, changes, limits, violations } = core;
   const requests: ApiRequest[] = [];
   const limiter = createRateLimiter(limits, clock.now);
   const tokens = createTokens(core);
 
-  async function call(name: string, args: Arguments, { token, wasTold }: Proof): Promise<Answer> {
+  async function call(name: string, args: Arguments, claim: Claim): Promise<Answer> {
     const method = methods[name];
     const isMissing = streaming() === "unknown_method" && STREAM_METHODS.test(name);
     if (method === undefined || isMissing) return refused("unknown_method", { req_method: name });
     try {
-      const workspace = tokens.workspaceOf(token, method.token, name, wasTold);
+      const workspace = tokens.workspaceOf(claim, method.token, name);
       const waitS = limiter.take(name, workspace.id, args.text("channel"));
       if (waitS !== undefined) return limited(name, workspace, waitS);
       needScope(workspace, ...method.scopes);
       refuseUnknown(args);
       const why = name === "chat.update" ? sealed() : undefined;
       if (why !== undefined) throw new SlackRefusal(why);
-      const result = await method.run(args, { workspace });
+      const owner = tokens.find(claim.token);
+      const isOrgWide = owner !== undefined && "granted" in owner;
+      const result = await method.run(args, { workspace, isOrgWide });
       const headers = { "x-oauth-scopes": [...workspace.scopes].join(",") };
       return { status: 200, body: { ok: true, ...result }, headers };
     } catch (error) {
@@ -117,8 +113,11 @@ export function createApi({ core, methods, faults, streaming, isUnknown, sealed,
     requests.push(entry);
     changes.changed();
     const token = sent ?? args.token;
-    entry.workspaceId = tokens.find(token)?.id;
-    const answer = await answerFor(name, args, { token, wasTold });
+    const teamId = args.text("team_id");
+    const owner = tokens.find(token);
+    entry.workspaceId = owner !== undefined && "granted" in owner ? (teamId ?? owner.id) : owner?.id;
+    const channelId = args.text("channel") ?? args.text("channel_id");
+    const answer = await answerFor(name, args, { token, teamId, channelId, wasTold });
     if (answer !== undefined) {
       entry.status = answer.status;
       entry.error = typeof answer.body["error"] === "string" ? answer.body["error"] : undefined;
@@ -130,14 +129,14 @@ export function createApi({ core, methods, faults, streaming, isUnknown, sealed,
     changes.changed();
   }
 
-  /** undefined cuts the connection. */
-  async function answerFor(name: string, args: Arguments, proof: Proof): Promise<Answer | undefined> {
+  /** Returns undefined to drop the connection. */
+  async function answerFor(name: string, args: Arguments, claim: Claim): Promise<Answer | undefined> {
     if (streaming() === "http404" && STREAM_METHODS.test(name)) return { status: 404, body: {}, headers: {} };
     const fault = faults.take(name);
     if (fault?.delayMs !== undefined) await sleep(fault.delayMs);
     const isOnlySlow = fault !== undefined && Object.keys(fault).every((key) => key === "delayMs");
-    if (fault === undefined || isOnlySlow) return call(name, args, proof);
-    const answer = fault.isDone ? await call(name, args, proof) : undefined;
+    if (fault === undefined || isOnlySlow) return call(name, args, claim);
+    const answer = fault.isDone ? await call(name, args, claim) : undefined;
     if (fault.answersLateMs !== undefined) await sleep(fault.answersLateMs, undefined, { ref: false });
     const { omits, warning } = fault;
     if (answer === undefined || (omits === undefined && warning === undefined)) return faulty(fault);

@@ -3,21 +3,21 @@ import { invalidArguments } from "./refusal.ts";
 import { listOf } from "./shown-text.ts";
 import type { Json } from "./world.ts";
 
-/** Arguments of one call, read the same way whether they came as a form or as JSON. */
+/** The arguments of one call, from a form or from JSON. */
 export interface Arguments {
-  /** As they came, without the token. */
+  /** The raw arguments, without the token. */
   readonly raw: Json;
-  /** The token in the body; the header is not looked at here. */
+  /** The token in the body. The header's token is read elsewhere. */
   readonly token: string | undefined;
   has(name: string): boolean;
-  /** undefined when it is missing or empty. */
+  /** Undefined if it is missing or empty. */
   text(name: string): string | undefined;
-  /** Refuses the call when it is missing. */
+  /** Refuses the call if the argument is missing. */
   needText(name: string): string;
   flag(name: string): boolean;
   count(name: string): number | undefined;
   object(name: string): Json | undefined;
-  /** Empty when it is missing. */
+  /** Empty if it is missing. */
   list(name: string): Json[];
 }
 
@@ -28,7 +28,7 @@ function createArguments({ token, ...raw }: Json): Arguments {
     return typeof value === "string" ? value : JSON.stringify(value);
   }
 
-  /** Forms carry structured values as JSON in a string. */
+  /** In a form, structured values are strings that contain JSON. */
   function structured(name: string): unknown {
     const value = raw[name];
     if (typeof value !== "string" || value === "") return value;
@@ -68,7 +68,7 @@ function createArguments({ token, ...raw }: Json): Arguments {
   };
 }
 
-/** Reads the body and the query of a request as a form, as JSON or as multipart. */
+/** Reads the body and the query of a request: a form, JSON or multipart. */
 export async function readArguments(request: IncomingMessage, body: Buffer, url: URL): Promise<Arguments> {
   const contentType = request.headers["content-type"] ?? "";
   const query = Object.fromEntries(url.searchParams);

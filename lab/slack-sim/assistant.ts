@@ -4,17 +4,17 @@ import type { Channel } from "./world.ts";
 export interface StatusChange {
   channelId: string;
   threadTs: string;
-  /** "" when it was taken away. */
+  /** "" if the status was removed. */
   status: string;
-  /** Slack takes a status away when the app posts, and after two minutes. */
+  /** Slack removes a status when the app posts, or after two minutes. */
   by: "app" | "slack";
   atMs: number;
 }
 
-/** What is shown under a thread: status, title, prompts, session. */
+/** Stores the status, title, prompts and session of each thread. */
 export interface Assistant {
   readonly statuses: readonly StatusChange[];
-  /** The status shown at the moment; "" for none. */
+  /** The current status. "" if there is none. */
   status(channel: Channel, threadTs: string): string;
   title(channel: Channel, threadTs: string): string | undefined;
   session(channel: Channel, threadTs: string): string | undefined;
@@ -23,7 +23,7 @@ export interface Assistant {
   setTitle(channel: Channel, threadTs: string, title: string): void;
   setSession(channel: Channel, threadTs: string, status: string): void;
   suggest(channel: Channel, threadTs: string | undefined, prompts: readonly string[]): void;
-  /** The app posted into a thread. */
+  /** Call this after the app has posted into a thread. */
   posted(channel: Channel, threadTs: string): void;
 }
 

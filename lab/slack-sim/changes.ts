@@ -1,16 +1,16 @@
-import { createPatience } from "../../support/patience.ts";
+import { createPatience } from "../support/patience.ts";
 
-/** Wakes whoever waits for the simulator to look a certain way. */
+/** Lets callers wait for a state of the simulator. */
 export interface Changes {
-  /** Something that can be observed is different. */
+  /** Call this when something observable has changed. */
   changed(): void;
   /**
-   * Resolves to what the predicate returns once that is neither undefined nor false. It is asked at once and after
-   * every change. Rejects when nothing has changed for `silenceMs` of real time, with the words that say what was
-   * waited for.
+   * Resolves to the predicate's result as soon as that is neither undefined nor false. Calls the predicate at once and
+   * after every change. Rejects if nothing has changed for `silenceMs` of real time. The error's message names the
+   * awaited state.
    */
   until<T>(predicate: () => T | undefined | false, what?: string, silenceMs?: number): Promise<T>;
-  /** Rejects whoever still waits. */
+  /** Rejects all waits. */
   close(): void;
 }
 
@@ -36,12 +36,12 @@ export function createChanges(): Changes {
     changed() {
       if (isScheduled) return;
       isScheduled = true;
-      // A change is often one of several made together; waiters see all of them or none.
+      // Several changes often happen together. Waiters see all of them or none.
       queueMicrotask(lookAll);
     },
-    until<T>(predicate: () => T | undefined | false, what = "what was waited for", silenceMs?: number) {
+    until<T>(predicate: () => T | undefined | false, what = "a condition", silenceMs?: number) {
       const { promise, resolve, reject } = Promise.withResolvers<T>();
-      const lost = new Error(`Nothing changed any more, and this did not come: ${what}.`);
+      const lost = new Error(`Nothing changed any more during the wait for: ${what}.`);
       const patience = createPatience(() => waiter.fail(lost), silenceMs);
       const end = () => {
         patience.end();
@@ -69,7 +69,7 @@ export function createChanges(): Changes {
       return promise;
     },
     close() {
-      for (const waiter of waiters) waiter.fail(new Error("The simulator was closed while this was waited for."));
+      for (const waiter of waiters) waiter.fail(new Error("The simulator closed during this wait."));
     },
   };
 }

@@ -4,7 +4,7 @@ import { invalidArguments, SlackRefusal } from "./refusal.ts";
 import { listOf, textOf } from "./shown-text.ts";
 import type { Json, Stream } from "./world.ts";
 
-/** What a call adds to a streamed message. */
+/** The content that a call adds to a streamed message. */
 export interface Addition {
   text: string;
   tasks: Json[];
@@ -18,10 +18,10 @@ const TYPES = ["markdown_text", "task_update", "plan_update", "blocks"];
 const STATUSES = ["pending", "in_progress", "complete", "error"];
 /** Longest title, id or other text of a task. */
 const MAX_TASK_CHARS = 256;
-/** Said again, they are added to what was said before; everything else of a task takes its place. */
+/** Slack appends these fields to their old values. It replaces all other fields of a task. */
 const GROWING = ["details", "output"];
 
-/** Reads what a call adds, as text or as chunks. Refuses what Slack refuses. */
+/** Reads the text or chunks that a call adds. Throws if Slack would refuse them. */
 export function readAddition(args: Arguments): Addition {
   const markdown = args.text("markdown_text");
   const chunks = args.list("chunks");
@@ -42,7 +42,7 @@ export function isEmpty({ text, tasks, planTitle, blocks }: Addition): boolean {
   return text === "" && tasks.length === 0 && planTitle === undefined && blocks.length === 0;
 }
 
-/** The tasks of a stream after a call. Pure. */
+/** The tasks in a stream after a call. Pure. */
 export function applyTasks(before: Tasks, added: readonly Json[]): Tasks {
   const tasks = new Map(before);
   for (const task of added) {
@@ -56,25 +56,28 @@ export function applyTasks(before: Tasks, added: readonly Json[]): Tasks {
   return tasks;
 }
 
-/** Bytes that cards of tasks take of a streamed message; what they hold besides the title counts twice. */
+/** Bytes that task cards use of a streamed message; all but the title and the sources counts twice. */
 export function weighTasks(tasks: Tasks): number {
   const bytes = (value: unknown) => Buffer.byteLength(textOf(value));
-  return [...tasks.values()].reduce(
-    (sum, task) => sum + bytes(task["title"]) + 2 * GROWING.reduce((inner, name) => inner + bytes(task[name]), 0),
-    0,
-  );
+  const weigh = (task: Json) => {
+    const sources = listOf(task["sources"]).reduce((sum, { url, text }) => sum + bytes(url) + bytes(text), 0);
+    return bytes(task["title"]) + sources + 2 * GROWING.reduce((sum, name) => sum + bytes(task[name]), 0);
+  };
+  return [...tasks.values()].reduce((sum, task) => sum + weigh(task), 0);
 }
 
-/** Titles of the tasks that still go on, or have not begun. */
+/** Titles of the tasks that are running or have not started. */
 export function openTitles(tasks: Tasks): string[] {
   const open = [...tasks.values()].filter(({ status }) => status === "pending" || status === "in_progress");
   return open.map(({ title }) => textOf(title));
 }
 
-/** The cards of a stream as the message shows them; empty where it has none. */
+/** The cards of a stream as its message shows them. Empty if there are none. */
 export function tasksToWire({ tasks, planTitle = "Thinking" }: Stream): Json[] {
   if (tasks.size === 0) return [];
-  const cards = [...tasks.values()].map(({ id, title, status }) => ({ type: "task_card", task_id: id, title, status }));
+  const cards = [...tasks.values()].map(({ id, title, status, sources }) => {
+    return { type: "task_card", task_id: id, title, status, ...(sources !== undefined && { sources }) };
+  });
   return [{ type: "plan", title: planTitle, tasks: cards }];
 }
 

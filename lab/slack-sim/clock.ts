@@ -1,10 +1,13 @@
-/** Slack's time: real by default, and it can be moved. Waits for a peer's answer are real time and not measured here. */
+/**
+ * Slack's time. By default it is the real time, and tests can move it. Waits for a response always use real time, not
+ * this clock.
+ */
 export interface Clock {
   /** Unix milliseconds. */
   now(): number;
-  /** Runs once when the time has come, also when it comes by `advance`. Returns what takes it back. */
+  /** Calls `run` once when the time has come, or when `advance` moves past it. Returns a function that cancels it. */
   after(delayMs: number, run: () => void): () => void;
-  /** Moves the time forward. Whatever falls due on the way runs in its order, each at its own time. */
+  /** Moves the time forward. Alarms in between run in order, each at its own time. */
   advance(ms: number): void;
   close(): void;
 }
@@ -15,7 +18,7 @@ interface Alarm {
   timer: NodeJS.Timeout | undefined;
 }
 
-/** The longest delay that `setTimeout` takes. */
+/** The longest delay that `setTimeout` accepts. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** A frozen clock moves only by `advance`. */
@@ -31,7 +34,7 @@ export function createClock({ startMs = Date.now(), isFrozen = false } = {}): Cl
   function arm(alarm: Alarm): void {
     if (isFrozen) return;
     clearTimeout(alarm.timer);
-    // A timer may fire a little early; the clock must never be behind an alarm that rings.
+    // A timer can fire slightly early, but a running alarm must never see a clock that is behind it.
     alarm.timer = setTimeout(
       () => (now() >= alarm.atMs ? ring(alarm) : arm(alarm)),
       Math.min(MAX_TIMER_MS, Math.max(0, Math.ceil(alarm.atMs - now()))),

@@ -6,18 +6,18 @@ import { type Content, emptyContent, type Json, type Workspace } from "./world.t
 const MAX_BLOCKS = 50;
 const MAX_SECTION_CHARS = 3_000;
 const MAX_HEADER_CHARS = 150;
-/** Per call in `markdown_text`, and over all Markdown blocks of a message together. */
+/** The limit for `markdown_text` in one call, and for all Markdown blocks in a message together. */
 export const MAX_MARKDOWN_CHARS = 12_000;
-/** All text in the blocks of one message. */
+/** The limit for all text in the blocks of one message. */
 const MAX_BLOCK_TEXT_CHARS = 13_200;
 const MAX_BUTTON_CHARS = 75;
 const MAX_VALUE_CHARS = 2_000;
 const MAX_METADATA_BYTES = 64 * 1024;
-/** Longer texts are cut on posting, and refused on updating. */
+/** Slack truncates longer texts in posts, and refuses them in updates. */
 const MAX_TEXT_CHARS = 40_000;
 const MAX_UPDATE_CHARS = 4_000;
 
-/** Reads what a message says from the arguments of a call. Refuses what Slack refuses. Absent parts are empty. */
+/** Reads the content of a message from a call's arguments. Throws if Slack would refuse it. Absent parts are empty. */
 export function readContent(args: Arguments, call: "post" | "update"): Content {
   const markdown = args.text("markdown_text");
   const blocks = args.list("blocks");
@@ -38,7 +38,7 @@ export function readContent(args: Arguments, call: "post" | "update"): Content {
   });
 }
 
-/** Refuses blocks that Slack would refuse in a message. */
+/** Throws if Slack would refuse these blocks in a message. */
 export function checkBlocks(blocks: readonly Json[]): void {
   if (blocks.length > MAX_BLOCKS)
     throw invalidBlocks(`no more than ${MAX_BLOCKS} items allowed [json-pointer:/blocks]`);
@@ -52,7 +52,7 @@ export function checkBlocks(blocks: readonly Json[]): void {
   }
 }
 
-/** Refuses pictures inside a message whose file is not there, or that Slack still works on. */
+/** Throws if the file of a picture in the message is missing, or if Slack is still processing it. */
 export function checkPictures(blocks: readonly Json[], { files }: Workspace, nowMs: number): void {
   for (const [index, { type, slack_file, alt_text }] of blocks.entries()) {
     if (type !== "image") continue;
@@ -64,7 +64,7 @@ export function checkPictures(blocks: readonly Json[], { files }: Workspace, now
   }
 }
 
-/** Metadata of a message: an event type and a flat payload. undefined when there is none. */
+/** A message's metadata: an event type and a flat payload. Undefined if absent. */
 export function readMetadata(args: Arguments): Json | undefined {
   const metadata = args.object("metadata");
   if (metadata === undefined) return undefined;

@@ -4,6 +4,7 @@ import type { AttemptResult, Delivery } from "./delivery.ts";
 import type { Delay, Fault } from "./faults.ts";
 import { createHttpDelivery } from "./http-delivery.ts";
 import { addChannel } from "./methods/conversations.ts";
+import type { SearchIndex } from "./methods/search.ts";
 import type { OAuth } from "./oauth.ts";
 import { createPerson, type Person } from "./people.ts";
 import { shownText } from "./shown-text.ts";
@@ -12,13 +13,22 @@ import type { DisconnectOptions, DisconnectReason } from "./socket-mode.ts";
 import type { View } from "./views.ts";
 import type { Violation, ViolationKind } from "./violations.ts";
 import type { Ping } from "./watchdog.ts";
-import { addUser, addWorkspace, revokeToken, type UserOptions } from "./workspaces.ts";
+import {
+  addOrganisation,
+  addUser,
+  addWorkspace,
+  revokeToken,
+  type UserOptions,
+  uninstallFrom,
+  withdrawFrom,
+} from "./workspaces.ts";
 import {
   type Channel,
   type ChannelKind,
   type Ephemeral,
   isOfApp,
   type Message,
+  type Organisation,
   type RevokedReason,
   threadOf,
   type Workspace,
@@ -28,16 +38,17 @@ export interface ChannelOptions {
   name: string;
   kind?: Exclude<ChannelKind, "im">;
   members?: readonly Person[];
-  /** The app is a member; true by default. */
+  /** Whether the app is a member, true by default. */
   hasApp?: boolean;
   isShared?: boolean;
+  isOrgShared?: boolean;
   isArchived?: boolean;
   workspace?: Workspace;
 }
 
 /**
- * Slack as a test sees it: what people do (`Person`), what the app did (`messages`, `requests`, `deliveries`), what
- * goes wrong (`failNext` and its neighbours), and what the app must not do (`violations`).
+ * Slack as tests use it. `Person` does what people do. `messages`, `requests` and `deliveries` show what the app did.
+ * `failNext` and similar methods cause faults. `violations` lists the rules that the app broke.
  */
 export interface Slack {
   /** For `SLACK_API_URL`. */
@@ -48,32 +59,37 @@ export interface Slack {
   readonly signingSecret: string;
   readonly clientId: string;
   readonly clientSecret: string;
-  /** The workspace that is there from the start. */
+  /** The workspace that always exists. */
   readonly workspace: Workspace;
   readonly oauth: OAuth;
 
-  addWorkspace(name: string, scopes?: readonly string[]): Workspace;
+  /** If `organisation` is given, that organisation has installed the app. Otherwise the workspace itself has. */
+  addWorkspace(name: string, scopes?: readonly string[], organisation?: Organisation): Workspace;
+  addOrganisation(name: string): Organisation;
   user(options: UserOptions & { workspace?: Workspace }): Person;
   channel(options: ChannelOptions): Channel;
 
   /**
-   * Delivers by signed POSTs to this URL from here on; undefined goes back to Socket Mode. An event that fails comes
-   * again at once, after a minute and after five more of Slack's time: see `advance`.
+   * From now on, delivers events as signed POSTs to this URL. Undefined returns to Socket Mode. Slack retries a failed
+   * event at once, after one minute, and after five more minutes of Slack's time: see `advance`.
    */
   deliverTo(url: string | undefined): void;
   deliveryUrl(): string | undefined;
-  /** Moves Slack's time: rate limits, streams, triggers, response URLs, retries. Waits for the app stay real. */
+  /**
+   * Moves Slack's time for rate limits, streams, triggers, response URLs and retries. Waits for the app always use real
+   * time.
+   */
   advance(ms: number): void;
   now(): number;
 
-  /** Messages of a channel, or of the thread that has this root; oldest first. */
+  /** Messages in a channel, or in the thread with this root, oldest first. */
   messages(channel: Channel, thread?: Message | string): Message[];
-  /** What the app says there. */
+  /** The app's messages in the same place. */
   answers(channel: Channel, thread?: Message | string): Message[];
-  /** What people read there of the app. */
+  /** The texts of the app's messages in the same place, as people read them. */
   texts(channel: Channel, thread?: Message | string): string[];
   ephemerals(channel: Channel, userId?: string): readonly Ephemeral[];
-  /** The status shown under a thread; "" for none. */
+  /** The status below a thread. "" if there is none. */
   status(channel: Channel, thread: Message | string): string;
   statuses(channel: Channel, thread: Message | string): readonly StatusChange[];
   readonly assistant: Simulator["assistant"];
@@ -81,11 +97,11 @@ export interface Slack {
   readonly requests: readonly ApiRequest[];
   readonly deliveries: readonly Delivery[];
   readonly violations: readonly Violation[];
-  /** The modal a person has in front. */
+  /** The modal that the person sees. */
   view(person: Person): View | undefined;
   home(person: Person): View | undefined;
   connections(): number;
-  /** Resolves when nothing that the app was told waits for its acknowledgement. Bounded as `until` is. */
+  /** Resolves when the app has acknowledged everything. Rejects after a silence, as `until` does. */
   acknowledged(): Promise<void>;
   /** See `Changes.until`. */
   until<T>(predicate: () => T | undefined | false, what?: string, silenceMs?: number): Promise<T>;
@@ -93,29 +109,35 @@ export interface Slack {
   failNext(method: string, fault: Fault, times?: number): void;
   slow(method: string, delayMs: Delay): void;
   setStreaming(streaming: Streaming): void;
-  /** From here on calls that bring one of these are refused. */
+  /** From now on, refuses calls that use one of these features. */
   setUnknown(...novelties: Novelty[]): void;
-  /** From here on no message is changed: `chat.update` is refused so. Undefined ends that. */
+  /** From now on, `chat.update` fails with this error. Undefined allows it again. */
   setSealed(error: string | undefined): void;
-  /** Delivers once more what the app was told of a message, or one delivery. */
+  /** Delivers one delivery again, or all events of a message. */
   redeliver(what: Message | Delivery): Promise<AttemptResult[]>;
-  /** Keeps back what is told to the app until the returned function is called: then all of it goes, in this order. */
+  /** Holds deliveries back. The returned function sends all of them in the given order. */
   hold(): (order?: "as-told" | "reversed") => void;
   disconnect(reason: DisconnectReason, options?: DisconnectOptions): void;
   dropConnections(): void;
   revoke(reason?: RevokedReason, options?: { isTold?: boolean; workspace?: Workspace }): void;
-  /** Tells the app that Slack dropped deliveries: an envelope without an event inside. */
+  /** Uninstalls the app from a whole organisation. */
+  uninstallFrom(organisation: Organisation): void;
+  /** Removes the app from one workspace of its organisation. */
+  withdrawFrom(workspace: Workspace): void;
+  /** Tells the app that Slack dropped deliveries, with an envelope that contains no event. */
   reachEventLimit(): Delivery;
-  /** Private files show the login page behind a redirect. */
+  /** From now on the search finds messages of all channels, as an index that is behind does, or only what it should. */
+  setSearchIndex(index: SearchIndex): void;
+  /** Private files show the login page after a redirect. */
   redirectToLogin(isOn: boolean): void;
 
-  /** Violations of these kinds are expected in this test. */
+  /** Tells the simulator that this test expects violations of these kinds. */
   allow(...kinds: ViolationKind[]): void;
   assertClean(options?: { allow?: readonly ViolationKind[] }): void;
   close(): Promise<void>;
 }
 
-/** Starts a Slack that belongs to the caller. */
+/** Starts a Slack that the caller must close. */
 export async function openSlack(options: SimulatorOptions = {}): Promise<Slack> {
   const simulator = await startSimulator(options);
   const { core, state, socketMode, dispatcher, assistant, watchdog, views, faults, api, files, oauth } = simulator;
@@ -143,13 +165,27 @@ export async function openSlack(options: SimulatorOptions = {}): Promise<Slack> 
     clientSecret: core.app.clientSecret,
     workspace,
     oauth,
-    addWorkspace: (name, scopes) => addWorkspace(core, name, scopes),
+    addWorkspace: (name, scopes, organisation) => addWorkspace(core, name, scopes, organisation),
+    addOrganisation: (name) => addOrganisation(core, name),
     user: ({ workspace: home_ = workspace, ...user }) =>
       createPerson(addUser(core, home_, user), { ...simulator, home }),
-    channel({ name, kind = "public", members = [], hasApp = true, isShared = false, isArchived = false, ...rest }) {
+    channel({
+      name,
+      kind = "public",
+      members = [],
+      hasApp = true,
+      isShared = false,
+      isOrgShared = false,
+      isArchived = false,
+      ...rest
+    }) {
       const place = rest.workspace ?? workspace;
       const ids = [...members.map(({ id }) => id), ...(hasApp ? [place.bot.id] : [])];
-      return Object.assign(addChannel(core, place, { kind, name, members: ids }), { isShared, isArchived });
+      return Object.assign(addChannel(core, place, { kind, name, members: ids }), {
+        isShared,
+        isOrgShared,
+        isArchived,
+      });
     },
     deliverTo(url) {
       const { signingSecret } = core.app;
@@ -197,7 +233,10 @@ export async function openSlack(options: SimulatorOptions = {}): Promise<Slack> 
     dropConnections: socketMode.drop,
     revoke: (reason = "token_revoked", { isTold = false, workspace: place = workspace } = {}) =>
       revokeToken(core, place, reason, { isTold }),
+    uninstallFrom: (organisation) => uninstallFrom(core, organisation),
+    withdrawFrom: (workspace) => withdrawFrom(core, workspace),
     reachEventLimit: () => simulator.appEvents.limitReached(workspace),
+    setSearchIndex: simulator.search.setIndex,
     redirectToLogin: files.redirectToLogin,
     allow: core.violations.allow,
     assertClean(options) {

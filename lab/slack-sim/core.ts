@@ -3,27 +3,31 @@ import type { Clock } from "./clock.ts";
 import type { Delivery } from "./delivery.ts";
 import type { Limits } from "./limits.ts";
 import type { Violations } from "./violations.ts";
-import type { Channel, Json, Message, Workspace } from "./world.ts";
+import type { Channel, Json, Message, Organisation, Workspace } from "./world.ts";
 
-/** What every part of the simulator shares. */
+/** The state that all parts of the simulator share. */
 export interface Core {
   clock: Clock;
   changes: Changes;
   violations: Violations;
   limits: Limits;
   app: AppIdentity;
-  /** By id. */
+  /** By their ids. */
   workspaces: Map<string, Workspace>;
+  /** By their ids. */
+  organisations: Map<string, Organisation>;
   newId(prefix: string): string;
-  /** A timestamp as Slack gives it to messages, later than every one given before. */
+  /** Returns a message timestamp in Slack's format that is later than all previous ones. */
   newTs(): string;
-  /** Where the simulator listens, without a slash at the end. */
+  /** The origin of the simulator, without a slash at the end. */
   origin(): string;
-  /** Tells the app of an event, when it asked for events of this kind. */
+  /** Sends the app an event if it subscribed to events of this kind. */
   emit(workspace: Workspace, event: Json, about?: EventContext): Delivery | undefined;
 }
 
 export interface EventContext {
+  /** True if the event concerns the whole organisation and names no workspace. */
+  isOrgWide?: true;
   channel?: Channel;
   message?: Message;
 }
@@ -35,11 +39,11 @@ export interface AppIdentity {
   signingSecret: string;
   clientId: string;
   clientSecret: string;
-  /** Names as in the manifest's `bot_events`. */
+  /** The names in the manifest's `bot_events`. */
   events: Set<string>;
 }
 
-/** Readable ids that are unique within one simulator. */
+/** Makes readable ids that are unique within one simulator. */
 export function createIds(): (prefix: string) => string {
   let count = 0;
   return (prefix) => {
@@ -48,7 +52,7 @@ export function createIds(): (prefix: string) => string {
   };
 }
 
-/** Timestamps in seconds with six decimals, strictly rising. */
+/** Makes timestamps in seconds with six decimals. Each one is later than the previous one. */
 export function createTimestamps(now: () => number): () => string {
   let lastMicros = 0;
   return () => {

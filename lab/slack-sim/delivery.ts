@@ -6,40 +6,40 @@ import type { Json } from "./world.ts";
 
 export type DeliveryType = "events_api" | "slash_commands" | "interactive";
 
-/** Words of `x-slack-retry-reason` and `retry_reason`; `no_connection` when nobody was there to deliver to. */
+/** The values of `x-slack-retry-reason` and `retry_reason`. `no_connection` means that there was no connection. */
 export type FailureReason = "timeout" | "http_error" | "connection_failed" | "no_connection";
 
 export type AttemptResult =
   | { isAcknowledged: true; response: unknown; takenMs: number }
   | { isAcknowledged: false; reason: FailureReason; detail: string; mayRetry: boolean };
 
-/** One thing told to the app, and how that went. */
+/** One payload for the app and its outcome. */
 export interface Delivery {
-  /** `envelope_id` of Socket Mode. */
+  /** The `envelope_id` in Socket Mode. */
   id: string;
   type: DeliveryType;
-  /** What it is, for people: `message`, `/imagine`, `block_actions`. */
+  /** A name that people can read: `message`, `/imagine`, `block_actions`. */
   name: string;
   payload: Json;
   attempts: AttemptResult[];
-  /** When it was told for the first time, and when it was acknowledged. */
+  /** When it was first sent, and when the app acknowledged it. */
   toldAtMs: number | undefined;
   acknowledgedAtMs: number | undefined;
-  /** Resolves when it was acknowledged or given up. */
+  /** Resolves when the app has acknowledged the delivery or Slack has abandoned it. */
   outcome: Promise<Outcome>;
-  /** Acknowledged or given up. */
+  /** True if the app has acknowledged the delivery or Slack has abandoned it. */
   isSettled: boolean;
 }
 
 export interface Outcome {
   isAcknowledged: boolean;
-  /** What came with the acknowledgement; undefined when nothing did. */
+  /** The content of the acknowledgement. Undefined if that is empty. */
   response: unknown;
 }
 
-/** A way to the app. */
+/** A connection to the app. */
 export interface Transport {
-  /** Never rejects. An event may be held until there is a connection. */
+  /** Never rejects. An event waits if there is no connection. */
   send(delivery: Delivery, retry: Retry | undefined): Promise<AttemptResult>;
 }
 
@@ -51,11 +51,11 @@ export interface Retry {
 export interface Dispatcher {
   readonly deliveries: readonly Delivery[];
   deliver(type: DeliveryType, name: string, payload: Json): Delivery;
-  /** Sends something once more although nobody asked for it, as Slack sometimes does. */
+  /** Sends a delivery again for no reason, as Slack sometimes does. */
   repeat(delivery: Delivery): Promise<AttemptResult>;
-  /** Keeps deliveries back until the returned function lets them go. */
+  /** Holds deliveries back until the returned function releases them. */
   hold(): (order?: "as-told" | "reversed") => void;
-  /** What is on its way is not judged any more. */
+  /** From now on, no delivery in flight counts as late. */
   close(): void;
 }
 
@@ -65,17 +65,17 @@ export interface DispatcherDeps {
   violations: Violations;
   limits: Limits;
   newId(prefix: string): string;
-  /** The way that is in use at the moment of sending. */
+  /** Returns the transport that is in use at the moment. */
   transport(): Transport;
 }
 
-/** Delivers, judges the acknowledgements, and delivers events again that were not acknowledged. */
+/** Sends deliveries, checks their acknowledgements, and retries events that the app did not acknowledge. */
 export function createDispatcher({ clock, changes, violations, limits, newId, transport }: DispatcherDeps): Dispatcher {
   const deliveries: Delivery[] = [];
   let isClosed = false;
   let held: Array<() => void> | undefined;
 
-  /** An app that is down, or goes down, breaks no rule: what it did not acknowledge comes again. */
+  /** An app that is down or shutting down breaks no rule, because Slack retries what the app did not acknowledge. */
   function judge({ name, id }: Delivery, result: AttemptResult): void {
     const isDown = !result.isAcknowledged && ["no_connection", "connection_failed"].includes(result.reason);
     if (result.isAcknowledged || isDown || isClosed) return;
@@ -102,7 +102,7 @@ export function createDispatcher({ clock, changes, violations, limits, newId, tr
       result = await attempt(delivery, { num: index + 1, reason });
     }
     if (!result.isAcknowledged && delivery.type === "events_api" && !isClosed) {
-      violations.record("late-ack", `${delivery.name} (${delivery.id}) was given up: ${result.detail}.`);
+      violations.record("late-ack", `${delivery.name} (${delivery.id}) was abandoned: ${result.detail}.`);
     }
     delivery.isSettled = true;
     changes.changed();

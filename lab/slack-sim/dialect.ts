@@ -2,13 +2,13 @@ import { gzipSync } from "node:zlib";
 import type { Json } from "./world.ts";
 
 /**
- * How Slack speaks where it leaves that open. `usual` is what it sends to most apps. `spare` sends what its
- * documentation promises and no more, in another order, and answers as a proxy in between may: packed, in pieces,
- * with warnings.
+ * The form of Slack's payloads and responses. `usual` has everything that Slack sends to most apps. `spare` has only
+ * the fields that Slack's documentation promises, in another order. Its responses look as if they came through a proxy:
+ * compressed, in chunks and with warnings.
  */
 export type Dialect = "usual" | "spare";
 
-/** Of the envelope of an event. */
+/** Selects the fields of an event's envelope. */
 const SPARED_AROUND = [
   "token",
   "context_team_id",
@@ -17,7 +17,7 @@ const SPARED_AROUND = [
   "authorizations",
   "is_ext_shared_channel",
 ];
-/** Of an event, and of messages in it. */
+/** Selects the fields of an event, and of messages in it. */
 const SPARED = [
   "bot_profile",
   "channel_type",
@@ -28,10 +28,10 @@ const SPARED = [
   "team",
   "upload",
 ];
-/** Of the answer to a call that writes a message. */
+/** Selects the fields of the response to a call that writes a message. */
 const SPARED_ANSWER = ["message", "channel", "text"];
 
-/** What is told of an event. */
+/** Selects the fields of an event that the app receives. */
 export function toToldEvent(payload: Json, dialect: Dialect): Json {
   if (dialect === "usual") return payload;
   const event = without(payload["event"] as Json, SPARED);
@@ -43,11 +43,11 @@ export function toToldEvent(payload: Json, dialect: Dialect): Json {
 
 interface Told {
   headers: Record<string, string>;
-  /** One after the other. */
+  /** The chunks of a response, in order. */
   parts: readonly (string | Uint8Array)[];
 }
 
-/** The bytes of an answer in JSON. */
+/** Returns the bytes of a JSON response. */
 export function toToldAnswer(method: string, body: Json, dialect: Dialect): Told {
   if (dialect === "usual") return { headers: {}, parts: [JSON.stringify(body)] };
   const told = method.startsWith("chat.") ? without(body, SPARED_ANSWER) : body;

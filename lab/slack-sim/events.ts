@@ -4,7 +4,7 @@ import { type Dialect, toToldEvent } from "./dialect.ts";
 import { textOf } from "./shown-text.ts";
 import { channelType, type Json, type Workspace } from "./world.ts";
 
-/** Events that the manifest asks for. */
+/** Events that the manifest subscribes to. */
 export const DEFAULT_EVENTS = [
   "app_home_opened",
   "app_context_changed",
@@ -15,6 +15,7 @@ export const DEFAULT_EVENTS = [
   "message.groups",
   "message.im",
   "message.mpim",
+  "team_access_revoked",
   "tokens_revoked",
 ];
 
@@ -33,28 +34,31 @@ export interface EventsDeps {
   dialect: Dialect;
 }
 
-/** Wraps events as Slack does and sends those that the app asked for and may see. */
+/** Wraps events as Slack does. Sends those that the app subscribed to and can see. */
 export function createEvents({ app, dispatcher, newId, now, dialect }: EventsDeps) {
-  function isWanted(event: Json, { bot }: Workspace, { channel }: EventContext): boolean {
+  function isWanted(event: Json, { id, bot, organisation }: Workspace, { channel }: EventContext): boolean {
     const isMessage = event["type"] === "message" && channel !== undefined;
     const name = isMessage ? MESSAGE_EVENTS[channelType(channel)] : String(event["type"]);
-    return app.events.has(name ?? "") && (channel === undefined || channel.members.has(bot.id));
+    const isGranted = organisation === undefined || organisation.granted.has(id);
+    return isGranted && app.events.has(name ?? "") && (channel === undefined || channel.members.has(bot.id));
   }
 
-  function toPayload(workspace: Workspace, event: Json, { channel }: EventContext): Json {
-    const { id, bot } = workspace;
+  function toPayload(workspace: Workspace, event: Json, { channel, isOrgWide }: EventContext): Json {
+    const { bot, organisation } = workspace;
+    const id = isOrgWide ? null : workspace.id;
     const authorization = {
-      enterprise_id: null,
+      enterprise_id: organisation?.id ?? null,
       team_id: id,
       user_id: bot.id,
       is_bot: true,
-      is_enterprise_install: false,
+      is_enterprise_install: organisation !== undefined,
     };
     return {
       token: "verification-token",
       team_id: id,
+      ...(organisation && { enterprise_id: organisation.id }),
       context_team_id: id,
-      context_enterprise_id: null,
+      context_enterprise_id: organisation?.id ?? null,
       api_app_id: app.id,
       event,
       type: "event_callback",
@@ -72,7 +76,7 @@ export function createEvents({ app, dispatcher, newId, now, dialect }: EventsDep
       const name = [textOf(event["type"]), textOf(event["subtype"])].filter((part) => part !== "").join("/");
       return dispatcher.deliver("events_api", name, toToldEvent(toPayload(workspace, event, about), dialect));
     },
-    /** An envelope without an event inside: Slack tells that it dropped deliveries. */
+    /** An envelope without an event. It tells the app that Slack dropped deliveries. */
     limitReached(workspace: Workspace): Delivery {
       const minute = Math.floor(now() / 60_000) * 60;
       return dispatcher.deliver("events_api", "app_rate_limited", {

@@ -1,38 +1,38 @@
-/** What goes wrong with a call, in the order in which it happens. */
+/** A fault of a call. The fields take effect in this order. */
 export interface Fault {
-  /** Real time before anything is done. */
+  /** Real time before Slack executes the call. */
   delayMs?: number;
-  /** The call is carried out and its answer is lost: what a client cannot tell from a failure. */
+  /** Slack executes the call but its response is lost, so the client cannot distinguish it from a failed call. */
   isDone?: boolean;
-  /** With `isDone`: the answer comes, without these fields. */
+  /** With `isDone`: the response lacks these fields. */
   omits?: readonly string[];
-  /** With `isDone`: the answer comes, with this warning. */
+  /** With `isDone`: the response contains this warning. */
   warning?: string;
-  /** Real time between what is done and its answer. */
+  /** Real time between the call and its response. */
   answersLateMs?: number;
-  /** HTTP status with `body`; default 200 when there is an `error`. */
+  /** The HTTP status, with `body`. If there is an `error`, the default is 200. */
   status?: number;
-  /** `error` of an answer with `ok: false`. */
+  /** The `error` in a response with `ok: false`. */
   error?: string;
-  /** With `error`: what Slack says about it in words. */
+  /** With `error`: Slack's explanation. */
   words?: readonly string[];
-  /** Whole seconds; makes it a 429. */
+  /** Whole seconds; the status is then 429. */
   retryAfterS?: number;
-  /** Cuts the connection instead of answering. */
+  /** Drops the connection instead of sending a response. */
   cutsConnection?: boolean;
-  /** Sent as HTML instead of JSON. */
+  /** The body of the response, as HTML instead of JSON. */
   html?: string;
 }
 
-/** Real time, the same for all calls or another for each. */
+/** A delay in real time: a constant, or a function that is called for each call. */
 export type Delay = number | (() => number);
 
-/** Faults that were asked for, by method; `*` stands for every method. */
+/** Requested faults by method. `*` means every method. */
 export interface Faults {
   failNext(method: string, fault: Fault, times?: number): void;
-  /** Every call of a method waits this long, which may be asked anew for each; 0 ends that. */
+  /** From now on, delays every call to a method. 0 ends the delay. */
   slow(method: string, delayMs: Delay): void;
-  /** The fault of the next call of a method, which is then used up. */
+  /** Removes and returns the fault for the next call to a method. */
   take(method: string): Fault | undefined;
 }
 

@@ -2,18 +2,18 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Core } from "./core.ts";
 import type { StoredFile } from "./world.ts";
 
-/** Without the right token Slack does not refuse a private file: it shows this page, with status 200. */
+/** If the token for a private file is wrong, Slack does not return an error. It shows this page with status 200. */
 const LOGIN_PAGE =
   "<!DOCTYPE html><html><head><title>Sign in | Slack</title></head><body>Sign in to Slack</body></html>";
 
 export interface FileRoutes {
-  /** Takes the bytes of an announced upload. */
+  /** Receives the bytes of an announced upload. */
   upload(id: string, request: IncomingMessage, response: ServerResponse, body: Buffer): Promise<void>;
   /** Serves a private file, or the login page. */
   download(id: string, request: IncomingMessage, response: ServerResponse): void;
-  /** The login page itself. */
+  /** Serves the login page itself. */
   login(response: ServerResponse): void;
-  /** Shows the login page through a redirect from here on. */
+  /** From now on, redirects to the login page. */
   redirectToLogin(isOn: boolean): void;
 }
 
@@ -48,11 +48,11 @@ export function createFileRoutes(core: Core): FileRoutes {
     download(id, request, response) {
       const file = find(id);
       const workspace = file?.owner.workspace;
-      const isAllowed =
-        workspace !== undefined &&
-        request.headers.authorization === `Bearer ${workspace.botToken}` &&
-        workspace.revoked === undefined &&
-        workspace.scopes.has("files:read");
+      const owners = [workspace, workspace?.organisation].filter((owner) => owner !== undefined);
+      const isAllowed = owners.some(
+        ({ botToken, revoked, scopes }) =>
+          request.headers.authorization === `Bearer ${botToken}` && revoked === undefined && scopes.has("files:read"),
+      );
       if (file === undefined || !file.isComplete || !isAllowed) {
         if (isRedirecting) response.writeHead(302, { location: `${core.origin()}/signin?redir=${id}` }).end();
         else login(response);
@@ -68,7 +68,7 @@ export function createFileRoutes(core: Core): FileRoutes {
   };
 }
 
-/** The one file in a form, whatever its field is called. */
+/** The only file in a form, whatever the name of its field. */
 async function readPart(body: Buffer, contentType: string): Promise<Uint8Array | undefined> {
   const form = await new Response(new Uint8Array(body), { headers: { "content-type": contentType } }).formData();
   const part = [...form.values()].find((value) => typeof value !== "string");

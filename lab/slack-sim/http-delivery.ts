@@ -7,7 +7,7 @@ export interface HttpDeliveryOptions {
   ackMs: number;
 }
 
-/** Delivers by signed POSTs, as to the request URLs of an app. */
+/** Delivers events as signed POSTs to an app's request URLs. */
 export function createHttpDelivery({ url, signingSecret, ackMs }: HttpDeliveryOptions): Transport {
   async function send(delivery: Delivery, retry: Retry | undefined): Promise<AttemptResult> {
     const { body, contentType } = toRequest(delivery);
@@ -46,7 +46,7 @@ export function createHttpDelivery({ url, signingSecret, ackMs }: HttpDeliveryOp
   return { send };
 }
 
-/** Body and exact content type of a delivery: JSON for events, a form for the rest. */
+/** The body and the exact content type of a delivery. Events are JSON, all others are forms. */
 function toRequest({ type, payload }: Pick<Delivery, "type" | "payload">): {
   body: string;
   contentType: string;
@@ -57,8 +57,8 @@ function toRequest({ type, payload }: Pick<Delivery, "type" | "payload">): {
 }
 
 /**
- * Headers that prove a body to be Slack's. The time is real, also when the simulator's is moved, because the
- * receiver compares it with its own clock.
+ * Headers which prove that a body is from Slack. They always use real time, because the receiver compares them with its
+ * own clock.
  */
 export function signatureHeaders(
   signingSecret: string,
@@ -78,7 +78,7 @@ function readAnswer(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // A command may be answered with plain text, which is then shown.
+    // An app can respond to a command with plain text. Slack then shows this text.
     return { text };
   }
 }

@@ -8,11 +8,11 @@ import type { View, Views } from "./views.ts";
 import { TOP_LEVEL, type Watchdog } from "./watchdog.ts";
 import { type Channel, type Ephemeral, type Json, type Message, threadOf, type User } from "./world.ts";
 
-/** What a person sees of their own interaction. */
+/** The result of an interaction as the person sees it. */
 export interface Interaction {
-  /** False: Slack shows that the app did not answer (`operation_timeout`). */
+  /** If false, Slack shows that the app did not respond (`operation_timeout`). */
   isAcknowledged: boolean;
-  /** What came with the acknowledgement. */
+  /** The content of the acknowledgement. */
   response: unknown;
 }
 
@@ -21,7 +21,7 @@ export interface ButtonPress {
   message: Message | Ephemeral;
   /** The whole `action_id` of a button in the message. */
   actionId: string;
-  /** Which one, of an element with two. */
+  /** Selects one of two buttons in one element. */
   button?: "positive_button" | "negative_button";
 }
 
@@ -32,7 +32,7 @@ export interface InteractionsDeps {
   watchdog: Watchdog;
 }
 
-/** Commands, buttons, shortcuts and forms: told to the app at once, never a second time. */
+/** Sends commands, button presses, shortcuts and forms to the app at once. Slack never retries them. */
 export function createInteractions(core: Core, { dispatcher, views, urls, watchdog }: InteractionsDeps) {
   async function deliver(type: "slash_commands" | "interactive", name: string, payload: Json, place?: ResponsePlace) {
     const { isAcknowledged, response } = await dispatcher.deliver(type, name, payload).outcome;
@@ -42,15 +42,17 @@ export function createInteractions(core: Core, { dispatcher, views, urls, watchd
 
   function envelope(type: string, user: User): Json {
     const { workspace } = user;
+    const { organisation } = workspace;
     return {
       type,
       token: "verification-token",
       action_ts: core.newTs(),
-      team: { id: workspace.id, domain: workspace.name.toLowerCase() },
+      // An app that an organisation installed gets no team.
+      team: organisation === undefined ? { id: workspace.id, domain: workspace.name.toLowerCase() } : null,
       user: { id: user.id, username: user.name.toLowerCase(), name: user.name.toLowerCase(), team_id: workspace.id },
       api_app_id: core.app.id,
-      is_enterprise_install: false,
-      enterprise: null,
+      is_enterprise_install: organisation !== undefined,
+      enterprise: organisation === undefined ? null : { id: organisation.id, name: organisation.name },
       trigger_id: views.newTrigger(user.id),
     };
   }
@@ -71,7 +73,11 @@ export function createInteractions(core: Core, { dispatcher, views, urls, watchd
         command,
         text: escapeWords(text),
         api_app_id: core.app.id,
-        is_enterprise_install: "false",
+        ...(workspace.organisation && {
+          enterprise_id: workspace.organisation.id,
+          enterprise_name: workspace.organisation.name,
+        }),
+        is_enterprise_install: String(workspace.organisation !== undefined),
         response_url: urls.create(place),
         trigger_id: views.newTrigger(user.id),
       };
@@ -96,7 +102,7 @@ export function createInteractions(core: Core, { dispatcher, views, urls, watchd
         ...envelope("block_actions", user),
         container,
         channel: { id: channel.id, name: channel.name },
-        // Of what only one person sees the app gets nothing back but its place.
+        // For an ephemeral message, the app gets only its location.
         ...(isMessage ? { message: messageToWire(message, core.origin()) } : {}),
         state: { values: {} },
         response_url: urls.create(place),
@@ -126,7 +132,7 @@ export function createInteractions(core: Core, { dispatcher, views, urls, watchd
 
     async submit(user: User, view: View, values: Json): Promise<Interaction> {
       const body = { ...view.body, state: { values } };
-      const shown = viewToWire({ ...view, body }, user.workspace.id);
+      const shown = viewToWire({ ...view, body }, installedId(user));
       const payload = { ...envelope("view_submission", user), view: shown, response_urls: [] };
       const interaction = await deliver("interactive", "view_submission", payload);
       if (interaction.isAcknowledged) follow(view, user, interaction.response);
@@ -138,7 +144,7 @@ export function createInteractions(core: Core, { dispatcher, views, urls, watchd
       if (view.body["notify_on_close"] !== true) return undefined;
       const payload = {
         ...envelope("view_closed", user),
-        view: viewToWire(view, user.workspace.id),
+        view: viewToWire(view, installedId(user)),
         is_cleared: true,
       };
       return deliver("interactive", "view_closed", payload);
@@ -150,14 +156,14 @@ export function createInteractions(core: Core, { dispatcher, views, urls, watchd
       const payload = {
         ...envelope("block_actions", user),
         container,
-        view: viewToWire(view, user.workspace.id),
+        view: viewToWire(view, installedId(user)),
         actions,
       };
       return deliver("interactive", "block_actions", payload);
     },
   };
 
-  /** Does with a form what its acknowledgement says. */
+  /** Changes a form as the app's acknowledgement requires. */
   function follow(view: View, user: User, response: unknown): void {
     const { response_action: action, view: body } = (response ?? {}) as { response_action?: string; view?: Json };
     if (action === "errors") return;
@@ -169,19 +175,24 @@ export function createInteractions(core: Core, { dispatcher, views, urls, watchd
 
 export type Interactions = ReturnType<typeof createInteractions>;
 
+/** A view's `app_installed_team_id`: the organisation if it installed the app, otherwise the workspace. */
+function installedId({ workspace: { id, organisation } }: User): string {
+  return organisation?.id ?? id;
+}
+
 function isSpoken(response: unknown): response is Json {
   return typeof response === "object" && response !== null && ("text" in response || "blocks" in response);
 }
 
-/** What is told of a button that was pressed; of feedback, what the one that was chosen is worth. */
+/** The button in the payload for the app. For feedback buttons, it has the value of the pressed one. */
 function toPressed(element: Json, button: ButtonPress["button"]): Json {
   if (element["type"] !== "feedback_buttons") return element;
-  if (button === undefined) throw new Error("Feedback is given by one button or the other, not by both.");
+  if (button === undefined) throw new Error("Press one of the two feedback buttons.");
   const { type, action_id } = element;
   return { type, action_id, value: (element[button] as Json)["value"] };
 }
 
-/** Throws when the message shows no buttons for feedback. */
+/** Throws if the message has no feedback buttons. */
 export function feedbackIdOf({ content, ts }: Message): string {
   const elements = content.blocks.flatMap((block) => listOf(block["elements"]));
   const found = elements.find(({ type }) => type === "feedback_buttons");
@@ -189,7 +200,7 @@ export function feedbackIdOf({ content, ts }: Message): string {
   return textOf(found["action_id"]);
 }
 
-/** The button as the app made it. Throws when the message shows none with this id. */
+/** The button as the app defined it. Throws if the message has none with this id. */
 function buttonOf({ content, ts }: Message | Ephemeral, actionId: string): { element: Json; blockId: string } {
   for (const [index, block] of content.blocks.entries()) {
     const elements = [...listOf(block["elements"]), ...listOf([block["accessory"]])];
@@ -199,7 +210,7 @@ function buttonOf({ content, ts }: Message | Ephemeral, actionId: string): { ele
   throw new Error(`Message ${ts} has no button with the action_id "${actionId}".`);
 }
 
-/** As Slack escapes what people write; mentions are its own markup. */
+/** Escapes people's text as Slack does. Mentions are Slack's own markup and stay unescaped. */
 function escapeWords(text: string): string {
   return text.replace(/<[@#][^<>]*>|[&<>]/g, (found) => ESCAPED[found] ?? found);
 }

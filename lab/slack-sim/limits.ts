@@ -1,30 +1,34 @@
-/** Numbers of Slack that tests may change. */
+/** Slack's limits, which tests can change. */
 export interface Limits {
-  /** How calls per minute are counted: over any 60 seconds, or as a bucket that fills evenly. */
+  /** How Slack counts calls per minute: in any 60 seconds, or with a bucket that refills evenly. */
   kind: "sliding" | "token-bucket";
-  /** Calls per minute, per method and workspace. */
+  /** Calls per minute for each method and workspace. */
   perMinute: Readonly<Record<string, number>>;
-  /** Posts into one channel that may come at once; one more comes back each second. */
+  /** How many posts can arrive in one channel at once. Each second allows one more. */
   postBurst: number;
-  /** How a refusal looks: a 429 with `Retry-After`, or HTTP 200 with this error. */
+  /** How Slack refuses a call: with a 429 and `Retry-After`, or with HTTP 200 and this error. */
   refusal: "http-429" | "ratelimited" | "rate_limited";
-  /** Apps that are sold outside the marketplace read one page of 15 messages per minute. */
+  /** If true, the app can read one page of 15 messages per minute, like commercial apps outside the marketplace. */
   history: "internal" | "commercial";
-  /** Messages of a page at most, whatever is asked for. */
+  /** The largest number of messages per page, whatever the app requests. */
   maxPage: number;
-  /** Longest streamed message in bytes of UTF-8, cards of tasks included. */
+  /** The longest streamed message in bytes of UTF-8, including its task cards. */
   streamBytes: number;
   streamMs: number;
   triggerMs: number;
+  /** How long an event's token lets the app search; Slack says only that it is short. */
+  actionTokenMs: number;
   responseUrlMs: number;
   responseUrlUses: number;
-  /** From the completion of an upload to when a message can show the file inside; without end: never. */
+  /**
+   * Time between the end of an upload and the moment when a message can show the file inside. `Infinity` means never.
+   */
   readyMs: number;
-  /** From the completion of an upload to the message that shares it. */
+  /** Time between the end of an upload and the moment when its message appears. */
   sharingMs: number;
-  /** Real time that the app has to acknowledge a delivery. */
+  /** The real time within which the app must acknowledge. */
   ackMs: number;
-  /** Pauses before an event is delivered again. */
+  /** Pauses before each retry of an event. */
   retryMs: readonly number[];
   /** Real time between pings on a socket. */
   pingMs: number;
@@ -42,6 +46,7 @@ export const DEFAULT_LIMITS: Limits = {
   perMinute: {
     "agents.sessions.setStatus": TIER_3,
     "apps.connections.open": TIER_2,
+    "assistant.search.context": 10,
     "assistant.threads.setStatus": SPECIAL,
     "assistant.threads.setSuggestedPrompts": TIER_4,
     "assistant.threads.setTitle": TIER_3,
@@ -71,7 +76,9 @@ export const DEFAULT_LIMITS: Limits = {
     "reactions.remove": TIER_2,
     "team.info": TIER_3,
     "usergroups.users.list": TIER_2,
+    "users.conversations": TIER_3,
     "users.info": TIER_4,
+    "users.list": TIER_2,
     "views.open": TIER_4,
     "views.publish": TIER_4,
     "views.push": TIER_4,
@@ -84,6 +91,7 @@ export const DEFAULT_LIMITS: Limits = {
   streamBytes: 11_000,
   streamMs: 300_000,
   triggerMs: 3_000,
+  actionTokenMs: 600_000,
   responseUrlMs: 1_800_000,
   responseUrlUses: 5,
   readyMs: 0,
@@ -94,7 +102,7 @@ export const DEFAULT_LIMITS: Limits = {
   maxConnections: 10,
 };
 
-/** Calls per minute of a method as these limits have it; undefined where nothing is counted. */
+/** The number of calls per minute for a method. Undefined if Slack does not count its calls. */
 export function callsPerMinute(limits: Limits, method: string): number | undefined {
   const isHistory = method === "conversations.history" || method === "conversations.replies";
   return isHistory && limits.history === "commercial" ? TIER_1 : limits.perMinute[method];

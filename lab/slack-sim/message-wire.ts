@@ -3,7 +3,7 @@ import { fileToStub, fileToWire } from "./file-wire.ts";
 import { shownText } from "./shown-text.ts";
 import { channelType, type Json, type Message, threadOf, type User } from "./world.ts";
 
-/** A message as the Web API and the events show it. Metadata only where it was asked for. */
+/** A message in the format of the Web API and of events. It has metadata only if requested. */
 export function messageToWire(message: Message, origin: string, { withMetadata = false } = {}): Json {
   const { channel, author, content, ts, threadTs, stream, editedTs, clientMsgId } = message;
   const files = content.files.map((file) => (channel.isShared ? fileToStub(file) : fileToWire(file, origin)));
@@ -28,7 +28,7 @@ export function messageToWire(message: Message, origin: string, { withMetadata =
   };
 }
 
-/** The event that tells of a message. */
+/** The event for a change to a message. */
 export function messageToEvent(message: Message, origin: string): Json {
   const { channel, ts } = message;
   return {
@@ -39,7 +39,7 @@ export function messageToEvent(message: Message, origin: string): Json {
   };
 }
 
-/** Replies to a message that are still there, oldest first. */
+/** The replies to a message that still exist, oldest first. */
 export function repliesTo(root: Message): Message[] {
   return [...root.channel.messages.values()].filter((message) => message !== root && threadOf(message) === root.ts);
 }

@@ -1,6 +1,7 @@
 import type { Assistant } from "./assistant.ts";
 import type { Core } from "./core.ts";
 import { messageToEvent, messageToWire, repliesTo } from "./message-wire.ts";
+import type { Search } from "./methods/search.ts";
 import { shownText } from "./shown-text.ts";
 import { TOP_LEVEL, type Watchdog } from "./watchdog.ts";
 import {
@@ -19,21 +20,24 @@ import {
 export interface PostOptions {
   threadTs?: string | undefined;
   stream?: Stream | undefined;
-  /** The mention in it is not told as `app_mention`. */
+  /** If true, a mention in the message causes no `app_mention` event. */
   isMentionHidden?: boolean;
   linksNames?: boolean;
 }
 
-/** The only place where messages come, change and go, so that every change is watched and told to the app. */
+/**
+ * Adds, changes and deletes all messages. No other code does this, so the watchdog checks every change and the app gets
+ * events for it.
+ */
 export interface Messages {
   post(channel: Channel, author: User, content: Content, options?: PostOptions): Message;
-  /** Gives a message another look. A person's edit is marked as one. */
+  /** Changes a message. A change by a person is marked as an edit. */
   change(message: Message, content: Partial<Content>, options?: { isEdit?: boolean; linksNames?: boolean }): void;
   remove(message: Message): void;
   postEphemeral(ephemeral: Omit<Ephemeral, "ts" | "shown" | "atMs">): Ephemeral;
 }
 
-export function createMessages(core: Core, watchdog: Watchdog, assistant: Assistant): Messages {
+export function createMessages(core: Core, watchdog: Watchdog, assistant: Assistant, search: Search): Messages {
   const { clock, changes, newTs } = core;
 
   function look(message: Message, linksNames: boolean): void {
@@ -53,11 +57,12 @@ export function createMessages(core: Core, watchdog: Watchdog, assistant: Assist
   function tellMention(message: Message): void {
     const { channel, author, content, editedTs } = message;
     const { bot } = channel.workspace;
-    // In a channel that is shared with other organisations only the message itself is told.
+    // In a channel shared with other organisations, the app gets only the message event.
     const isTold = channel.kind !== "im" && !channel.isShared && author !== bot;
     if (!isTold || !content.text.includes(`<@${bot.id}>`)) return;
     const { type: _type, subtype: _subtype, parent_user_id: _parent, ...wire } = messageToWire(message, core.origin());
-    tell(message, { type: "app_mention", ...wire, channel: channel.id, event_ts: editedTs ?? message.ts });
+    const place = { channel: channel.id, event_ts: editedTs ?? message.ts };
+    tell(message, { type: "app_mention", ...wire, ...place, action_token: search.issue(message) });
   }
 
   function tellChange(message: Message, subtype: string, fields: Json): void {
@@ -93,7 +98,11 @@ export function createMessages(core: Core, watchdog: Watchdog, assistant: Assist
       } else assistant.posted(channel, threadOf(message));
       look(message, linksNames);
       const isBeside = channel.kind === "im" && author.looksAt !== undefined;
-      tell(message, { ...messageToEvent(message, core.origin()), ...(isBeside && { app_context: author.looksAt }) });
+      tell(message, {
+        ...messageToEvent(message, core.origin()),
+        ...(isBeside && { app_context: author.looksAt }),
+        ...(maySearch(message) && { action_token: search.issue(message) }),
+      });
       if (!isMentionHidden) tellMention(message);
       return message;
     },
@@ -120,7 +129,7 @@ export function createMessages(core: Core, watchdog: Watchdog, assistant: Assist
         tellChange(message, "message_deleted", { deleted_ts: ts, previous_message: before });
         return;
       }
-      // A thread keeps its root as a tombstone, so its deletion is told as a change.
+      // Slack keeps a deleted root as a tombstone, so deleting it is a change.
       const text = "This message was deleted.";
       const tombstone = {
         type: "message",
@@ -145,7 +154,13 @@ export function createMessages(core: Core, watchdog: Watchdog, assistant: Assist
   };
 }
 
-/** True outside of threads, and in a thread that has replies. */
+/** Events of messages in public channels have a token only if they mention the app. */
+function maySearch({ channel, author, content }: Message): boolean {
+  const { bot } = channel.workspace;
+  return author.botId === undefined && (channel.kind !== "public" || content.text.includes(`<@${bot.id}>`));
+}
+
+/** True outside threads, and in a thread with replies. */
 function hasThread({ channel, threadTs }: Pick<Ephemeral, "channel" | "threadTs">): boolean {
   return threadTs === undefined || [...channel.messages.values()].some((message) => message.threadTs === threadTs);
 }

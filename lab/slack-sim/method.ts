@@ -6,7 +6,7 @@ import type { Channel, Json, Message, Workspace } from "./world.ts";
 
 /** One method of the Web API. */
 export interface Method {
-  /** Any one of these scopes of the bot token is enough; none are needed when it is empty. */
+  /** The bot token needs one of these scopes. If the list is empty, it needs no scope. */
   scopes: readonly string[];
   token: "bot" | "app" | "none";
   run(args: Arguments, call: Call): Json | Promise<Json>;
@@ -16,6 +16,8 @@ export type Methods = Readonly<Record<string, Method>>;
 
 export interface Call {
   workspace: Workspace;
+  /** True if the token belongs to an organisation. */
+  isOrgWide: boolean;
 }
 
 export interface MethodDeps {
@@ -28,7 +30,7 @@ export function needScope({ scopes }: Workspace, ...anyOf: string[]): void {
   throw new SlackRefusal("missing_scope", { needed: anyOf.join(","), provided: [...scopes].join(",") });
 }
 
-/** The channel a call names, by id or `#name`, as far as the app may know of it. */
+/** The channel in a call, by its id or as `#name`, if the app can know it. */
 export function findChannel({ channels, bot }: Workspace, name: string): Channel {
   const channel =
     channels.get(name) ?? [...channels.values()].find((one) => name === `#${one.name}` && one.kind === "public");
@@ -37,27 +39,27 @@ export function findChannel({ channels, bot }: Workspace, name: string): Channel
   return channel;
 }
 
-/** A channel that the app may write to. */
+/** The channel in a call, if the app can write there. */
 export function findWritableChannel(workspace: Workspace, name: string): Channel {
   const channel = findChannel(workspace, name);
   checkWritable(workspace, channel);
   return channel;
 }
 
-/** Refuses what Slack refuses to an app in a channel that is archived, or that the app is not in. */
+/** Throws if the channel is archived or the app is not a member of it, as Slack does. */
 export function checkWritable(workspace: Workspace, channel: Channel): void {
   if (channel.isArchived) throw new SlackRefusal("is_archived");
   const isPublicWriter = channel.kind === "public" && workspace.scopes.has("chat:write.public");
   if (!channel.members.has(workspace.bot.id) && !isPublicWriter) throw new SlackRefusal("not_in_channel");
 }
 
-/** The root of the thread a call names; undefined when it names none. */
+/** The root of the thread in a call. Undefined if the call names no thread. */
 export function findThread(channel: Channel, args: Arguments): string | undefined {
   const ts = args.text("thread_ts");
   if (ts === undefined) return undefined;
   if (!/^\d{10}\.\d{6}$/.test(ts)) throw new SlackRefusal("invalid_thread_ts");
   const root = channel.messages.get(ts);
-  // The thread outlives its root when that is deleted.
+  // A thread still exists after its root was deleted.
   const hasReplies = [...channel.messages.values()].some(({ threadTs }) => threadTs === ts);
   if (root === undefined && !hasReplies) throw new SlackRefusal("thread_not_found");
   if (root?.threadTs !== undefined) throw new SlackRefusal("cannot_reply_to_message");

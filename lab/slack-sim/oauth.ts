@@ -1,15 +1,18 @@
 import type { ServerResponse } from "node:http";
 import type { Core } from "./core.ts";
 import { SlackRefusal } from "./refusal.ts";
-import type { Json, Workspace } from "./world.ts";
+import type { Json, Organisation, Workspace } from "./world.ts";
 
-/** Installing the app into further workspaces. */
+/** Where the app is installed: in a workspace, or in an organisation for all its workspaces. */
+type Owner = Workspace | Organisation;
+
+/** Installs the app into further workspaces. */
 export interface OAuth {
-  /** The workspace in which the next visitor of the authorize page installs the app. */
-  installInto(workspace: Workspace): void;
-  /** The authorize page, on which everybody agrees at once: it leads back with a code. */
+  /** Sets where the next visitor of the authorize page installs the app. */
+  installInto(owner: Owner): void;
+  /** The authorize page. Everyone agrees at once, so it redirects back with a code. */
   page(url: URL, response: ServerResponse): boolean;
-  /** Bot tokens expire after this long and come with a refresh token; undefined turns rotation off. */
+  /** From now on, bot tokens expire after this time and have a refresh token. Undefined turns this off. */
   rotate(expiresInS: number | undefined): void;
   exchange(grant: Grant): Json;
 }
@@ -22,42 +25,44 @@ export interface Grant {
 }
 
 export function createOAuth({ app, changes, clock, newId, workspaces }: Core): OAuth {
-  const codes = new Map<string, Workspace>();
-  const refreshTokens = new Map<string, Workspace>();
-  let chosen: Workspace | undefined;
+  const codes = new Map<string, Owner>();
+  const refreshTokens = new Map<string, Owner>();
+  let chosen: Owner | undefined;
   let expiresInS: number | undefined;
 
-  function grantTo(workspace: Workspace): Json {
-    const { id, name, bot, installer, scopes } = workspace;
+  function grantTo(owner: Owner): Json {
+    const { id, name, bot, scopes } = owner;
+    const isOrgWide = "granted" in owner;
+    const organisation = isOrgWide ? owner : owner.organisation;
     const answer = {
       app_id: app.id,
-      authed_user: { id: installer.id },
+      authed_user: { id: isOrgWide ? owner.installerId : owner.installer.id },
       scope: [...scopes].join(","),
       token_type: "bot",
-      access_token: workspace.botToken,
+      access_token: owner.botToken,
       bot_user_id: bot.id,
-      team: { id, name },
-      enterprise: null,
-      is_enterprise_install: false,
+      team: isOrgWide ? null : { id, name },
+      enterprise: organisation === undefined ? null : { id: organisation.id, name: organisation.name },
+      is_enterprise_install: isOrgWide,
     };
-    return expiresInS === undefined ? answer : { ...answer, ...renewToken(workspace, expiresInS) };
+    return expiresInS === undefined ? answer : { ...answer, ...renewToken(owner, expiresInS) };
   }
 
-  function renewToken(workspace: Workspace, lifetimeS: number): Json {
-    workspace.botToken = `xoxe.xoxb-${newId("")}-simulator`;
-    workspace.revoked = undefined;
-    const issued = workspace.botToken;
+  function renewToken(owner: Owner, lifetimeS: number): Json {
+    owner.botToken = `xoxe.xoxb-${newId("")}-simulator`;
+    owner.revoked = undefined;
+    const issued = owner.botToken;
     clock.after(lifetimeS * 1000, () => {
-      if (workspace.botToken === issued) workspace.revoked = "token_expired";
+      if (owner.botToken === issued) owner.revoked = "token_expired";
     });
     const refreshToken = `xoxe-${newId("")}`;
-    refreshTokens.set(refreshToken, workspace);
+    refreshTokens.set(refreshToken, owner);
     return { access_token: issued, refresh_token: refreshToken, expires_in: lifetimeS };
   }
 
   return {
-    installInto(workspace) {
-      chosen = workspace;
+    installInto(owner) {
+      chosen = owner;
     },
     rotate(lifetimeS) {
       expiresInS = lifetimeS;
@@ -65,9 +70,9 @@ export function createOAuth({ app, changes, clock, newId, workspaces }: Core): O
     page(url, response) {
       if (url.pathname !== "/oauth/v2/authorize") return false;
       const back = new URL(url.searchParams.get("redirect_uri") ?? "http://127.0.0.1/");
-      const workspace = chosen ?? workspaces.values().next().value;
+      const owner = chosen ?? workspaces.values().next().value;
       const code = newId("code-");
-      if (workspace !== undefined) codes.set(code, workspace);
+      if (owner !== undefined) codes.set(code, owner);
       back.searchParams.set("code", code);
       back.searchParams.set("state", url.searchParams.get("state") ?? "");
       response.writeHead(302, { location: back.href }).end();
@@ -80,12 +85,12 @@ export function createOAuth({ app, changes, clock, newId, workspaces }: Core): O
         refreshToken === undefined
           ? [codes, code ?? "", "invalid_code"]
           : [refreshTokens, refreshToken, "invalid_refresh_token"];
-      const workspace = grants.get(key);
-      if (workspace === undefined) throw new SlackRefusal(refusal);
+      const owner = grants.get(key);
+      if (owner === undefined) throw new SlackRefusal(refusal);
       grants.delete(key);
-      workspace.revoked = undefined;
+      owner.revoked = undefined;
       changes.changed();
-      return grantTo(workspace);
+      return grantTo(owner);
     },
   };
 }

@@ -18,7 +18,7 @@ import {
 } from "./world.ts";
 
 export interface Place {
-  /** A message of the thread that is written to. */
+  /** A message in the thread to write to. */
   thread?: Message;
 }
 
@@ -27,50 +27,53 @@ export interface LocalFile {
   bytes: Uint8Array;
 }
 
-/** Somebody in a workspace, and all they can do. What they write is there at once; the app hears of it meanwhile. */
+/**
+ * A person in a workspace, and all actions that they can do. Their messages appear at once. The app gets the events at
+ * the same time.
+ */
 export interface Person {
   readonly id: string;
   readonly user: User;
   say(channel: Channel, text: string, place?: Place): Message;
-  /** Posts what an app shows, or forwards something: blocks and attachments, with or without a text. */
+  /** Posts blocks and attachments, with or without text, as apps and forwarded messages do. */
   show(channel: Channel, content: Partial<Pick<Content, "text" | "blocks" | "attachments">>, place?: Place): Message;
-  /** Says it with a mention of the app in front. */
+  /** Mentions the app and posts the text after the mention. */
   mention(channel: Channel, text: string, place?: Place): Message;
-  /** Writes to the app directly. */
+  /** Writes to the app in the direct conversation. */
   dm(text: string, place?: Place): Message;
   /** The direct conversation with the app. */
   direct(): Channel;
-  /** Joins a channel, which a line in the channel tells. */
+  /** Joins a channel. Slack announces this in the channel. */
   join(channel: Channel): void;
   edit(message: Message, text: string): void;
-  /** Changes what a message shows beside its text, such as a table. */
+  /** Changes other parts of a message than its text, for example its table. */
   editShown(message: Message, content: Partial<Pick<Content, "blocks" | "attachments">>): void;
-  /** Has written a link, of which Slack shows a preview: a change without an edit. */
+  /** Adds a link preview to a message. This is a change but not an edit. */
   unfurl(message: Message): void;
   delete(message: Message): void;
-  /** Writes a message with files. A mention in it is told only by the message itself, never as `app_mention`. */
+  /** Posts a message with files. A mention in it causes only a message event, no `app_mention`. */
   upload(channel: Channel, files: readonly LocalFile[], text?: string, place?: Place): Message;
-  /** Uploads files for a form: what `file_input` has in its state. They are in no channel. */
+  /** Uploads files for a form, as the value of a `file_input`. The files are in no channel. */
   attach(files: readonly LocalFile[]): Json[];
   react(message: Message, name: string): void;
-  /** Presses a button that a message shows. Throws when it shows none with this `action_id`. */
+  /** Presses a button of a message. Throws if no button has this `action_id`. */
   press(message: Message | Ephemeral, actionId: string): Promise<Interaction>;
-  /** Presses one of Slack's own buttons for feedback. Throws when the message shows none. */
+  /** Presses one of Slack's own feedback buttons. Throws if the message has none. */
   judge(message: Message, button: "positive_button" | "negative_button"): Promise<Interaction>;
-  /** Presses Slack's own Stop on everything that grows in a thread. */
+  /** Presses Slack's own Stop button, which ends all growing messages in a thread. */
   stop(message: Message): void;
-  /** Types a slash command. There is no way to do that in a thread. */
+  /** Types a slash command. It is never in a thread, because Slack does not allow that. */
   command(command: string, text: string, channel: Channel): Promise<Interaction>;
-  /** Uses a shortcut: of a message when there is one, else a global one. */
+  /** Uses a shortcut on a message, or a global one if no message is given. */
   shortcut(callbackId: string, message?: Message): Promise<Interaction>;
   submitView(view: View, values: Json): Promise<Interaction>;
   closeView(view: View): Promise<Interaction | undefined>;
-  /** Presses a button inside a view; `action` is the element with its `block_id`. */
+  /** Presses a button inside a view. `action` is the element with its `block_id`. */
   pressInView(view: View, action: Json): Promise<Interaction>;
   openHome(tab?: "home" | "messages"): void;
-  /** Opens a channel while their conversation with the app is in sight. */
+  /** Opens a channel while the conversation with the app is also open. */
   lookAt(channel: Channel): void;
-  /** The same beside a thread of the older assistant, whose messages do not tell of it. */
+  /** Does the same next to a thread of the older assistant. Messages in such a thread do not contain the channel. */
   lookAtFrom(thread: Message, channel: Channel): void;
 }
 

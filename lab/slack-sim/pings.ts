@@ -1,12 +1,12 @@
 import { listOf } from "./shown-text.ts";
 import type { Content, Json } from "./world.ts";
 
-/** Sequences in text that notify people. Written with `&lt;` they are only letters. */
+/** Sequences in a text that notify people. With `&lt;` instead of `<` they are plain text. */
 const CONTROL = /<(?:!(?:channel|here|everyone)|!subteam\^[A-Z0-9]+|@[UW][A-Z0-9]+)(?:\|[^>]*)?>/g;
-/** With `parse=full` or `link_names` also plain words notify. */
+/** With `parse=full` or `link_names`, plain words also notify people. */
 const PLAIN = /(?<![\w@])@(?:channel|here|everyone)\b/g;
 
-/** What in a message notifies people, as it is written there; empty for a message that disturbs nobody. Pure. */
+/** The parts of a message that notify people. Pure. */
 export function pingsOf({ text, markdown, blocks }: Content, { linksNames = false } = {}): string[] {
   const written = [markdown ?? "", text, ...blocks.flatMap(writtenIn)];
   const control = written.flatMap((part) => part.match(CONTROL) ?? []);
@@ -14,7 +14,7 @@ export function pingsOf({ text, markdown, blocks }: Content, { linksNames = fals
   return [...new Set([...control, ...plain])];
 }
 
-/** Texts of a block that Slack reads for mentions. `plain_text` is never read. */
+/** The texts of a block in which Slack reads mentions. Slack never reads mentions in `plain_text`. */
 function writtenIn(block: Json): string[] {
   if (block["type"] === "markdown" && typeof block["text"] === "string") return [block["text"]];
   if (block["type"] === "mrkdwn" && typeof block["text"] === "string") return [block["text"]];

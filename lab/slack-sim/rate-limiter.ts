@@ -1,13 +1,16 @@
 import { callsPerMinute, type Limits } from "./limits.ts";
 
-/** Counts the calls of each method in each workspace. */
+/** Counts the calls to each method in each workspace. */
 export interface RateLimiter {
-  /** Takes one call. Returns undefined, or the whole seconds after which it may be tried again. A refused call is free. */
+  /**
+   * Counts one call. Returns undefined if it is allowed, or else the number of whole seconds until a retry. A refused
+   * call does not count.
+   */
   take(method: string, workspaceId: string, channelId: string | undefined): number | undefined;
 }
 
 interface Counter {
-  /** Milliseconds until a call is free; 0 when one is. */
+  /** Milliseconds until the next call is allowed. 0 if it is allowed now. */
   waitMs(nowMs: number): number;
   spend(nowMs: number): void;
 }
@@ -51,7 +54,7 @@ export function createRateLimiter(limits: Limits, now: () => number): RateLimite
   };
 }
 
-/** At most `calls` in any window. */
+/** Allows at most `calls` calls in any window. */
 function slidingCounter(calls: number, windowMs: number): Counter {
   let spent: number[] = [];
   return {
@@ -64,7 +67,7 @@ function slidingCounter(calls: number, windowMs: number): Counter {
   };
 }
 
-/** A bucket that many calls deep, full at first; one call comes back per `refillMs`. */
+/** A bucket of `depth` calls that is full at first. One call becomes available again per `refillMs`. */
 function bucketCounter(depth: number, refillMs: number): Counter {
   let level = depth;
   let lastMs = 0;
@@ -75,7 +78,7 @@ function bucketCounter(depth: number, refillMs: number): Counter {
   return {
     waitMs(nowMs) {
       fill(nowMs);
-      // Sums of fractions may fall short of a whole call by a rounding error.
+      // Rounding errors can leave the sum slightly below a whole call.
       return level >= 1 - 1e-9 ? 0 : (1 - level) * refillMs;
     },
     spend(nowMs) {

@@ -1,10 +1,10 @@
 import type { Json } from "./world.ts";
 
-/** Slack says no: HTTP 200 with `ok: false` and this code. */
+/** Thrown if Slack refuses a call. The response has status 200, `ok: false` and this code. */
 export class SlackRefusal extends Error {
   override readonly name = "SlackRefusal";
   readonly code: string;
-  /** Further fields of the answer. */
+  /** Further fields in the response. */
   readonly fields: Json;
 
   constructor(code: string, fields: Json = {}) {
@@ -14,7 +14,7 @@ export class SlackRefusal extends Error {
   }
 }
 
-/** An argument that is missing or has the wrong form, in Slack's words. */
+/** A missing or malformed argument, described in Slack's words. */
 export function invalidArguments(problem: string): SlackRefusal {
   return new SlackRefusal("invalid_arguments", { response_metadata: { messages: [`[ERROR] ${problem}`] } });
 }

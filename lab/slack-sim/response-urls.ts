@@ -4,12 +4,12 @@ import type { Messages } from "./messages.ts";
 import { listOf, textOf } from "./shown-text.ts";
 import { type Channel, type Ephemeral, emptyContent, type Json, type Message, type User } from "./world.ts";
 
-/** The addresses at which an interaction may be answered without a token: five times within half an hour. */
+/** URLs to respond to an interaction without a token. Each works five times within half an hour. */
 export interface ResponseUrls {
   create(place: ResponsePlace): string;
-  /** Takes one answer. */
+  /** Handles one response. */
   use(id: string, body: Json): { status: number; text: string };
-  /** Shows what came with an acknowledgement, in the same way. */
+  /** Shows the content of an acknowledgement in the same way. */
   show(place: ResponsePlace, body: Json): void;
 }
 
@@ -17,9 +17,9 @@ export interface ResponsePlace {
   channel: Channel;
   user: User;
   threadTs: string | undefined;
-  /** The message whose button was pressed. */
+  /** The message of the pressed button. */
   message: Message | undefined;
-  /** What only the person sees and `replace_original` takes the place of. */
+  /** The ephemeral message that `replace_original` replaces. */
   ephemeral?: Ephemeral | undefined;
 }
 

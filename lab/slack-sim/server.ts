@@ -10,7 +10,7 @@ import type { Json } from "./world.ts";
 
 export interface Routes {
   api(request: IncomingMessage, response: ServerResponse, body: Buffer, url: URL): Promise<void>;
-  /** Other pages of Slack; false when there is none here. */
+  /** Serves Slack's other pages. Returns false if the page does not exist. */
   page(url: URL, response: ServerResponse): boolean;
   files: FileRoutes;
   urls: ResponseUrls;
@@ -18,13 +18,13 @@ export interface Routes {
 }
 
 export interface HttpServer {
-  /** While a request is answered, the address at which its caller has reached this server. */
+  /** The origin that the sender of the current request used to reach this server. */
   readonly origin: string;
   close(): Promise<void>;
 }
 
-/** Listens on a free loopback port for everything that is Slack: API, files, response URLs, sockets. */
-export async function startServer(routes: () => Routes): Promise<HttpServer> {
+/** Serves all of Slack on a loopback port: the API, files, response URLs and sockets. Port 0 means any free one. */
+export async function startServer(routes: () => Routes, port: number): Promise<HttpServer> {
   const sockets = new Set<Socket>();
   const reached = new AsyncLocalStorage<string>();
   let origin = "";
@@ -49,7 +49,7 @@ export async function startServer(routes: () => Routes): Promise<HttpServer> {
   const server = createServer((request, response) => {
     const { host } = request.headers;
     reached.run(host === undefined ? origin : `http://${host}`, route, request, response).catch((error: unknown) => {
-      // A mistake in the simulator must be seen where it is used, not end the process.
+      // A bug in the simulator must fail its caller, not crash the process.
       response.writeHead(500).end(`The simulator failed: ${error instanceof Error ? error.stack : String(error)}`);
     });
   });
@@ -59,7 +59,7 @@ export async function startServer(routes: () => Routes): Promise<HttpServer> {
     socket.on("error", () => {});
     socket.on("close", () => sockets.delete(socket));
   });
-  origin = await listen(server);
+  origin = await listen(server, port);
   return {
     get origin() {
       return reached.getStore() ?? origin;
@@ -73,8 +73,8 @@ export async function startServer(routes: () => Routes): Promise<HttpServer> {
   };
 }
 
-async function listen(server: Server): Promise<string> {
-  server.listen(0, "127.0.0.1");
+async function listen(server: Server, port: number): Promise<string> {
+  server.listen(port, "127.0.0.1");
   await once(server, "listening");
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }

@@ -1,18 +1,21 @@
 import type { Content, Json } from "./world.ts";
 
-/** What a person reads of a message: the Markdown, else the text inside the blocks, else the text. Pure. */
+/**
+ * The text that a person reads in a message: the Markdown if it exists, otherwise the text of the blocks, otherwise
+ * `text`. Pure.
+ */
 export function shownText({ markdown, blocks, text }: Content): string {
   if (markdown !== undefined) return markdown;
   const inBlocks = blocks.flatMap(textsOf).join("\n");
   return inBlocks === "" ? text : inBlocks;
 }
 
-/** What stands in small print beside the text. Pure. */
+/** The small print of a message. Pure. */
 export function smallPrint({ blocks }: Content): string[] {
   return blocks.filter(({ type }) => type === "context").flatMap(({ elements }) => listOf(elements).map(innerText));
 }
 
-/** Texts inside a block that people read as the message; buttons and their kind, and small print, are left out. Pure. */
+/** The texts of a block that people read as the message. Leaves out buttons and small print. Pure. */
 function textsOf(block: Json): string[] {
   switch (block["type"]) {
     case "markdown":
@@ -28,12 +31,12 @@ function textsOf(block: Json): string[] {
   }
 }
 
-/** The text a value is; empty when it is none. */
+/** The value if it is a string, otherwise "". */
 export function textOf(value: unknown): string {
   return typeof value === "string" ? value : "";
 }
 
-/** The list of objects a value is; empty when it is none. */
+/** The objects in a list. Empty if the value is not a list. */
 export function listOf(value: unknown): Json[] {
   return Array.isArray(value) ? value.filter((item): item is Json => typeof item === "object" && item !== null) : [];
 }

@@ -18,6 +18,7 @@ import { createConversationMethods } from "./methods/conversations.ts";
 import { createFileMethods } from "./methods/files.ts";
 import { createOAuthMethods } from "./methods/oauth.ts";
 import { createPeopleMethods } from "./methods/people.ts";
+import { createSearch, createSearchMethods } from "./methods/search.ts";
 import { createStreamMethods } from "./methods/streams.ts";
 import { createViewMethods } from "./methods/views.ts";
 import { createOAuth } from "./oauth.ts";
@@ -30,22 +31,24 @@ import { createWatchdog } from "./watchdog.ts";
 
 export interface SimulatorOptions {
   clock?: Clock;
-  /** Only what is different; `perMinute` as well. */
+  /** Only the limits that differ from the defaults, also within `perMinute`. */
   limits?: Partial<Limits>;
   streaming?: Streaming;
-  /** Events the app asked for; those of the manifest by default. */
+  /** Events that the app subscribes to, by default those in the manifest. */
   events?: readonly string[];
   dialect?: Dialect;
+  /** By default any free port. */
+  port?: number;
 }
 
-/** Puts the parts of the simulator together and lets them listen. */
+/** Creates the parts of the simulator and starts its server. */
 export async function startSimulator({
   clock = createClock(),
   limits,
   streaming = "on",
   ...options
 }: SimulatorOptions) {
-  const { events, dialect = "usual" } = options;
+  const { events, dialect = "usual", port = 0 } = options;
   const changes = createChanges();
   const newId = createIds();
   const violations = createViolations(clock.now, changes.changed);
@@ -55,7 +58,7 @@ export async function startSimulator({
     sealed: undefined as string | undefined,
     transport: undefined as Transport | undefined,
   };
-  const server = await startServer(() => ({ api: api.handle, page: oauth.page, files, urls, socketMode }));
+  const server = await startServer(() => ({ api: api.handle, page: oauth.page, files, urls, socketMode }), port);
   const core: Core = {
     clock,
     changes,
@@ -71,6 +74,7 @@ export async function startSimulator({
       events: new Set(events ?? DEFAULT_EVENTS),
     },
     workspaces: new Map(),
+    organisations: new Map(),
     newId,
     newTs: createTimestamps(clock.now),
     origin: () => server.origin,
@@ -81,7 +85,8 @@ export async function startSimulator({
   const appEvents = createEvents({ app: core.app, dispatcher, newId, now: clock.now, dialect });
   const assistant = createAssistant(core);
   const watchdog = createWatchdog(violations);
-  const messages = createMessages(core, watchdog, assistant);
+  const search = createSearch(core);
+  const messages = createMessages(core, watchdog, assistant, search);
   const views = createViews(core);
   const urls = createResponseUrls(core, messages);
   const files = createFileRoutes(core);
@@ -96,6 +101,7 @@ export async function startSimulator({
     ...createFileMethods(deps),
     ...createOAuthMethods({ ...deps, oauth }),
     ...createPeopleMethods(deps),
+    ...createSearchMethods({ ...deps, search }),
     ...createStreamMethods(deps),
     ...createViewMethods({ ...deps, views }),
     "apps.connections.open": { scopes: [], token: "app", run: () => ({ url: socketMode.newUrl() }) },
@@ -112,7 +118,7 @@ export async function startSimulator({
     await server.close();
   }
 
-  const parts = { core, state, socketMode, dispatcher, appEvents, assistant, watchdog, messages, views, files };
+  const parts = { core, state, socketMode, dispatcher, appEvents, assistant, watchdog, messages, search, views, files };
   return { ...parts, interactions, faults, oauth, api, close };
 }
 

@@ -4,27 +4,29 @@ import { type RawData, type WebSocket, WebSocketServer } from "ws";
 import type { Core } from "./core.ts";
 import type { AttemptResult, Delivery, Retry, Transport } from "./delivery.ts";
 
-/** What a tick takes beyond this does not count. */
+/** A longer tick counts as only this long. */
 const TICK_MS = 100;
 
 export type DisconnectReason = "warning" | "refresh_requested" | "link_disabled" | "too_many_websockets";
 
 export interface DisconnectOptions {
-  /** Only the oldest connection; else all. */
+  /** Delivers only to the oldest connection instead of to all. */
   isOne?: boolean;
-  /** False: the close frame of the app is never answered. */
+  /** If false, Slack never responds to the app's close frame. */
   completesClose?: boolean;
 }
 
 export interface SocketMode extends Transport {
-  /** A URL that lets one connection in, once. */
+  /** Returns a URL that accepts one connection, once. */
   newUrl(): string;
-  /** Connections that were greeted and take deliveries. */
+  /** The number of open connections to which Slack has sent `hello`. */
   connections(): number;
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
-  /** Asks connections to go; no delivery goes to them any more, and Slack hangs up if they stay. */
+  /**
+   * Asks the app to close these connections. They get no more deliveries, and Slack closes them itself after a while.
+   */
   disconnect(reason: DisconnectReason, options?: DisconnectOptions): void;
-  /** Cuts all connections without a word. */
+  /** Drops all connections without notice. */
   drop(): void;
   close(): void;
 }
@@ -34,10 +36,10 @@ interface Pending {
   settle(result: AttemptResult): void;
 }
 
-/** Slack hangs up on its own this long after it asked a connection to go. */
+/** Slack closes a connection itself this long after it asked the app to close it. */
 const LEAVING_MS = 10_000;
 
-/** Delivers over WebSockets that the app opens. Each payload goes to one of them, in turn. */
+/** Delivers over WebSockets that the app opens. The open sockets take turns. */
 export function createSocketMode({ app, changes, limits, newId, origin }: Core): SocketMode {
   const server = new WebSocketServer({ noServer: true });
   const tickets = new Set<string>();
@@ -96,7 +98,7 @@ export function createSocketMode({ app, changes, limits, newId, origin }: Core):
 
   async function send(delivery: Delivery, retry: Retry | undefined): Promise<AttemptResult> {
     const detail = "no socket was connected";
-    // An event is kept for the next connection; whoever presses a button meanwhile sees it fail.
+    // An event waits for the next connection, but a button press without a connection fails.
     while (ready.size === 0 && delivery.type === "events_api" && !state.isClosed) {
       await new Promise<void>((resolve) => void waiting.push(resolve));
     }
@@ -133,7 +135,7 @@ export function createSocketMode({ app, changes, limits, newId, origin }: Core):
     disconnect(reason, { isOne = false, completesClose = true } = {}) {
       for (const connection of [...ready].slice(0, isOne ? 1 : undefined)) {
         part(connection, reason);
-        // A paused socket reads no close frame and so answers none.
+        // A paused socket does not read close frames, so it does not respond to one.
         if (!completesClose) connection.pause();
       }
     },
@@ -160,7 +162,7 @@ interface Acknowledgement {
   payload?: Record<string, unknown>;
 }
 
-/** Slack does not mind nonsense on a socket: it acknowledges nothing. */
+/** Slack ignores invalid data on a socket. It acknowledges nothing. */
 function readAcknowledgement(data: RawData): Acknowledgement {
   try {
     return JSON.parse(Buffer.isBuffer(data) ? data.toString() : "{}") as Acknowledgement;
@@ -174,8 +176,8 @@ function say(connection: WebSocket, message: unknown): void {
 }
 
 /**
- * Fires after that time, unless it is ended, and not before what has come in is read. Only time counts in which this
- * process runs: on a busy machine it stands still, and so does the app, which often is in it.
+ * A timer that first reads pending data and then fires, unless it was ended. It counts only the time in which this
+ * process runs. On a busy machine this process pauses, and so does the app, which often runs in the same process.
  */
 function startTimer(ms: number, fire: () => void): { end(): void } {
   let isOver = false;

@@ -3,11 +3,11 @@ import { invalidArguments, SlackRefusal } from "./refusal.ts";
 import { listOf, textOf } from "./shown-text.ts";
 import type { Json, Workspace } from "./world.ts";
 
-/** A modal or a home, as one person sees it. */
+/** A modal or a home tab of one person. */
 export interface View {
   id: string;
   hash: string;
-  /** As the app gave it. */
+  /** The view as the app sent it. */
   body: Json;
   userId: string;
   rootId: string;
@@ -19,18 +19,18 @@ export interface View {
 
 export interface Views {
   readonly all: readonly View[];
-  /** A trigger that opens one view within three seconds. */
+  /** A trigger can open one view within three seconds. */
   newTrigger(userId: string): string;
-  /** Resolves to whom it belongs. Refuses a trigger that is unknown, old or used. */
+  /** Returns the owner of a trigger. Throws if the trigger is unknown, expired or used. */
   spendTrigger(triggerId: string): string;
   open(workspace: Workspace, userId: string, body: Json, below: View | undefined): View;
   change(view: View, body: Json, hash: string | undefined): void;
   publish(workspace: Workspace, userId: string, body: Json, hash: string | undefined): View;
   find(idOrExternalId: string): View | undefined;
-  /** The modal a person has in front. */
+  /** The modal that the person sees. */
   top(userId: string): View | undefined;
   home(userId: string): View | undefined;
-  /** Takes a modal away, or the whole stack. */
+  /** Closes a modal, or the person's whole stack of modals. */
   close(view: View, options: { isAll: boolean }): void;
 }
 
@@ -114,7 +114,7 @@ export function createViews({ app, changes, clock, limits, newId }: Core): Views
   };
 }
 
-/** Refuses a view that Slack would refuse. */
+/** Throws if Slack would refuse the view. */
 function checkView(body: Json, type: "modal" | "home"): void {
   if (body["type"] !== type) throw invalidArguments(`must be ${type} [json-pointer:/view/type]`);
   const blocks = listOf(body["blocks"]);

@@ -1,9 +1,9 @@
 /**
- * `rate-limited`: a call that had to be refused. `double-post`: a second message for the same thing. `backwards`: a
- * message that shows less than it did. `late-ack`: a delivery not acknowledged in time, or not at all. `ping`: text of
- * the app that would notify people. `dead-stream`: an append to a stream that the app knows to be over.
- * `revoked-token`: a call with a token that was refused for good before. `open-task`: a stream that was ended while one
- * of its tasks goes on, and was not written anew.
+ * `rate-limited`: a call above a limit. `double-post`: a second message for the same purpose. `backwards`: a message
+ * that shows less than before. `late-ack`: a delivery that was acknowledged too late or never. `ping`: text from the
+ * app that would notify people. `dead-stream`: an append to a stream although the app knows that the stream has ended.
+ * `revoked-token`: a call with a token although the app knows that the token is revoked. `open-task`: a stream that
+ * ended with a running task and whose message was not rewritten.
  */
 export type ViolationKind =
   | "rate-limited"
@@ -17,7 +17,7 @@ export type ViolationKind =
 
 export interface Violation {
   kind: ViolationKind;
-  /** What happened, in plain words. */
+  /** Describes the violation in plain words. */
   sentence: string;
   atMs: number;
 }
@@ -25,9 +25,9 @@ export interface Violation {
 export interface Violations {
   readonly all: readonly Violation[];
   record(kind: ViolationKind, sentence: string): void;
-  /** From here on, and for what was recorded already, violations of these kinds are expected. */
+  /** Declares that violations of these kinds are expected, including those already recorded. */
   allow(...kinds: ViolationKind[]): void;
-  /** Throws one error that tells every violation of a kind that is not allowed. */
+  /** Throws one error that lists all unexpected violations. */
   assertClean(options?: { allow?: readonly ViolationKind[] }): void;
 }
 

@@ -3,28 +3,28 @@ import { pingsOf } from "./pings.ts";
 import type { Violations } from "./violations.ts";
 import { type Channel, type Content, isOfApp, type Message, threadOf, type Workspace } from "./world.ts";
 
-/** Stands for the top level of a channel, where an answer to a command goes. */
+/** Represents the top level of a channel. Replies to commands appear there. */
 export const TOP_LEVEL = "top";
 
-/** Somebody who was or would have been disturbed by the app. */
+/** A notification that the app causes or could cause. */
 export interface Ping {
   channelId: string;
   ts: string | undefined;
-  /** As it was written: `<!channel>`, `<@U…>`. */
+  /** The mention as it is in the text: `<!channel>`, `<@U…>`. */
   written: string;
 }
 
-/** Looks at everything the app writes and records what it should not have done. */
+/** Checks everything that the app writes, and records violations. */
 export interface Watchdog {
   readonly pings: readonly Ping[];
-  /** After each look of a message of the app's. */
+  /** Call this after each change to an app's message. */
   looked(message: Message, options: { linksNames: boolean }): void;
   looked(ephemeral: { channel: Channel; content: Content }, options: { linksNames: boolean }): void;
-  /** Before a message of the app's is added. */
+  /** Call this before an app's message is added. */
   posting(channel: Channel, content: Content): void;
-  /** A person did something in a thread, or at the top level, that may be answered: one more answer may come. */
+  /** Call this after a person's action that allows one more answer, in a thread or at the top level. */
   triggered(channel: Channel, threadTs: string): void;
-  /** Nothing more will happen: looks at what was left behind. */
+  /** Call this at the end. It checks what the app left unfinished. */
   ended(workspaces: Iterable<Workspace>): void;
 }
 
@@ -101,7 +101,7 @@ export function createWatchdog(violations: Violations): Watchdog {
   };
 }
 
-/** Where twins are looked for. What the app says at the top level stands beside everything else it says there. */
+/** Where to search for duplicates. All of an app's messages at the top level are compared with each other. */
 function placeOf(message: Message): string {
   return message.threadTs ?? TOP_LEVEL;
 }
@@ -111,10 +111,10 @@ function saidBy({ states, content }: Message): string {
   return [states.at(-1)?.shown.trim() ?? "", ...files].filter((part) => part !== "").join(" with ");
 }
 
-/** The end of a draft may be a cursor or what closes a block: only words count. */
+/** A draft can end with a cursor or with the end of a block, so the comparison uses only words. */
 const UNSPOKEN = /[^\p{L}\p{N}]+$/u;
 
-/** Whether a text is an earlier one with something of its end missing. */
+/** True if a text is an earlier text without part of its end. */
 function isCutOf(text: string, earlier: string): boolean {
   const [left, whole] = [text, earlier].map((part) => part.trim().replace(UNSPOKEN, ""));
   return left !== undefined && whole !== undefined && left.length < whole.length && whole.startsWith(left);

@@ -1,6 +1,6 @@
 import { webApi } from "@slack/bolt";
+import type { Slack } from "./control.ts";
 import { textOf } from "./shown-text.ts";
-import type { Slack } from "./slack.ts";
 import type { Json } from "./world.ts";
 
 export interface RawAnswer {
@@ -9,7 +9,7 @@ export interface RawAnswer {
   body: Json;
 }
 
-/** The official client, which neither waits nor tries again. */
+/** Slack's official client, which here neither waits nor retries. */
 export function createWebClient(slack: Slack, token = slack.botToken): webApi.WebClient {
   return new webApi.WebClient(token, {
     slackApiUrl: slack.apiUrl,
@@ -25,7 +25,7 @@ export async function postMessage(client: webApi.WebClient, args: Json): Promise
   return textOf(answer["ts"]);
 }
 
-/** One call as JSON, answered as it comes. */
+/** Makes one call as JSON and returns the response's body. */
 export async function callApi(
   slack: Slack,
   method: string,
@@ -41,7 +41,7 @@ export async function callApi(
   return { status: response.status, headers: response.headers, body: JSON.parse(text) as Json };
 }
 
-/** `error` of a call that Slack refuses; "ok" when it does not. */
+/** The `error` of a call that Slack refuses, or "ok" if the call succeeds. */
 export async function errorOf(slack: Slack, method: string, args: Json = {}, token = slack.botToken): Promise<unknown> {
   const { body } = await callApi(slack, method, args, token);
   return body["ok"] === true ? "ok" : body["error"];

@@ -1,13 +1,30 @@
-/** What exists in the simulated Slack: data, without rules. */
+/** The data of the simulated Slack, without rules. */
 import type { Delivery } from "./delivery.ts";
 
-/** An object in the wire's own names. */
+/** An object with Slack's own field names. */
 export type Json = Record<string, unknown>;
+
+/** An organisation (Enterprise Grid) that has installed the app for all its workspaces. */
+export interface Organisation {
+  id: string;
+  name: string;
+  /** One token for all its workspaces. */
+  botToken: string;
+  scopes: Set<string>;
+  /** The ids of the app's user, which are the same in every workspace. */
+  bot: { id: string; botId: string };
+  installerId: string;
+  /** Ids of the workspaces in which people can use the app. */
+  granted: Set<string>;
+  revoked: RevokedReason | undefined;
+}
 
 export interface Workspace {
   id: string;
   name: string;
-  /** The app's own user. */
+  /** The organisation that installed the app for this workspace. */
+  organisation: Organisation | undefined;
+  /** The app's user. */
   bot: User;
   botToken: string;
   /** Scopes of the bot token. */
@@ -15,9 +32,9 @@ export interface Workspace {
   users: Map<string, User>;
   channels: Map<string, Channel>;
   files: Map<string, StoredFile>;
-  /** Members of the user groups, by the group's id. */
+  /** The members of each user group, by the group's id. */
   groups: Map<string, Set<string>>;
-  /** Why the token is refused, once it is. */
+  /** The reason for refusing the token if it is revoked. */
   revoked: RevokedReason | undefined;
   /** The person who installed the app. */
   installer: User;
@@ -30,9 +47,12 @@ export interface User {
   name: string;
   workspace: Workspace;
   isAdmin: boolean;
-  /** What they have open beside a conversation with an app, as an app with an agent view is told. */
+  /** Has access to some channels only. */
+  isGuest: boolean;
+  isDeactivated: boolean;
+  /** The channel that the person looks at next to a conversation with an app. Slack reports it to apps with an agent view. */
   looksAt?: Json;
-  /** Set for bots, the app's own included. */
+  /** Set for bots, including the app's own bot. */
   botId: string | undefined;
 }
 
@@ -45,9 +65,11 @@ export interface Channel {
   workspace: Workspace;
   members: Set<string>;
   isArchived: boolean;
-  /** With other organisations: files arrive as stubs. */
+  /** True if other organisations share the channel. Its files then arrive as stubs. */
   isShared: boolean;
-  /** By ts, oldest first. Deleted messages are gone. */
+  /** Shared with other workspaces of the same organisation. */
+  isOrgShared: boolean;
+  /** By ts, oldest first, without deleted messages. */
   messages: Map<string, Message>;
   ephemerals: Ephemeral[];
 }
@@ -59,33 +81,33 @@ export interface StoredFile {
   mimeType: string;
   bytes: Uint8Array;
   altText: string;
-  /** The length that was promised for an upload; the bytes must have it. */
+  /** The length that the app announced for an upload. The bytes must have this length. */
   announcedBytes: number;
   owner: User;
-  /** Set when its bytes have come and the upload was completed. */
+  /** Set when the bytes have arrived and the app has completed the upload. */
   isComplete: boolean;
-  /** When its kind is known, and a message can show it inside. */
+  /** When Slack knows the file's type. From then on a message can show the file inside. */
   readyAtMs: number;
-  /** Messages that carry it. */
+  /** The messages that share the file. */
   shares: Message[];
 }
 
 export interface Content {
-  /** `text` of the API: the message itself, or the fallback when there are blocks. */
+  /** The API's `text`: the message itself, or the fallback if there are blocks. */
   text: string;
-  /** `markdown_text` of the API. */
+  /** The API's `markdown_text`. */
   markdown: string | undefined;
   blocks: Json[];
-  /** Cards of apps, previews of links, and forwarded messages. */
+  /** Cards from apps, link previews, and forwarded messages. */
   attachments: Json[];
   metadata: Json | undefined;
   files: StoredFile[];
 }
 
-/** One look that a message had. */
+/** One state of a message. */
 export interface MessageState {
   atMs: number;
-  /** As a person reads it: the Markdown, else the text inside the blocks, else the text. */
+  /** The text that a person reads: the Markdown if it exists, otherwise the text of the blocks, otherwise `text`. */
   shown: string;
   isStreaming: boolean;
 }
@@ -93,36 +115,36 @@ export interface MessageState {
 export interface Message {
   channel: Channel;
   ts: string;
-  /** Root of its thread; undefined for a message at the top level. */
+  /** The root of its thread. Undefined for a message at the top level. */
   threadTs: string | undefined;
   author: User;
   content: Content;
-  /** Every look it had, oldest first. */
+  /** All its states, oldest first. */
   states: MessageState[];
   stream: Stream | undefined;
   editedTs: string | undefined;
   isDeleted: boolean;
-  /** States before this one are not compared: a person did something that makes the app begin anew. */
+  /** If true, states before this one are not compared, because a person's action allows the app to start again. */
   comparableFrom: number;
   clientMsgId: string | undefined;
   reactions: Map<string, Set<string>>;
-  /** Events that told the app of it, in the order in which they were sent first. */
+  /** The events about this message for the app, in the order of their first delivery. */
   deliveries: Delivery[];
 }
 
 export interface Stream {
   state: "in_progress" | "completed" | "errored";
-  /** Who ended it. `expired` is Slack itself. */
+  /** Why the stream ended. `expired` means that Slack itself ended it. */
   endedBy: "app" | "user" | "expired" | undefined;
   startedAtMs: number;
-  /** Chunks of tasks and plans, the newest of each id. */
+  /** The chunks of tasks and plans. Only the newest one for each id. */
   tasks: Map<string, Json>;
   planTitle: string | undefined;
-  /** The app was told that the stream is over. */
+  /** True if the app knows that the stream has ended. */
   isKnownOver: boolean;
 }
 
-/** A message that one person sees, and that leaves no trace in the channel. */
+/** A message that only one person sees, and that is not in the channel's history. */
 export interface Ephemeral {
   channel: Channel;
   ts: string;

@@ -2,18 +2,18 @@ import type { Now } from "../../src/admin/page/wire.ts";
 
 export const PASSWORD = "correct horse battery";
 
-/** What a browser does at the dashboard, without one. */
+/** Calls the dashboard as a browser does. */
 export interface Administrator {
   ask(path: string, init?: RequestInit): Promise<Response>;
-  /** Rejects where it is not answered with 200. */
+  /** Rejects if the status is not 200. */
   read<T>(path: string, init?: RequestInit): Promise<T>;
-  /** What all processes do, as the live stream says it, when it holds. */
+  /** Resolves when `holds` returns true for the work of all processes, as the live stream shows it. */
   until(holds: (now: Now) => boolean): Promise<Now>;
   cookie: string;
   csrfToken: string;
 }
 
-/** Comes in with the password, or with what another replica has given. */
+/** Signs in with the password, or with a session from another replica. */
 export async function comeIn(url: string, given?: Pick<Administrator, "cookie" | "csrfToken">): Promise<Administrator> {
   const { cookie, csrfToken } = given ?? (await enter(url));
   const ask = (path: string, init: RequestInit = {}) =>
@@ -28,7 +28,7 @@ export async function comeIn(url: string, given?: Pick<Administrator, "cookie" |
     csrfToken,
     async read<T>(path: string, init?: RequestInit) {
       const response = await ask(path, init);
-      if (response.status !== 200) throw new Error(`${path} is answered with ${response.status}`);
+      if (response.status !== 200) throw new Error(`${path} returned ${response.status}`);
       return (await response.json()) as T;
     },
     async until(holds) {

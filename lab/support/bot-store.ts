@@ -1,45 +1,48 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { Logger } from "pino";
-import { afterEach, beforeAll } from "vitest";
+import { NO_RIGHT } from "../../src/port/right.ts";
+import { PART_KEYS, PARTITIONS } from "../../src/queue/partition.ts";
 import type { Queue } from "../../src/queue/queue.ts";
-import { KEYS } from "../../src/queue/redis/keys.ts";
 import { createStores, type Stores } from "../../src/store/keyv.ts";
 import { connectToRedis } from "../../src/store/redis-connection.ts";
 import { silent } from "./log.ts";
 import { startRedis } from "./redis.ts";
 
-/** Where the bots of the tests keep what they have, and what waits for them; absent: in their databases. */
+/** The Redis for the stores and queues of the tests' bots. If undefined, the bots use their own databases. */
 let redisUrl: string | undefined;
-/** Bots with the same database have the same one of Redis, all others one of their own: by its number there. */
+/** Maps a bot's database to the number of its Redis database. Bots with the same database also share the Redis one. */
 const numbers = new WeakMap<DatabaseSync, number>();
 let made = 0;
-/** Of the test that runs. */
+/** The stores and queues that the current test has opened. */
 const open = { queues: new Set<Queue>(), stores: new Set<Stores>() };
 
-/** In one file of tests. */
+/** The largest number of bot databases per test file. */
 const MAX_DATABASES = 10_000;
 
 /**
- * Whether the bots of all tests have Redis. What looks into their database, lets it fail, leaves a bot for dead, or counts on what two
- * events in one moment become, is tried without.
+ * True if the bots of all tests use Redis. A test must be skipped then if it reads the bot's database, makes it fail,
+ * abandons a bot, or depends on how the bot combines two simultaneous events.
  */
 export const isOnRedis = process.env["QUEUE"] === "redis";
 
 export function openBotStores(database: DatabaseSync, log: Logger = silent): Stores {
-  if (redisUrl === undefined) return createStores({ redisUrl, database, log });
+  if (redisUrl === undefined) return createStores({ redisUrl, database, log }, NO_RIGHT);
   const number = numbers.get(database) ?? (made += 1);
   numbers.set(database, number);
-  const stores = createStores({ redisUrl: `${redisUrl}/${number}`, database, log });
+  const stores = createStores({ redisUrl: `${redisUrl}/${number}`, database, log }, NO_RIGHT);
   open.stores.add(stores);
   return stores;
 }
 
-/** How many events wait, now: the queue itself has counted them a while ago. */
+/** Counts the waiting events now. The queue's own count can be stale. */
 export async function countWaiting(queue: Queue, { shared }: Stores): Promise<number> {
-  return shared === undefined ? queue.depth().waiting : Number(await shared.run(() => shared.client.get(KEYS.waiting)));
+  if (shared === undefined) return queue.depth().waiting;
+  const keys = Array.from({ length: PARTITIONS }, (_, partition) => PART_KEYS.journal(partition));
+  const counts = await Promise.all(keys.map((key) => shared.run(() => shared.client.xLen(key))));
+  return counts.reduce((sum, count) => sum + count, 0);
 }
 
-/** All that bots with this database have kept, each entry with its key, as text to look for words in. */
+/** Returns all stored entries of the bots with this database, each with its key. Tests search this text for words. */
 export async function readKept(database: DatabaseSync): Promise<string[]> {
   const number = numbers.get(database);
   if (redisUrl !== undefined && number !== undefined) return readRedis(`${redisUrl}/${number}`);
@@ -67,7 +70,7 @@ async function readRedis(url: string): Promise<string[]> {
     for await (const keys of client.scanIterator()) {
       for (const key of keys) {
         const type = await client.type(key);
-        // It has expired just now.
+        // The entry has just expired.
         if (type === "none") continue;
         kept.push(JSON.stringify([key, await read[type as keyof typeof read](key)]));
       }
@@ -77,26 +80,26 @@ async function readRedis(url: string): Promise<string[]> {
   return kept;
 }
 
-/** What goes on in a queue on Redis would be heard in the next test. */
+/** Closes a queue on Redis after the test. Otherwise the queue's work would reach the next test. */
 export function endWithTest(queue: Queue): void {
   if (redisUrl !== undefined) open.queues.add(queue);
 }
 
-/** Gives the bots of all tests around it a Redis. */
-export function keepBotsOnRedis(): void {
-  beforeAll(async () => {
-    const redis = await startRedis({ databases: MAX_DATABASES });
-    redisUrl = redis.url;
-    made = 0;
-    return async () => {
-      redisUrl = undefined;
-      await redis.stop();
-    };
-  });
-  afterEach(async () => {
-    const { queues, stores } = open;
-    await Promise.all([...queues].map((queue) => queue.close(0)));
-    await Promise.all([...stores].map((one) => one.close()));
-    for (const all of [queues, stores]) all.clear();
-  });
+/** Starts a Redis for the bots of all tests. The returned function stops it. */
+export async function putBotsOnRedis(): Promise<() => Promise<void>> {
+  const redis = await startRedis({ databases: MAX_DATABASES });
+  redisUrl = redis.url;
+  made = 0;
+  return async () => {
+    redisUrl = undefined;
+    await redis.stop();
+  };
+}
+
+/** Closes the queues and stores that the test's bots opened on Redis. */
+export async function closeBotsOnRedis(): Promise<void> {
+  const { queues, stores } = open;
+  await Promise.all([...queues].map((queue) => queue.close(0)));
+  await Promise.all([...stores].map((one) => one.close()));
+  for (const all of [queues, stores]) all.clear();
 }

@@ -9,18 +9,22 @@ import type { References } from "../../src/media/reference.ts";
 import { createMetrics } from "../../src/metrics/metrics.ts";
 import { createScheduler } from "../../src/pacing/scheduler.ts";
 import type { Adapter } from "../../src/port/adapter.ts";
-import type { ReplyAddress } from "../../src/port/events.ts";
+import type { InboundEvent, ReplyAddress } from "../../src/port/events.ts";
+import type { Right } from "../../src/port/right.ts";
 import type { Queue, Worker } from "../../src/queue/queue.ts";
+import { createSqliteJournal } from "../../src/queue/sqlite-journal.ts";
+import { createAlarm } from "../../src/schedules/alarm.ts";
 import type { Stores } from "../../src/store/keyv.ts";
 import type { Tool } from "../../src/tools/tool.ts";
 import { countWaiting, endWithTest, openBotStores } from "./bot-store.ts";
 import { fakeGateway, type Step } from "./fake-gateway.ts";
 import { fakePlatform } from "./fake-platform.ts";
 import { silent } from "./log.ts";
-import { noLinks } from "./picture-job.ts";
+import { noLinks } from "./picture-turn.ts";
 import { createQuickScheduler } from "./quick-scheduler.ts";
+import { wrapStores } from "./turns.ts";
 
-/** Generous, so that no test meets one that is not about it. */
+/** So high that tests do not reach a limit by accident. */
 export const LIMITS = {
   historyTtlMs: 86_400_000,
   historyMaxMessages: 60,
@@ -32,37 +36,39 @@ export const LIMITS = {
 
 export interface EngineOptions {
   scripts?: Step[][];
-  /** Instead of the scripts. */
+  /** Used instead of the scripts. */
   gateway?: Gateway;
   model?: string;
-  /** Without it nothing is drawn. */
+  /** If absent, the bot creates no images. */
   imageModel?: string;
   database?: DatabaseSync;
   wrapStores?(stores: Stores): Stores;
-  /** Instead of the database of the queue. */
+  /** The right that all events use instead of the queue's. */
+  right?: Right;
+  /** The store to use instead of the queue's database. */
   storeDatabase?: DatabaseSync;
   platform?: ReturnType<typeof fakePlatform>;
-  /** Instead of the platform's. */
+  /** The adapter to use instead of the platform's. */
   adapterOf?: (platform: string) => Adapter;
   maxEntries?: number;
   tools?: readonly Tool[];
-  /** Tools of servers, by place. */
+  /** Tools from MCP servers, by channel. */
   outsideTools?(place: ReplyAddress): readonly Tool[];
   outside?: Parameters<typeof createEngine>[0]["outside"];
-  /** Makes pictures reachable for the gateway; without it none is. */
+  /** Gives the gateway links to images. If absent, the gateway can reach no images. */
   references?: References;
   removesWithQuestion?: boolean;
   pseudonym?(platform: string, userId: string): string;
-  /** What the policy file says; without it nothing. */
+  /** The policy file. If absent, the policy is empty. */
   policy?: () => Policy;
-  /** Hears of the turns. */
+  /** Observes the turns. */
   openInsight?(stores: Stores, database: DatabaseSync): Insight;
-  /** Replies are written at the pace that their sinks bring; otherwise they hardly wait. */
+  /** If true, replies use the pace of their sinks. Otherwise they hardly wait. */
   isPaced?: boolean;
   log?: Logger;
 }
 
-/** The bot as the service composes it, between a scripted gateway and a channel that can be looked at. */
+/** Composes the bot as the service does, but with a scripted gateway and a fake channel. */
 export function startEngine({
   scripts = [["Hello."]],
   model = "fake",
@@ -87,7 +93,7 @@ export function startEngine({
     limits: { ...LIMITS, historyMaxMessages: maxEntries },
     policy: options.policy ?? (() => ({})),
     database,
-    stores: options.wrapStores?.(stores) ?? stores,
+    stores: options.wrapStores === undefined ? stores : wrapStores(stores, options.wrapStores),
     gateway: options.gateway ?? gateway,
     toTools: () => tools,
     outside: { ...options.outside, ...(options.outsideTools && { toolsOf: options.outsideTools }) },
@@ -102,16 +108,25 @@ export function startEngine({
     log,
     retryMs: [1, 4],
   });
-  const { accept, commands, history, records, settings, audit, queue, imagineMenu, usage, isListening, looking } =
-    engine;
-  /** Resolves when nothing waits and nothing runs. */
-  const idle = watchIdle(queue, engine.worker, stores);
+  const { accept, commands, findTurn, history, records, settings, audit, queue, usage, isListening, looking } = engine;
+  /** Resolves when no work is waiting or running. */
+  const { right } = options;
+  const worker: Worker =
+    right === undefined
+      ? engine.worker
+      : { ...engine.worker, work: (events, work) => engine.worker.work(events, { ...work, right }) };
+  const idle = watchIdle(queue, worker, stores);
+  /** Starts the scheduled runs that are due at a time, in Unix milliseconds. */
+  const fireAt = (at: number) => createAlarm({ ...engine, clock: () => at }).look();
   return {
+    fireAt,
+    schedules: engine.schedules,
     ...platform,
     requests,
     openStreams: open,
     accept,
     commands,
+    findTurn,
     history,
     records,
     settings,
@@ -119,7 +134,7 @@ export function startEngine({
     stores,
     queue,
     worker: engine.worker,
-    imagineMenu,
+    imagineMenu: engine.imagineMenu,
     usage,
     looking,
     isListening,
@@ -130,17 +145,17 @@ export function startEngine({
 
 const RECOUNT_MS = 100;
 
-/** Starts the queue. The function it gives resolves when nothing waits and nothing runs. */
+/** Starts the queue. The returned function resolves when no work is waiting or running. */
 export function watchIdle(queue: Queue, worker: Worker, stores: Stores): () => Promise<void> {
   const watchers: Array<() => void> = [];
   endWithTest(queue);
   queue.start({
     ...worker,
-    async work(events, signal) {
+    async work(events, work) {
       try {
-        return await worker.work(events, signal);
+        return await worker.work(events, work);
       } finally {
-        // The queue counts the work as done a moment after it ended.
+        // The queue updates its count shortly after the work ends.
         setImmediate(() => {
           for (const wake of watchers.splice(0)) wake();
         });
@@ -149,8 +164,14 @@ export function watchIdle(queue: Queue, worker: Worker, stores: Stores): () => P
   });
   return async () => {
     while ((await countWaiting(queue, stores)) > 0 || queue.depth().active > 0) {
-      // Woken a little early, it would find the last work still counted and wait for a next one that never ends.
+      // Counts again at regular intervals. A count that comes too early still includes the last work and would wait
+      // forever for the next.
       await Promise.race([new Promise<void>((resolve) => watchers.push(resolve)), sleep(RECOUNT_MS)]);
     }
   };
+}
+
+/** Accepts an event, like a process that dies before it can work on the event. */
+export async function acceptElsewhere(database: DatabaseSync, event: InboundEvent): Promise<void> {
+  await createSqliteJournal({ database, log: silent }).accept(event);
 }

@@ -9,7 +9,7 @@ import type {
 } from "../../src/port/events.ts";
 import { toDeletionKey } from "../../src/port/ids.ts";
 
-/** Builders of events as an adapter would send them; everything not given is sensible. */
+/** Builders for events like those from an adapter, with sensible defaults. */
 
 export const ada: Author = { id: "ada", name: "Ada" };
 export const ben: Author = { id: "ben", name: "Ben" };

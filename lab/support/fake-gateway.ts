@@ -1,13 +1,17 @@
 import type { ChatCompletionChunk, Delta } from "../../src/gateway/chunks.ts";
 import type { Gateway, StreamOptions } from "../../src/gateway/client.ts";
 import type { ChatRequest } from "../../src/gateway/request.ts";
-
-/** A piece of a scripted answer: text, a delta, the word that ends it, a promise to wait for, or the error that cuts it. */
-export type Step = string | Delta | { finish: string } | Promise<unknown> | Error;
+import type { Source } from "../../src/text/sources.ts";
 
 /**
- * A gateway that plays one script per request and records the requests as they stood when they were made.
- * When the scripts run out, the last one is played again. An answer without `finish` ends with "stop".
+ * A piece of a scripted answer: text, a delta, cited pages, the finish reason, a promise to wait for, or an error that
+ * interrupts the answer.
+ */
+export type Step = string | Delta | { sources: Source[] } | { finish: string } | Promise<unknown> | Error;
+
+/**
+ * A gateway that uses one script per request and repeats the last script. It records a copy of each request. If a
+ * script has no `finish`, its answer ends with "stop".
  */
 export function fakeGateway(...scripts: Step[][]): { gateway: Gateway; requests: ChatRequest[]; open(): number } {
   const requests: ChatRequest[] = [];
@@ -18,7 +22,7 @@ export function fakeGateway(...scripts: Step[][]): { gateway: Gateway; requests:
     requests.push(structuredClone(request));
     open += 1;
     try {
-      // No answer comes before the question has left.
+      // The answer must not arrive before the request was sent.
       await Promise.resolve();
       onChunk(chunk({ role: "assistant", content: "" }));
       let finish = "stop";
@@ -28,6 +32,7 @@ export function fakeGateway(...scripts: Step[][]): { gateway: Gateway; requests:
         if (step instanceof Promise) await raceAbort(step, signal);
         else if (typeof step === "string") onChunk(chunk({ content: step }));
         else if ("finish" in step) finish = step.finish;
+        else if ("sources" in step) onChunk({ ...chunk({}), sources: step.sources });
         else onChunk(chunk(step));
       }
       onChunk(chunk({}, finish));

@@ -11,14 +11,14 @@ export interface Shown {
   files: OutboundFile[];
 }
 
-/** How a scripted call ends: as an error of this kind, or not before the promise is settled. */
+/** A fault for a call. An error's kind makes the call fail, and a promise makes the call wait. */
 export type Trouble =
   | { kind: SinkErrorKind; retryAfterMs?: number; missing?: string; written?: boolean }
   | Promise<unknown>;
 
 /**
- * A channel as its people see it, with what the sink did to it. `trouble` is asked before each call and may
- * refuse it or hold it. It fails the test by an error when two calls for one message are in flight at once.
+ * A channel as people see it, with a record of the sink's calls. `trouble` runs before each call and can fail or delay
+ * the call. The test fails if two calls for one message run at the same time.
  */
 export function fakePlatform({ maxLength = 2_000, maxMessages = Infinity, tellsWaits = false, isOwn = false } = {}) {
   const channel: Shown[] = [];
@@ -26,7 +26,7 @@ export function fakePlatform({ maxLength = 2_000, maxMessages = Infinity, tellsW
   const progress: string[] = [];
   const violations: string[] = [];
   const inFlight = new Set<string>();
-  /** The same nonce finds the same message, also when it is gone, as on the platforms. */
+  /** Ids by nonce. As on the real platforms, a nonce still finds its message after the message was deleted. */
   const made = new Map<string, string>();
   const watchers: Array<() => void> = [];
   let trouble: (call: string) => Trouble | undefined = () => undefined;
@@ -68,7 +68,7 @@ export function fakePlatform({ maxLength = 2_000, maxMessages = Infinity, tellsW
     return { attachments };
   }
 
-  /** A file of a message in the channel, by the id of its attachment. */
+  /** Finds the file of an attachment in the channel. */
   function findFile(attachmentId: string): OutboundFile | undefined {
     const [, id, index] = /^(.*)\/(\d+)$/.exec(attachmentId) ?? [];
     return channel.find((shown) => shown.id === id)?.files[Number(index)];
@@ -76,7 +76,7 @@ export function fakePlatform({ maxLength = 2_000, maxMessages = Infinity, tellsW
 
   const sink: ReplySink = {
     limits: { maxLength, lengthOf: (text) => text.length, maxFileBytes: 1_000_000, maxMessages },
-    tellsWaits,
+    traits: tellsWaits ? { waits: "soon" } : {},
     budget: { key: "test", createPacer: () => createEvenPacer({ gapMs: 1 }) },
     post: (draft, nonce) => call("post", nonce, () => postOnce(nonce, draft, [])),
     upload: (files, caption = { markdown: "", buttons: [], streaming: false }, nonce) =>
@@ -122,7 +122,7 @@ export function fakePlatform({ maxLength = 2_000, maxMessages = Infinity, tellsW
     findFile,
     texts: () => channel.map(({ draft }) => draft.markdown),
     setTrouble: (next: typeof trouble) => void (trouble = next),
-    /** Resolves once `holds` is true; it is asked after every call. */
+    /** Resolves when `holds` returns true. It is checked after every call. */
     async until(holds: () => boolean): Promise<void> {
       while (!holds()) await new Promise<void>((resolve) => watchers.push(resolve));
     },

@@ -1,9 +1,9 @@
 import { type Logger, pino } from "pino";
 
-/** A logger that says nothing. */
+/** A logger that writes nothing. */
 export const silent: Logger = pino({ level: "silent" });
 
-/** A logger and the lines it has written, parsed. */
+/** A logger and the parsed lines that it has written. */
 export function recordingLog(): { log: Logger; lines: Array<Record<string, unknown>> } {
   const lines: Array<Record<string, unknown>> = [];
   const log = pino(

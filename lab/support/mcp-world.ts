@@ -20,7 +20,7 @@ const REFERENCE_SERVERS = {
   memory: import.meta.resolve("@modelcontextprotocol/server-memory/dist/index.js"),
 };
 
-/** A server's configuration with nothing particular in it. */
+/** A server's configuration with default values. */
 export function toMcpConfig(
   name: string,
   transport: McpTransport,
@@ -38,12 +38,12 @@ export function toMcpConfig(
   };
 }
 
-/** A program of this Node, such as a reference server that is a package. */
+/** Runs a program with this Node, for example a reference server from a package. */
 export function program(path: string, args: readonly string[] = [], env: Record<string, string> = {}): McpTransport {
   return { type: "stdio", command: process.execPath, args: [path, ...args], env, cwd: undefined };
 }
 
-/** A program that runs `code` with each message that it is sent, and with `say`, which sends one. */
+/** A program that runs `code` for each message it receives. In `code`, `say` sends a message. */
 export function speaker(code: string): McpTransport {
   const loop = `
     import { appendFileSync } from "node:fs";
@@ -58,7 +58,7 @@ export function speaker(code: string): McpTransport {
   return program("--input-type=module", ["-e", loop]);
 }
 
-/** The program of a reference server. */
+/** The path of a reference server's program. */
 export function referenceServer(name: keyof typeof REFERENCE_SERVERS): string {
   return fileURLToPath(REFERENCE_SERVERS[name]);
 }
@@ -68,8 +68,8 @@ export function address(url: string, headers: Record<string, string> = {}): McpT
 }
 
 /**
- * A server that counts: each call of `buy` leaves a mark. It speaks the stateless revision and those before it. What
- * `guard` answers does not reach it.
+ * A server with a counter: each call to `buy` adds a mark. It supports the stateless revision and earlier ones. If
+ * `guard` returns a response, the server sends that instead of handling the request.
  */
 export async function startCountingServer(guard: (request: Request) => Response | undefined = () => undefined) {
   const marks: string[] = [];
@@ -101,11 +101,11 @@ export async function startCountingServer(guard: (request: Request) => Response 
   return {
     url: `${url}/mcp`,
     marks,
-    /** What `buy` says, and when. */
+    /** Sets the result of `buy`, and its delay. */
     answerWith: (next: typeof answer) => void (answer = next),
-    /** Offers one tool more, and tells nobody. */
+    /** Adds a tool without notifying clients. */
     offer: (name: string) => void more.push(name),
-    /** Cuts the streams on which changes are told. */
+    /** Aborts the streams that report changes to clients. */
     endListening() {
       for (const response of listening) response.destroy();
     },
@@ -116,7 +116,10 @@ export async function startCountingServer(guard: (request: Request) => Response 
   };
 }
 
-/** A server that answers each method as it is told, whatever the protocol says. With `session` it knows one session at a time. */
+/**
+ * A server that responds to each method with `answer`, even if that violates the protocol. With `session`, it allows
+ * one session at a time.
+ */
 export async function startRawServer(
   answer: (method: string, params: unknown, response: ServerResponse) => unknown,
   session?: { id: string; status: number },
@@ -125,7 +128,7 @@ export async function startRawServer(
   const server = createServer((request: IncomingMessage, response: ServerResponse) => void serve(request, response));
 
   async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    // Once it is closed, whoever calls has no connection left on which the call might have come through.
+    // Closes each connection, so that a caller never reuses one.
     response.setHeader("connection", "close");
     if (request.method !== "POST") return void response.writeHead(405).end();
     const { id, method, params } = JSON.parse(Buffer.concat(await Array.fromAsync(request)).toString()) as {
@@ -140,8 +143,8 @@ export async function startRawServer(
     const result = method === "initialize" ? { ...INITIALIZED, capabilities } : await answer(method, params, response);
     if (result === undefined) return;
     const isUnknown = method === "server/discover";
-    const told = typeof result === "object" && result !== null && "error" in result ? result : { result };
-    const body = isUnknown ? { error: { code: -32601, message: "Method not found" } } : told;
+    const reply = typeof result === "object" && result !== null && "error" in result ? result : { result };
+    const body = isUnknown ? { error: { code: -32601, message: "Method not found" } } : reply;
     response.writeHead(200, { "content-type": "application/json", ...(session && { "mcp-session-id": session.id }) });
     response.end(JSON.stringify({ jsonrpc: "2.0", id, ...body }));
   }
@@ -151,8 +154,8 @@ export async function startRawServer(
 }
 
 /**
- * A server of the revision before the last: answers come on a stream of events, which begins a session. `refusal`: the
- * number with which it refuses each call, if any.
+ * A server of the second-to-last revision. It responds on an event stream, and this stream opens a session. If
+ * `refusal` is set, the server refuses each call with this status.
  */
 export async function startStreamServer() {
   const streams = new Map<string, { stream: ServerResponse; isInitialized: boolean }>();
@@ -189,9 +192,9 @@ export async function startStreamServer() {
   return {
     url: `${url}/sse`,
     control,
-    /** Streams begun so far. */
+    /** The number of streams so far. */
     sessions: () => streams.size,
-    /** Ends the streams, and keeps their sessions. */
+    /** Closes the streams but keeps their sessions. */
     drop() {
       for (const { stream } of streams.values()) stream.end();
     },
@@ -216,7 +219,7 @@ async function end(server: ReturnType<typeof createAdaptorServer>): Promise<void
   await new Promise((resolve) => server.close(resolve));
 }
 
-/** The reference server that has everything, reached over HTTP. */
+/** The reference server with all features, over HTTP. */
 export async function startFarServer() {
   const free = createServer();
   const port = Number(new URL(await listen(free)).port);
@@ -231,8 +234,8 @@ export async function startFarServer() {
 }
 
 /**
- * Reference servers that remember and keep files, as programs, and one that is far away, with a model that lets the
- * first remember and then asks all three at once.
+ * Three reference servers: a program that remembers, a program that stores files, and one over HTTP. The model first
+ * calls the one that remembers, and then all three at the same time.
  */
 export async function startReferenceServers(folder: string) {
   await writeFile(join(folder, "note.txt"), "buy milk");
@@ -266,7 +269,7 @@ export async function startReferenceServers(folder: string) {
       ],
       ["Noted."],
     ] satisfies Step[][],
-    /** What the servers say to the calls that were made at once, in their order. */
+    /** The servers' results for the simultaneous calls, in order. */
     results: ["Echo: hello", "likes tea", "buy milk"],
     async close() {
       await servers.close();

@@ -1,23 +1,23 @@
 /**
- * Milliseconds without any progress after which what is waited for counts as lost: longer than a busy machine lets a
- * process stand still.
+ * A wait without progress fails after this many milliseconds. A busy machine never pauses a process for as long as
+ * this.
  */
 export const PATIENCE_MS = 60_000;
 
-/** A wait that is bounded by progress, not by the clock. */
+/** A timeout that restarts when there is progress. */
 export interface Patience {
-  /** There is progress: the bound begins anew. */
+  /** Reports progress and restarts the timeout. */
   moved(): void;
   end(): void;
 }
 
-/** Calls `giveUp` once there was no progress for `silenceMs`. To be ended by whoever waits. */
+/** Calls `giveUp` after `silenceMs` without progress. The caller must call `end` when the wait is over. */
 export function createPatience(giveUp: () => void, silenceMs: number = PATIENCE_MS): Patience {
   let moves = 0;
   let isOver = false;
   const timer = setTimeout(() => {
     const seen = moves;
-    // Input that is there already is read first: it may be this process that stood still.
+    // Reads pending input first, because this process itself may have been paused.
     setImmediate(() => {
       if (seen === moves && !isOver) giveUp();
     });

@@ -1,13 +1,13 @@
-/** What is drawn on a page: these lines. */
+/** The content of a page with these lines. */
 export const toPage = (...lines: string[]) =>
   `BT /F1 12 Tf 50 700 Td 14 TL ${lines.map((line) => `(${line}) Tj T*`).join(" ")} ET`;
 
 export interface PdfOptions {
-  /** Of each page's content; it is packed already. */
+  /** The filter for the pages' contents. The contents must already be compressed. */
   filter?: string;
-  /** Further entries of the trailer. */
+  /** Extra entries of the trailer. */
   trailer?: string;
-  /** Most pages under one node of the tree. */
+  /** The largest number of pages under one tree node. */
   width?: number;
 }
 
@@ -22,7 +22,7 @@ export function toPdf(pages: ReadonlyArray<string | Uint8Array>, options: PdfOpt
   add("<< /Type /Catalog /Pages 2 0 R >>");
   add("");
   add("<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>");
-  // Pages of the same content share it.
+  // Pages with the same content share one object.
   const contents = new Map<string | Uint8Array, number>();
   const addContent = (page: string | Uint8Array) => {
     const content = Buffer.from(page);

@@ -7,34 +7,34 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 
-/** Without the binary these tests are skipped by name; where everything must run they fail instead. */
+/** If the Redis binary is missing, these tests are skipped and say so. If all tests must run, they fail instead. */
 export const isRedisMissing =
   process.env["CI"] !== "true" && spawnSync("redis-server", ["--version"]).error !== undefined;
 
 export interface RedisServer {
   url: string;
-  /** Stops answering, with every connection left open. */
+  /** Pauses Redis. Its connections stay open. */
   freeze(): void;
   thaw(): void;
-  /** Ends it as a crash would. What it held is lost, unless it is kept. */
+  /** Kills Redis like a crash. Its data is lost unless `isKept` is set. */
   kill(): Promise<void>;
-  /** Starts it again at the same address, empty unless that is kept. */
+  /** Restarts Redis at the same address. It is empty unless `isKept` is set. */
   restart(): Promise<void>;
-  /** Ends it for good and removes its files. */
+  /** Stops Redis and removes its files. */
   stop(): Promise<void>;
 }
 
 export interface RedisOptions {
-  /** Keeps on disk what it has said to have taken. */
+  /** If true, Redis saves acknowledged writes to disk. */
   isKept?: boolean;
   password?: string;
-  /** A node of a cluster that has no other one. */
+  /** If true, Redis is the only node of a cluster. */
   isCluster?: boolean;
-  /** How many it has, each by its number; without this as many as it has anyway. */
+  /** The number of databases, by default Redis's own default. */
   databases?: number;
 }
 
-/** A Redis of one's own on a free loopback port, without persistence unless it is asked for. */
+/** Starts a Redis on a free loopback port. It saves nothing to disk unless `isKept` is set. */
 export async function startRedis(options: RedisOptions = {}): Promise<RedisServer> {
   const folder = await mkdtemp(join(tmpdir(), "palaver-redis-"));
   const { child, port } = await startOnFreePort(folder, options);
@@ -67,7 +67,7 @@ export async function startRedis(options: RedisOptions = {}): Promise<RedisServe
   };
 }
 
-/** Somebody else may take the port between looking for it and listening on it. */
+/** Retries, because another program can take a port that was free a moment ago. */
 async function startOnFreePort(folder: string, options: RedisOptions): Promise<{ child: ChildProcess; port: number }> {
   for (let attempt = 1; ; attempt++) {
     const port = await findFreePort();
@@ -85,7 +85,7 @@ async function launch(folder: string, port: number, options: RedisOptions): Prom
   const kept = isKept ? ["--appendonly", "yes", "--appendfsync", "always"] : ["--appendonly", "no"];
   const many = databases === undefined ? [] : ["--databases", String(databases)];
   const secret = password === undefined ? [] : ["--requirepass", password];
-  // The nodes of a cluster talk on a port of their own, which is 10,000 higher where nothing else is said.
+  // Cluster nodes also use a second port, by default 10,000 higher.
   const cluster = isCluster ? ["--cluster-enabled", "yes", "--cluster-port", String(await findFreePort())] : [];
   const child = spawn("redis-server", [...place, ...kept, ...many, ...secret, ...cluster], {
     stdio: ["ignore", "pipe", "inherit"],
@@ -101,17 +101,17 @@ async function launch(folder: string, port: number, options: RedisOptions): Prom
       lines.push(line);
       if (line.includes("Ready to accept connections")) return;
     }
-    throw new Error(`redis-server ended at once:\n${lines.join("\n")}`);
+    throw new Error(`redis-server exited at once:\n${lines.join("\n")}`);
   })();
   await Promise.race([ready, failed]);
-  // Nobody reads its log any more, and a full pipe would stop it.
+  // Reads the log all the time, because a full pipe would block Redis.
   child.stdout.resume();
   return child;
 }
 
 /**
- * One below those that systems give to outgoing connections (from 32768 on, Linux), so that nobody gets it while a Redis
- * that was killed is away from it.
+ * Finds a port below Linux's range for outgoing connections, which starts at 32768. Other programs then do not take the
+ * port while a killed Redis is down.
  */
 async function findFreePort(): Promise<number> {
   for (;;) {

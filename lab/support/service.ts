@@ -8,40 +8,40 @@ import { createPatience } from "./patience.ts";
 
 export const ROOT = join(import.meta.dirname, "../..");
 
-/** The settings that every process of the service needs. Kept code saves each of the many starts a fifth of its computing time. */
+/** Settings for every process of the service. The compile cache saves a fifth of each start's processor time. */
 export const PROCESS_ENV = {
   PATH: process.env["PATH"],
   NODE_COMPILE_CACHE: join(ROOT, "node_modules/.cache/palaver-compiled"),
 };
 
-/** To collect no garbage while it starts takes a process a sixth less; most of these do little more than start. */
+/** Without garbage collection, a start takes a sixth less time. Most of these processes do little more than start. */
 const ROOMY = "--min-semi-space-size=64";
 
 export interface RunningService {
   url: string;
   pid: number;
-  /** Every line the process has printed. */
+  /** All lines that the process has printed. */
   lines: string[];
-  /** Sends a signal and resolves to the exit code, or to the signal that ended it. */
+  /** Sends a signal. Resolves to the exit code, or to the name of the signal that ended the process. */
   end(signal: NodeJS.Signals): Promise<number | string>;
 }
 
-/** A folder for the service's data, gone after the test. */
+/** Creates a data folder for the service. The caller must call `remove`. */
 export async function makeDataDir(): Promise<{ path: string; remove(): Promise<void> }> {
   const path = await mkdtemp(join(tmpdir(), "palaver-test-"));
   return { path, remove: () => rm(path, { recursive: true, force: true }) };
 }
 
 /**
- * Starts the service as a process of its own and resolves when it says that it is ready. Only what is given and what
- * a process needs at all stands in its environment. Rejects with its output when it ends before that, or says nothing
- * more for long.
+ * Starts the service as a separate process and resolves when it is ready. Its environment has only `env` and the
+ * variables that every process needs. Rejects with the service's output if it exits first or prints nothing for too
+ * long.
  */
 export async function startService(dataDir: string, env: Record<string, string> = {}): Promise<RunningService> {
   return whenReady(launchService(dataDir, env));
 }
 
-/** The same as in a checkout of its own: in this folder, with the `.env` that may be there. */
+/** Starts the service in a folder that has its own `.env`, as in a checkout. */
 export async function startServiceIn(folder: string, env: Record<string, string> = {}): Promise<RunningService> {
   return whenReady(launchService(join(folder, "data"), env, folder));
 }
@@ -49,21 +49,21 @@ export async function startServiceIn(folder: string, env: Record<string, string>
 async function whenReady({ ready, exited, ...service }: LaunchedService): Promise<RunningService> {
   const url = await Promise.race([
     ready,
-    exited.then((code) => Promise.reject(new Error(`The service ended with ${code}:\n${service.lines.join("\n")}`))),
+    exited.then((code) => Promise.reject(new Error(`The service exited with ${code}:\n${service.lines.join("\n")}`))),
   ]);
   return { ...service, url };
 }
 
 export interface LaunchedService extends Omit<RunningService, "url"> {
-  /** Resolves to its address when it says that it is ready. */
+  /** Resolves to the service's address when it is ready. */
   ready: Promise<string>;
-  /** Resolves to the exit code, or to the signal that ended it. */
+  /** Resolves to the exit code, or to the name of the signal that ended the process. */
   exited: Promise<number | string>;
 }
 
-/** The same without waiting for anything. */
+/** Starts the service without waiting. */
 export function launchService(dataDir: string, env: Record<string, string> = {}, cwd = ROOT): LaunchedService {
-  // An .env of whoever runs the tests is none of theirs.
+  // The tests must ignore the developer's `.env`.
   const options = [
     ROOMY,
     "--disable-warning=ExperimentalWarning",
@@ -90,7 +90,7 @@ export function launchService(dataDir: string, env: Record<string, string> = {},
   };
 }
 
-/** Runs the service to its end, for configurations that do not start. */
+/** Runs the service with an invalid configuration until it exits. */
 export async function runService(env: Record<string, string>): Promise<{ code: number | string; output: string }> {
   const child = spawn(process.execPath, ["src/main.ts"], {
     cwd: ROOT,
@@ -107,7 +107,7 @@ export async function runService(env: Record<string, string>): Promise<{ code: n
 function watch(child: ChildProcess, lines: string[]): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
   const patience = createPatience(() => {
-    reject(new Error(`The service does not come to be ready:\n${lines.join("\n")}`));
+    reject(new Error(`The service did not become ready:\n${lines.join("\n")}`));
     child.kill("SIGKILL");
   });
   child.once("close", patience.end);

@@ -1,10 +1,13 @@
-import type { Slack } from "../simulators/slack/slack.ts";
-import type { Workspace } from "../simulators/slack/world.ts";
+import type { Slack } from "../slack-sim/control.ts";
+import type { Workspace } from "../slack-sim/world.ts";
 
-/** Where the public network would reach the service; nobody does. */
+/** The service's public address. No test connects to it. */
 const PUBLIC_URL = "https://bot.example";
 
-/** The environment of a service that several workspaces install, over Socket Mode; without the address of Slack. */
+/**
+ * The environment of a service that several workspaces can install over Socket Mode. It does not contain Slack's
+ * address.
+ */
 export function toInstallableEnv({ clientId, clientSecret, appToken }: Slack): Record<string, string> {
   return {
     SLACK_CLIENT_ID: clientId,
@@ -16,14 +19,17 @@ export function toInstallableEnv({ clientId, clientSecret, appToken }: Slack): R
   };
 }
 
-/** What somebody does in a browser, which reaches the service at its public address. Rejects where it does not work. */
+/**
+ * Does the steps of an installation as a browser would, with the service at its public address. Rejects if a step
+ * fails.
+ */
 export async function installIntoSlack(slack: Slack, serviceUrl: string, workspace: Workspace): Promise<void> {
   slack.oauth.installInto(workspace);
   const page = await fetch(`${serviceUrl}/slack/install`);
   const [cookie = ""] = page.headers.getSetCookie();
   const link = /href="([^"]+authorize[^"]+)"/.exec(await page.text())?.[1]?.replaceAll("&amp;", "&") ?? "";
   const back = (await fetch(link, { redirect: "manual" })).headers.get("location") ?? "";
-  if (!back.startsWith(`${PUBLIC_URL}/slack/oauth_redirect?`)) throw new Error(`Slack led back to ${back}.`);
+  if (!back.startsWith(`${PUBLIC_URL}/slack/oauth_redirect?`)) throw new Error(`Slack redirected to ${back}.`);
   const headers = { cookie: cookie.split(";")[0] ?? "" };
   const done = await fetch(back.replace(PUBLIC_URL, serviceUrl), { headers });
   const text = await done.text();

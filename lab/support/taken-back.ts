@@ -1,7 +1,7 @@
 /**
- * What of a message people could read and then no longer: each time that it came to show less of what it showed, or
- * something else. `states` are its texts, oldest first. Marks count for nothing: they come and go as the text grows. Nor
- * does what tells of the way to an answer: a word about what is waited for, and the steps above the text, in small print.
+ * Finds text that people could read and that later disappeared or changed. `states` are the texts of a message, oldest
+ * first. Ignores formatting marks, because they come and go while the text grows. Also ignores notices about waiting,
+ * and the steps in small print above the text.
  */
 export function findTakenBack(states: readonly string[]): string[] {
   const texts = states.flatMap((state) => toSaidLetters(state) ?? []);
@@ -11,12 +11,12 @@ export function findTakenBack(states: readonly string[]): string[] {
   });
 }
 
-/** The letters of the answer that a message shows; undefined while it shows none of it. */
+/** The letters of the answer in a message. Undefined if the message shows no part of the answer yet. */
 export function toSaidLetters(state: string): string | undefined {
   return /^_[^_]* …_$/.test(state) ? undefined : toLetters(withoutSteps(state));
 }
 
-/** What a message says besides the steps above its text, or what they fold into at its end: both in small print. */
+/** The text of a message without its small print: the steps and their summary. */
 export function withoutSteps(state: string): string {
   return state.replaceAll(/^-# .*\n/gm, "");
 }

@@ -52,7 +52,7 @@ const schema = (city: object) => ({
 
 describe("a dialect", () => {
   test.each(DIALECT_NAMES.filter((name) => !TOOLLESS.includes(name)))(
-    "accepts a client of %s that returns the assistant message unchanged",
+    "a dialect accepts a client of %s that returns the assistant message unchanged",
     async (name) => {
       const gateway = await start(name);
       const question = asks("use get_weather");
@@ -66,7 +66,7 @@ describe("a dialect", () => {
     },
   );
 
-  test.each(TOOLLESS)("answers a plain question as %s", async (name) => {
+  test.each(TOOLLESS)("a dialect answers a plain question as %s", async (name) => {
     const message = await readMessage(await ask(await start(name), { messages: [asks("say: Hello.")] }));
     expect(message["content"]).toBe("Hello.");
   });
@@ -133,12 +133,12 @@ describe("a dialect", () => {
     ["lm-studio", { response_format: { type: "json_object" } }, 400, '{"error":"'],
     ["lm-studio", { messages: [asks("Hi"), asks("And?")] }, 200, "event: error"],
     ["gpt-oss", { messages: [picture] }, 400, "not a multimodal model"],
-  ])("refuses as %s: %j", async (name, fields, status, words) => {
+  ])("a dialect refuses like %s: %j", async (name, fields, status, words) => {
     const response = await ask(await start(name), { messages: [asks("Hi")], ...fields });
     expect([response.status, await response.text()]).toEqual([status, expect.stringContaining(words)]);
   });
 
-  test("creates and edits images through OpenAI's endpoints", async () => {
+  test("OpenAI's dialect creates and edits images", async () => {
     const { url, apiKey, imageModel = "" } = await start("openai");
     const headers = { authorization: `Bearer ${apiKey}` };
     const body = JSON.stringify({ model: imageModel, prompt: "a red boat", size: "1536x1024" });

@@ -6,28 +6,29 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { pino } from "pino";
-import type { Policy } from "../../src/config/policy/policy-file.ts";
-import type { Served } from "../../src/sandbox/exchange.ts";
-import { startSandbox } from "../../src/sandbox/server.ts";
-import { openDatabase } from "../../src/store/database.ts";
-import { createStores } from "../../src/store/keyv.ts";
-import { type Amounts, createUsage } from "../../src/usage/usage.ts";
-import { createRandom } from "../../test/support/pacing/random.ts";
-import { startRedis } from "../../test/support/redis.ts";
-import { PROCESS_ENV } from "../../test/support/service.ts";
+import type { Policy } from "../../../src/config/policy/policy-file.ts";
+import { NO_RIGHT } from "../../../src/port/right.ts";
+import type { Served } from "../../../src/sandbox/exchange.ts";
+import { startSandbox } from "../../../src/sandbox/server.ts";
+import { openDatabase } from "../../../src/store/database.ts";
+import { createStores } from "../../../src/store/keyv.ts";
+import { type Amounts, createUsage } from "../../../src/usage/usage.ts";
+import { createRandom } from "../../pacing/random.ts";
+import { startRedis } from "../../support/redis.ts";
+import { PROCESS_ENV } from "../../support/service.ts";
 import type { WorkerOptions, WorkerReport } from "./counted-worker.ts";
 
 export interface CountedOptions {
   turns: number;
   seed: number;
-  /** More than one share a Redis. */
+  /** If there are several, they share one Redis. */
   processes: number;
-  /** The sandbox's speed; slower answers are cut more often. */
+  /** The sandbox's speed. At a lower speed, more answers are interrupted by crashes. */
   tokensPerSecond: number;
-  /** Between two kills, on average; none where it is infinite. */
+  /** Mean time between two kills; infinite if nothing is killed. */
   killMs: number;
   policy: Policy;
-  /** Longest for everything. */
+  /** Time limit for the whole run. */
   limitMs: number;
 }
 
@@ -35,20 +36,20 @@ export interface CountedResult {
   served: Served;
   counted: Amounts;
   kills: number;
-  /** Left at the end, before the holds of the dead could lapse and after. */
-  holds: number;
-  /** Every question was done. */
   isDone: boolean;
 }
 
 const SCRIPT = join(import.meta.dirname, "counted-worker.ts");
 const LOOK_MS = 200;
-/** Reports that say that nothing is open, one after another: the queue counts now and then. */
+/**
+ * The run is done after this many consecutive reports without open questions, because the queue updates its counts only
+ * from time to time.
+ */
 const QUIET_LOOKS = 15;
 
 /**
- * Lets processes answer questions while they are killed and started again, and sums up what they counted, beside what
- * the gateway gave.
+ * Kills and restarts processes while they answer questions. Adds up the usage that the processes counted, and the usage
+ * that the gateway served.
  */
 export async function runCounted(options: CountedOptions): Promise<CountedResult> {
   const { turns, seed, processes, tokensPerSecond, killMs, policy, limitMs } = options;
@@ -85,7 +86,7 @@ export async function runCounted(options: CountedOptions): Promise<CountedResult
     await sleep(LOOK_MS);
     const isDone = places.every(({ report }) => report?.isAccepted === true && report.open === 0);
     quiet = isDone ? quiet + 1 : 0;
-    // A process that is still starting would be killed for nothing.
+    // Killing a process that is still starting tests nothing.
     const isReady = places.every(({ report }) => report !== undefined);
     if (!isReady) killAt = performance.now() + random.wait(killMs);
     if (isDone || !isReady || performance.now() < killAt) continue;
@@ -98,15 +99,14 @@ export async function runCounted(options: CountedOptions): Promise<CountedResult
   await Promise.all(places.map(kill));
 
   const database = openDatabase(pathOf(0));
-  const { open, counters, close } = createStores({ redisUrl: redis?.url, database, log });
+  const { counters, close } = createStores({ redisUrl: redis?.url, database, log }, NO_RIGHT);
   resources.defer(async () => {
     await close();
     database.close();
   });
-  const usage = createUsage({ open, counters, log, now: Date.now });
+  const usage = createUsage({ counters, log, now: Date.now });
   const counted = await usage.readMonth("everyone");
-  const holds = await counters.countHolds();
-  return { served: { ...sandbox.served }, counted, kills, holds, isDone: quiet >= QUIET_LOOKS };
+  return { served: { ...sandbox.served }, counted, kills, isDone: quiet >= QUIET_LOOKS };
 }
 
 interface Place {

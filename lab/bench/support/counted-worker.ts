@@ -1,18 +1,19 @@
 /**
- * A process that answers questions on a platform which takes everything: `node counted-worker.ts JSON`, see
- * `WorkerOptions`. It says on its output, a line of JSON each time, how far it is. Started again after a crash, it takes
- * up what was left.
+ * A process that answers questions on a platform that accepts everything. Usage: `node counted-worker.ts JSON`, see
+ * `WorkerOptions`. It prints its progress as lines of JSON. After a crash it resumes the unfinished work.
  */
+
 import { pino } from "pino";
-import { createEngine } from "../../src/app/engine.ts";
-import { retry } from "../../src/concurrency/retry.ts";
-import type { Policy } from "../../src/config/policy/policy-file.ts";
-import { createGateway } from "../../src/gateway/client.ts";
-import { createMetrics } from "../../src/metrics/metrics.ts";
-import type { MessageEvent } from "../../src/port/events.ts";
-import { openDatabase } from "../../src/store/database.ts";
-import { createStores } from "../../src/store/keyv.ts";
-import { createQuickScheduler } from "../../test/support/quick-scheduler.ts";
+import { createEngine } from "../../../src/app/engine.ts";
+import { retry } from "../../../src/concurrency/retry.ts";
+import type { Policy } from "../../../src/config/policy/policy-file.ts";
+import { createGateway } from "../../../src/gateway/client.ts";
+import { createMetrics } from "../../../src/metrics/metrics.ts";
+import type { MessageEvent } from "../../../src/port/events.ts";
+import { NO_RIGHT } from "../../../src/port/right.ts";
+import { openDatabase } from "../../../src/store/database.ts";
+import { createStores } from "../../../src/store/keyv.ts";
+import { createQuickScheduler } from "../../support/quick-scheduler.ts";
 import { createOpenPlatform } from "./open-platform.ts";
 
 export interface WorkerOptions {
@@ -20,29 +21,32 @@ export interface WorkerOptions {
   redisUrl?: string;
   gatewayUrl: string;
   policy: Policy;
-  /** The questions of this process: from, and below which number. */
+  /** This process's questions: the first number, and the number after the last. */
   from: number;
   to: number;
 }
 
-/** The worker's progress: `isAccepted` when all questions are accepted, `open` for those not answered yet. */
+/**
+ * The worker's progress. `isAccepted` is true when it has accepted all questions; `open` is the number of unanswered
+ * ones.
+ */
 export interface WorkerReport {
   isAccepted: boolean;
   open: number;
 }
 
 const CONVERSATIONS = 50;
-/** Few neighbours of one person: what waits together of one is answered together. */
+/** So many people that one person's questions rarely wait together. Questions that wait together get one answer. */
 const PEOPLE = 97;
 const SIDE_BY_SIDE = 16;
-/** Questions that are accepted at once. */
+/** Questions accepted in parallel. */
 const AT_ONCE = 50;
 const REPORT_MS = 100;
 
 const given = JSON.parse(process.argv[2] ?? "{}") as WorkerOptions;
 const log = pino({ level: process.env["LOG_LEVEL"] ?? "silent" }, pino.destination(2));
 const database = openDatabase(given.path);
-const stores = createStores({ redisUrl: given.redisUrl, database, log });
+const stores = createStores({ redisUrl: given.redisUrl, database, log }, NO_RIGHT);
 
 const adapter = createOpenPlatform("counted");
 
@@ -65,7 +69,7 @@ const engine = createEngine({
   gateway: createGateway({
     baseUrl: given.gatewayUrl,
     apiKey: "sk-sandbox-all",
-    // The gateway's own figures: nothing is estimated but what a crash cuts.
+    // The gateway reports its usage, so the bot estimates only the answers that a crash interrupts.
     extraBody: { all: { stream_options: { include_usage: true } }, models: new Map() },
     log,
   }),
@@ -96,7 +100,7 @@ for (let from = given.from; from < given.to; from += AT_ONCE) {
 }
 isAccepted = true;
 
-/** Again and again, as platforms do. */
+/** Retries as platforms do. */
 function offer(question: MessageEvent): Promise<void> {
   return retry(
     () => engine.accept(question),

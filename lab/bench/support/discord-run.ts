@@ -1,15 +1,14 @@
-import type { ThreadMode } from "../../adapters/discord/options.ts";
-import type { LimitSettings } from "../../test/simulators/discord/limits.ts";
-import { createDiscord, type Discord } from "../../test/simulators/discord/simulator.ts";
-import { type Message, shown } from "../../test/simulators/discord/world.ts";
-import { createDiscordAdapterFor } from "../../test/support/fault-loop/discord-world.ts";
-import { startService } from "../../test/support/fault-loop/service.ts";
-import { lookFor } from "../../test/support/fault-loop/world.ts";
-import { type Figures, type Outcome, toFigures } from "../../test/support/pacing/measure.ts";
-import { createRandom, toRoundTrip } from "../../test/support/pacing/random.ts";
-import { type Arrivals, TOKEN_UNITS } from "../../test/support/pacing/scenarios.ts";
-import { DISCORD_TRIP_MS } from "../../test/support/pacing/trials.ts";
-import { findTakenBack } from "../../test/support/taken-back.ts";
+import type { ThreadMode } from "../../../adapters/discord/options.ts";
+import type { LimitSettings } from "../../discord-sim/limits.ts";
+import { createDiscord, type Discord } from "../../discord-sim/simulator.ts";
+import { type Message, shown } from "../../discord-sim/world.ts";
+import { type Figures, type Outcome, toFigures } from "../../pacing/measure.ts";
+import { createRandom, toRoundTrip } from "../../pacing/random.ts";
+import { type Arrivals, TOKEN_UNITS } from "../../pacing/scenarios.ts";
+import { DISCORD_TRIP_MS } from "../../pacing/trials.ts";
+import { lookFor } from "../../support/look-for.ts";
+import { findTakenBack } from "../../support/taken-back.ts";
+import { startDiscordEngine } from "./discord-engine.ts";
 import { startPacedUpstream, wordsOf } from "./paced-upstream.ts";
 import { startSlowProxy } from "./slow-proxy.ts";
 
@@ -27,15 +26,17 @@ export interface DiscordRun {
   figures: Figures;
   refused: number;
   stale: number;
-  /** Replies whose text on the platform is not the upstream's. */
+  /** Replies whose text on the platform differs from the upstream's. */
   wrong: number;
-  /** The texts that people could read and then no longer. */
+  /** Texts that people could read and that later disappeared. */
   takenBack: string[];
-  /** Rules of the platform that were broken, those among them. */
+  /** The platform's rules that the bot broke, including texts that disappeared. */
   violations: string[];
 }
 
-/** Has questions asked at once in one channel of a simulated server in real time, and answers them with the whole service. */
+/**
+ * Asks questions at the same time in one channel of a simulated server. The whole service answers them in real time.
+ */
 export async function runOnDiscord({ replies, threads, limits, seed }: DiscordRunOptions): Promise<DiscordRun> {
   await using resources = new AsyncDisposableStack();
   const discord = await createDiscord({ limits });
@@ -50,17 +51,15 @@ export async function runOnDiscord({ replies, threads, limits, seed }: DiscordRu
   const channel = discord.addChannel(guild, "general");
   const accepted = Promise.withResolvers<void>();
   let waiting = replies.length;
-  const service = await startService({
-    world: { origin, startAdapter: (parts) => createDiscordAdapterFor(discord, threads, parts) },
-    upstream,
-    disk: undefined,
-    onAccepted: () => {
+  const service = await startDiscordEngine({
+    discord,
+    origin,
+    threads,
+    gatewayUrl: upstream.url,
+    onAccepted() {
       waiting -= 1;
       if (waiting === 0) accepted.resolve();
     },
-    isDoubled: () => false,
-    // discord.js reads a channel for one question after another, and the answers would not begin together as in virtual time.
-    contextMessages: 0,
   });
   resources.defer(service.close);
 
@@ -85,7 +84,10 @@ export async function runOnDiscord({ replies, threads, limits, seed }: DiscordRu
   };
 }
 
-/** The bot's replies, in order: in the channel, each message a reply to the one before, or in a thread for it. */
+/**
+ * The bot's replies in order. In a channel, each message replies to the previous one. Otherwise the replies are in the
+ * question's thread.
+ */
 function findAnswer(discord: Discord, question: Message): Message[] {
   const own = discord
     .places()
@@ -110,7 +112,7 @@ function toResult(
   const whole = wordsOf(arrivals).join("");
   let end = 0;
   const showings = answer.flatMap((message) => {
-    // A message begins behind the white space in which the one before it ended.
+    // A message starts after the white space that ends the previous one.
     const start = whole.length - whole.slice(end).trimStart().length;
     end = start + shown(message).content.length;
     return message.states.map(({ atMs, content }) => ({

@@ -1,13 +1,13 @@
 import type { Keyv } from "keyv";
-import { createKeyedQueue } from "../../src/concurrency/keyed-queue.ts";
-import { createHistory } from "../../src/history/history.ts";
-import type { HistoryEntry } from "../../src/history/record.ts";
+import { createHistory } from "../../../src/history/history.ts";
+import type { HistoryEntry } from "../../../src/history/record.ts";
+import { turnsOver } from "../../support/turns.ts";
 import { log, type MeasuredStore } from "./history-stores.ts";
 
-/** One conversation of a certain length, in one way of storing it. */
+/** One conversation of a fixed length, stored in one way. */
 export interface StoredConversation {
   append(): Promise<void>;
-  /** Takes back what `append` added: the conversation is as long as before. */
+  /** Removes the entries that `append` added, so that the conversation has its original length again. */
   undo(): Promise<void>;
 }
 
@@ -16,13 +16,12 @@ export type CreateConversation = (store: MeasuredStore, messages: number) => Pro
 const TTL_MS = 24 * 60 * 60 * 1_000;
 const AT_MS = Date.now();
 export const MESSAGE_CHARS = 800;
-/** Ids have one length, so that a long conversation's own bytes are no more than a short one's. */
+/** All ids have the same length. Otherwise the longer ids would make long conversations bigger. */
 const ID_DIGITS = 6;
 
-/** As Palaver does it: a key for each message. */
+/** Palaver's way: a key for each message. */
 async function createHistoryConversation(store: MeasuredStore, messages: number): Promise<StoredConversation> {
-  const { run: inTurn } = createKeyedQueue();
-  const history = createHistory({ open: store.open, inTurn, ttlMs: TTL_MS, log, now: Date.now });
+  const history = createHistory({ open: store.open, inTurn: turnsOver(store.open), ttlMs: TTL_MS, log, now: Date.now });
   const conversationId = toId(messages);
   await store.fill(async () => {
     for (let index = 0; index < messages; index++) await history.append(conversationId, toEntry(messages, index));
@@ -33,7 +32,7 @@ async function createHistoryConversation(store: MeasuredStore, messages: number)
   };
 }
 
-/** As it is done most often: the conversation as one value, read, changed and written back. */
+/** The most common way: the whole conversation is one value. Each append reads it, changes it and writes it back. */
 async function createArrayConversation(store: MeasuredStore, messages: number): Promise<StoredConversation> {
   const keyv: Keyv<HistoryEntry[]> = store.open("bench-array");
   const key = String(messages);
@@ -59,7 +58,7 @@ function toId(number: number): string {
   return String(number).padStart(ID_DIGITS, "0");
 }
 
-/** By the name in the table; the first is what the others are compared with. */
+/** The ways to store a conversation, by their names in the table. The table compares the others with the first one. */
 export const SHAPES: ReadonlyMap<string, CreateConversation> = new Map([
   ["a key per message", createHistoryConversation],
   ["whole array", createArrayConversation],

@@ -4,23 +4,24 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createClient } from "@keyv/redis";
 import { type Logger, pino } from "pino";
-import { openDatabase } from "../../src/store/database.ts";
-import { createStores, type Stores } from "../../src/store/keyv.ts";
-import { isRedisMissing, startRedis } from "../../test/support/redis.ts";
+import { NO_RIGHT } from "../../../src/port/right.ts";
+import { openDatabase } from "../../../src/store/database.ts";
+import { createStores, type Stores } from "../../../src/store/keyv.ts";
+import { isRedisMissing, startRedis } from "../../support/redis.ts";
 
-/** A store whose traffic can be counted. */
+/** A store that counts its traffic. */
 export interface MeasuredStore {
   name: string;
   open: Stores["open"];
   /** Runs `fill` without waiting for the disk. */
   fill(fill: () => Promise<void>): Promise<void>;
-  /** Bytes that `work` makes the store write to its disk, or sends to it and gets from it over the network. */
+  /** Resolves to the number of bytes that the store writes to disk, or exchanges over the network, during `work`. */
   countBytes(work: () => Promise<void>): Promise<number>;
 }
 
 export const log: Logger = pino({ level: "silent" });
 
-/** Every store this machine has. */
+/** Starts every store that is available on this machine. */
 export async function startStores(resources: AsyncDisposableStack): Promise<MeasuredStore[]> {
   const sqlite = await startSqlite(resources);
   return isRedisMissing ? [sqlite] : [sqlite, await startRedisStore(resources)];
@@ -32,7 +33,7 @@ async function startSqlite(resources: AsyncDisposableStack): Promise<MeasuredSto
   const path = join(folder, "palaver.sqlite");
   const database = openDatabase(path);
   resources.defer(() => database.close());
-  const { open, close } = createStores({ redisUrl: undefined, database, log });
+  const { open, close } = createStores({ redisUrl: undefined, database, log }, NO_RIGHT);
   resources.defer(close);
   return {
     name: "SQLite",
@@ -43,7 +44,7 @@ async function startSqlite(resources: AsyncDisposableStack): Promise<MeasuredSto
       database.exec("PRAGMA synchronous = FULL");
     },
     async countBytes(work) {
-      // An empty log that nobody copies away meanwhile grows by exactly what is written.
+      // With an empty log and no checkpoints, the log grows by exactly the written bytes.
       database.exec("PRAGMA wal_checkpoint(TRUNCATE); PRAGMA wal_autocheckpoint = 0");
       await work();
       return statSync(`${path}-wal`).size;
@@ -56,7 +57,7 @@ async function startRedisStore(resources: AsyncDisposableStack): Promise<Measure
   resources.defer(() => server.stop());
   const database = openDatabase(":memory:");
   resources.defer(() => database.close());
-  const { open, close } = createStores({ redisUrl: server.url, database, log });
+  const { open, close } = createStores({ redisUrl: server.url, database, log }, NO_RIGHT);
   resources.defer(close);
   const observer = createClient({ url: server.url });
   await observer.connect();
@@ -68,7 +69,7 @@ async function startRedisStore(resources: AsyncDisposableStack): Promise<Measure
     open,
     fill: (fill) => fill(),
     async countBytes(work) {
-      // Asking is traffic too: what one question adds is taken off.
+      // Subtracts the bytes of the measurement itself.
       const own = (await countTraffic()) - (await countTraffic());
       const before = await countTraffic();
       await work();

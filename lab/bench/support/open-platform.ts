@@ -1,10 +1,13 @@
 import { Readable } from "node:stream";
-import { createEvenPacer } from "../../src/pacing/even.ts";
-import type { Adapter } from "../../src/port/adapter.ts";
-import type { ReplyAddress } from "../../src/port/events.ts";
-import type { Draft, ReplySink } from "../../src/port/sink.ts";
+import { createEvenPacer } from "../../../src/pacing/even.ts";
+import type { Adapter } from "../../../src/port/adapter.ts";
+import type { ReplyAddress } from "../../../src/port/events.ts";
+import type { Draft, ReplySink } from "../../../src/port/sink.ts";
 
-/** A platform that takes everything, also edits of messages from before a crash. `onShown` is told what people see. */
+/**
+ * A platform that accepts everything, even edits to messages from before a crash. Calls `onShown` with the text that
+ * people see.
+ */
 export function createOpenPlatform(
   platform: string,
   onShown: (reply: ReplyAddress, draft: Draft) => void = () => {},
@@ -29,7 +32,7 @@ export function createOpenPlatform(
     listen: async () => {},
     sink: sinkAt,
     openAttachment: async () => open(),
-    // Everybody reads everything here: what is kept apart is kept apart by the bot.
+    // On this platform everyone can read everything, so only the bot can keep secrets apart.
     mayShow: async () => true,
     isConnected: () => true,
     pause: async () => {},

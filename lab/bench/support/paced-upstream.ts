@@ -3,24 +3,25 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { SandboxMessage } from "../../src/sandbox/chat-request.ts";
-import { readCutAnswer } from "../../src/sandbox/cut-answer.ts";
-import { withoutNames } from "../../src/sandbox/speakers.ts";
-import { type Arrivals, TOKEN_UNITS } from "../../test/support/pacing/scenarios.ts";
+import type { SandboxMessage } from "../../../src/sandbox/chat-request.ts";
+import { readCutAnswer, withoutNames } from "../../../src/sandbox/conversation.ts";
+import { type Arrivals, TOKEN_UNITS } from "../../pacing/scenarios.ts";
 
-/** Tokens of a sentence, and of a paragraph. */
+/** Tokens per sentence and per paragraph. */
 const SENTENCE = 24;
 const PARAGRAPH = 120;
 
 /**
- * A gateway whose tokens come when they were planned, each a word of its own in a sentence of a paragraph. It goes on with
- * an answer that was cut off.
+ * A gateway that sends its tokens at planned times. Each token is a separate word, and the words form sentences and
+ * paragraphs. It can continue an interrupted answer.
  */
 export interface PacedUpstream {
   url: string;
-  /** The time at which the answer to this question began, Unix milliseconds. */
+  /** When the answer to this question started, Unix milliseconds. */
   startOf(question: string): number;
-  /** The time at which the first answer to it ended or was cut, Unix milliseconds; NaN before that. */
+  /** When the answer last continued after an interruption, Unix milliseconds. NaN if it was never interrupted. */
+  continuedAt(question: string): number;
+  /** When the first answer ended or was aborted, Unix milliseconds. NaN until then. */
   endOf(question: string): number;
   close(): Promise<void>;
 }
@@ -32,26 +33,26 @@ export function wordsOf(arrivals: Arrivals): string[] {
   });
 }
 
-/** `plan` says when the tokens of a question's answer come, in milliseconds from its beginning. */
+/** `plan` returns when each token of an answer is sent, in milliseconds from the start of the answer. */
 export async function startPacedUpstream(plan: (question: string) => Arrivals): Promise<PacedUpstream> {
-  const [starts, ends] = [new Map<string, number>(), new Map<string, number>()];
+  const [starts, continued, ends] = [new Map<string, number>(), new Map<string, number>(), new Map<string, number>()];
 
   async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { messages: asked } = JSON.parse(await text(request)) as { messages: SandboxMessage[] };
     const messages = withoutNames(asked);
-    const cut = readCutAnswer(messages);
-    const { content } = (cut?.before ?? messages).at(-1) ?? {};
+    const interrupted = readCutAnswer(messages);
+    const { content } = (interrupted?.before ?? messages).at(-1) ?? {};
     const question = typeof content === "string" ? content : JSON.stringify(content);
     const startMs = Date.now();
-    if (cut === undefined) starts.set(question, startMs);
+    (interrupted === undefined ? starts : continued).set(question, startMs);
     response.once("close", () => {
       if (!ends.has(question)) ends.set(question, Date.now());
     });
     const arrivals = plan(question);
     response.writeHead(200, { "content-type": "text/event-stream" });
     const whole = wordsOf(arrivals).join("");
-    // Each word has the same length.
-    const words = (cut?.toRest(whole) ?? whole).match(new RegExp(`[^]{1,${TOKEN_UNITS}}`, "g")) ?? [];
+    // All words have the same length.
+    const words = (interrupted?.toRest(whole) ?? whole).match(new RegExp(`[^]{1,${TOKEN_UNITS}}`, "g")) ?? [];
     for (const [index, word] of words.entries()) {
       const waitMs = startMs + (arrivals[index] ?? 0) - Date.now();
       if (waitMs > 0) await sleep(waitMs);
@@ -68,6 +69,7 @@ export async function startPacedUpstream(plan: (question: string) => Arrivals): 
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     startOf: (question) => starts.get(question) ?? Number.NaN,
+    continuedAt: (question) => continued.get(question) ?? Number.NaN,
     endOf: (question) => ends.get(question) ?? Number.NaN,
     async close() {
       server.closeAllConnections();

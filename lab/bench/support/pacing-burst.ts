@@ -1,7 +1,7 @@
-import { createEvenPacer } from "../../src/pacing/even.ts";
-import { type Figures, toFigures, toMean } from "../../test/support/pacing/measure.ts";
-import { type Scenario, several, severalOfAnyLength } from "../../test/support/pacing/scenarios.ts";
-import { SLACK_TRIP_MS, trySlack } from "../../test/support/pacing/trials.ts";
+import { createEvenPacer } from "../../../src/pacing/even.ts";
+import { type Figures, toFigures, toMean } from "../../pacing/measure.ts";
+import { type Scenario, several, severalOfAnyLength } from "../../pacing/scenarios.ts";
+import { SLACK_TRIP_MS, trySlack } from "../../pacing/trials.ts";
 
 const BURSTS: ReadonlyArray<{ name: string; scenario: Scenario; runs: number }> = [
   { name: "5 x 400@60", scenario: several(5, 400, 60, 0), runs: 12 },
@@ -9,12 +9,14 @@ const BURSTS: ReadonlyArray<{ name: string; scenario: Scenario; runs: number }> 
   { name: "5 of any length", scenario: severalOfAnyLength(5), runs: 60 },
   { name: "5 x 1500@30", scenario: several(5, 1500, 30, 0), runs: 12 },
 ];
-/** The gaps between two edits of one reply whose means are about the peers' one; undefined: this policy. */
+/**
+ * Gaps between two edits of a reply. They give mean lags like those of other bots. Undefined means this bot's policy.
+ */
 const GAPS_MS = [620, 680, 740, 830, undefined] as const;
 
 export const BURST_HEAD = ["gap between edits", ...BURSTS.map(({ name }) => name)];
 
-/** What it takes to show several updated answers at once sooner: mean lag / worst final / refused calls per reply. */
+/** The cost of showing several edited answers sooner: mean lag / worst final lag / refused calls per reply. */
 export function runBursts(): string[][] {
   return GAPS_MS.map((gapMs) => [
     gapMs === undefined ? "this policy" : `${(gapMs / 1_000).toFixed(2)} s`,

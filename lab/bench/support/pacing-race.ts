@@ -1,14 +1,7 @@
-import { type Figures, toFigures, toMean } from "../../test/support/pacing/measure.ts";
-import { fixedCounter } from "../../test/support/pacing/platform.ts";
-import { createRandom } from "../../test/support/pacing/random.ts";
-import {
-  afterQuestion,
-  bursty,
-  type Scenario,
-  several,
-  steady,
-  withPause,
-} from "../../test/support/pacing/scenarios.ts";
+import { type Figures, toFigures, toMean } from "../../pacing/measure.ts";
+import { fixedCounter } from "../../pacing/platform.ts";
+import { createRandom } from "../../pacing/random.ts";
+import { afterQuestion, bursty, type Scenario, several, steady, withPause } from "../../pacing/scenarios.ts";
 import {
   DISCORD_TRIP_MS,
   NO_WRONGS,
@@ -17,7 +10,7 @@ import {
   toWrongs,
   tryDiscord,
   trySlack,
-} from "../../test/support/pacing/trials.ts";
+} from "../../pacing/trials.ts";
 
 const METHODS = ["native", "update", "discord"] as const;
 type Method = (typeof METHODS)[number];
@@ -25,11 +18,15 @@ type Method = (typeof METHODS)[number];
 interface Race {
   name: string;
   scenario: Scenario;
-  /** All replies in one channel, where Slack counts posts together; on Discord each has a thread, and a counter of its own. */
+  /**
+   * True if all replies are in one channel. Slack then counts their posts together. On Discord, each reply still has a
+   * thread with its own counter.
+   */
   isOneRoom?: boolean;
   /**
-   * The best mean lag of other bots, seconds: raced in real time on 2026-11-22, on one upstream and one simulator with
-   * the documented limits; whole replies only, whatever was refused meanwhile. Absent where none was raced.
+   * The best mean lag of other bots in seconds, measured in real time on 2026-11-22 with one upstream and one simulator
+   * with the documented limits. Only complete replies count, even if some of their calls were refused. Absent if it was
+   * not measured.
    */
   peers?: Record<Method, number>;
 }
@@ -59,7 +56,7 @@ const RACES: readonly Race[] = [
     peers: { native: 1.44, update: 29, discord: 0.81 },
   },
 ];
-/** Time since one question before; undefined in a workspace where nobody asked anything. */
+/** Time since an earlier question in the workspace. Undefined if there is no earlier question. */
 const AGO_MS = [undefined, 2_000, 10_000, 60_000] as const;
 const RUNS = 6;
 
@@ -70,7 +67,10 @@ export const RACE_HEAD = [
   ...AGO_MS.slice(1).map((agoMs) => `asked ${(agoMs ?? 0) / 1_000} s before`),
 ];
 
-/** Each scenario fresh and after an earlier question: mean / p95 / final lag / worst final. And what went wrong, added up. */
+/**
+ * Each scenario twice, in a fresh workspace and after an earlier question: mean / p95 / final lag / worst final lag.
+ * `wrongs` is the total number of errors.
+ */
 export function race(): { cells: string[][]; wrongs: number } {
   let wrongs = 0;
   const cells = METHODS.flatMap((method) =>
@@ -106,7 +106,10 @@ function runOnSlack(
   return trySlack({ scenario: toAsked(agoMs, scenario), seed, tripMs: SLACK_TRIP_MS, options }, method);
 }
 
-/** The question before was asked in the same channel, and answers of the same time have threads: each has its own counter. */
+/**
+ * The earlier question is in the same channel. Answers that grow at the same time have threads, each with its own
+ * counter.
+ */
 function runOnDiscord({ scenario }: Race, agoMs: number | undefined, seed: number): TrialResult[] {
   return scenario(createRandom(seed)).map((arrivals, index) => {
     const trial = { scenario: toAsked(agoMs, () => [arrivals]), seed: 100 * index + seed, tripMs: DISCORD_TRIP_MS };

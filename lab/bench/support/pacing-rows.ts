@@ -1,6 +1,6 @@
-import { countLimit, fixedLimit, leakyLimit, type OptimumLimit } from "../../test/support/pacing/optimum.ts";
-import { fixedCounter, leakyCounter, type PlatformCounter } from "../../test/support/pacing/platform.ts";
-import { bursty, mix, type Scenario, several, steady, workday } from "../../test/support/pacing/scenarios.ts";
+import { countLimit, fixedLimit, leakyLimit, type OptimumLimit } from "../../pacing/optimum.ts";
+import { fixedCounter, leakyCounter, type PlatformCounter } from "../../pacing/platform.ts";
+import { bursty, mix, type Scenario, several, steady, workday } from "../../pacing/scenarios.ts";
 
 export type PacingPlatform =
   | { name: "discord"; counter: () => PlatformCounter; counters: 1 | 2 }
@@ -11,17 +11,23 @@ export interface PacingRow {
   platform: PacingPlatform;
   scenario: Scenario;
   runs: number;
-  /** Mean lag that the policy's own documentation states, seconds; absent where it knows streams only without a way out. */
+  /**
+   * The mean lag in the policy's documentation, in seconds. Absent if the documentation covers only streams without a
+   * fallback.
+   */
   mean?: number;
-  /** Mean lag of the optimum that knows the future, as documented, seconds. */
+  /**
+   * The mean lag that the documentation gives for the optimum, a policy that knows the whole stream in advance, in
+   * seconds.
+   */
   optimum?: number;
-  /** Lets the optimum be computed: one reply, and a limit that a few numbers describe. */
+  /** Set if the optimum can be computed, which needs a single reply and a limit with few parameters. */
   limit?: OptimumLimit;
 }
 
 const DISCORD_RUNS = 25;
 const SLACK_RUNS = 12;
-/** Arrivals within two minutes differ widely by chance from run to run. */
+/** These scenarios need more runs, because arrivals within two minutes vary widely. */
 const WORKDAY_RUNS = 40;
 
 const SHARED: PacingPlatform = { name: "discord", counter: () => fixedCounter(5, 5_000), counters: 1 };
@@ -42,7 +48,8 @@ function discord(kind: string, platform: PacingPlatform, limit: OptimumLimit) {
     runs: DISCORD_RUNS,
     mean,
     optimum,
-    // The programme knows one reply; of several the documented optimum stands alone.
+    // The program can compute the optimum of a single reply only. For several replies, the table shows just the
+    // documented value.
     ...(name.includes(" x ") ? {} : { limit }),
   });
 }
@@ -50,7 +57,10 @@ function discord(kind: string, platform: PacingPlatform, limit: OptimumLimit) {
 const fixed = discord("fixed", SHARED, fixedLimit(5, 5_000));
 const leaky = discord("leaky", LEAKY, leakyLimit(5, 5_000));
 
-/** Two rows, for edits alone and for native streams with edits as their way out. The mixes are other runs than those that the constants were found with. */
+/**
+ * Returns two rows: one for edits, and one for native streams that fall back to edits. The mixes use other runs than
+ * those that tuned the constants.
+ */
 function slack(
   name: string,
   scenario: Scenario,
@@ -64,7 +74,7 @@ function slack(
     scenario,
     runs: name === WORKDAY ? WORKDAY_RUNS : SLACK_RUNS,
     ...(means[index] === undefined ? {} : { mean: means[index] }),
-    // Streams have another limit than the one that the optimum was found for.
+    // The documented optimum is for edits, and streams have a different limit.
     ...(optimum === undefined || method === "native" ? {} : { optimum }),
     ...(method === "native" || name.includes(" x ") || optimum === undefined ? {} : { limit: countLimit(50) }),
   }));

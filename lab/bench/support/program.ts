@@ -2,11 +2,11 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 
-/** Longest wait for a program to be ready, and to end. */
+/** Longest wait for a program to be ready, and for it to exit. */
 const WAIT_MS = 20_000;
 const POLL_MS = 2;
 
-/** The terminal's Ctrl-C reaches only this process: it ends what it has started. */
+/** Ctrl-C in a terminal reaches only this process, so this process must stop the ones that it started. */
 const running = new Set<ChildProcess>();
 process.once("exit", () => {
   for (const child of running) kill(child, "SIGKILL");
@@ -19,17 +19,16 @@ export interface Program {
   cwd: string;
 }
 
-/** Milliseconds from the start of the process. */
+/** Times in milliseconds from the start of the process. */
 export interface StartTimes {
-  /** To the line that says ready, with the address. */
   lineMs: number;
-  /** To the first 200 of `/readyz` at that address. */
+  /** Until `/readyz` first responds with 200. */
   answerMs: number;
 }
 
 /**
- * Starts a server, waits until it answers and ends it again. It is one that prints a JSON line with its address as
- * `url` and says in it that it is ready. Rejects with what it printed when it does not come so far.
+ * Starts a server, waits until it responds, and stops it. The server prints a JSON line with a ready message and its
+ * address as `url`. Rejects with the server's output if that fails.
  */
 export async function timeStart(program: Program): Promise<StartTimes> {
   const startMs = performance.now();
@@ -45,7 +44,7 @@ export async function timeStart(program: Program): Promise<StartTimes> {
   }
 }
 
-/** Milliseconds until a program has ended by itself. */
+/** Resolves to the milliseconds until the program exits. */
 export async function timeRun(program: Program): Promise<number> {
   const startMs = performance.now();
   const child = start(program);
@@ -55,7 +54,7 @@ export async function timeRun(program: Program): Promise<number> {
   return performance.now() - startMs;
 }
 
-/** In a process group of its own, so that what it starts can be ended with it. */
+/** Uses a new process group, so that the child processes can be stopped too. */
 function start({ command, args, env, cwd }: Program): ChildProcess {
   const child = spawn(command, args, { cwd, env, stdio: ["ignore", "pipe", "pipe"], detached: true });
   running.add(child);
@@ -66,18 +65,18 @@ function start({ command, args, env, cwd }: Program): ChildProcess {
 async function readAddress(child: ChildProcess, signal: AbortSignal): Promise<string> {
   const lines: string[] = [];
   const failed = Promise.race([once(child, "close", { signal }), once(child, "error", { signal })]);
-  const told = Promise.withResolvers<string>();
+  const reported = Promise.withResolvers<string>();
   for (const input of [child.stdout, child.stderr]) {
     if (input === null) continue;
     createInterface({ input }).on("line", (line) => {
       lines.push(line);
       const url = /"url":"(http[^"]+)"/.exec(line)?.[1];
-      if (url !== undefined && line.includes("is ready")) told.resolve(url);
+      if (url !== undefined && line.includes("is ready")) reported.resolve(url);
     });
   }
-  const url = await Promise.race([told.promise, failed.catch(() => {})]);
+  const url = await Promise.race([reported.promise, failed.catch(() => {})]);
   if (typeof url === "string") return url;
-  throw new Error(`${child.spawnargs.join(" ")} did not say that it is ready. It printed:\n${lines.join("\n")}`);
+  throw new Error(`${child.spawnargs.join(" ")} did not print a ready line. It printed:\n${lines.join("\n")}`);
 }
 
 async function answers(url: string, signal: AbortSignal): Promise<boolean> {
@@ -97,6 +96,6 @@ function kill(child: ChildProcess, signal: NodeJS.Signals): void {
   try {
     if (child.pid !== undefined) process.kill(-child.pid, signal);
   } catch {
-    // The group has ended already.
+    // The process group has already ended.
   }
 }

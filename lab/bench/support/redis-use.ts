@@ -1,17 +1,17 @@
-import type { RedisConnection } from "../../src/store/redis-connection.ts";
+import type { RedisConnection } from "../../../src/store/redis-connection.ts";
 
-/** The work of a Redis within some time. */
+/** The work that a Redis did during some time. */
 export interface RedisUse {
-  /** Including those inside scripts. */
+  /** Includes commands inside scripts. */
   commands: number;
-  /** Read and written by its sockets. */
+  /** Bytes that Redis read from and wrote to its sockets. */
   bytes: number;
   cpuMs: number;
 }
 
 interface UseWithin extends RedisUse {
   durationMs: number;
-  /** Less what another time says goes on all the while. */
+  /** Subtracts the idle use, which `other` has measured. */
   without(other: UseWithin): UseWithin;
   per(count: number): RedisUse;
   perSecond(): RedisUse;

@@ -2,35 +2,39 @@ import { readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
-import { openDatabase } from "../../src/store/database.ts";
-import { createStores, type Stores } from "../../src/store/keyv.ts";
-import { connectToRedis, type RedisConnection } from "../../src/store/redis-connection.ts";
-import { openSlack } from "../../test/simulators/slack/control.ts";
-import type { Channel, Workspace } from "../../test/simulators/slack/world.ts";
-import { lookFor } from "../../test/support/fault-loop/world.ts";
-import { silent } from "../../test/support/log.ts";
-import type { Arrivals } from "../../test/support/pacing/scenarios.ts";
-import { startRedis } from "../../test/support/redis.ts";
-import { type RunningService, startService } from "../../test/support/service.ts";
-import { installIntoSlack, toInstallableEnv } from "../../test/support/slack-install.ts";
+import { NO_RIGHT } from "../../../src/port/right.ts";
+import { openDatabase } from "../../../src/store/database.ts";
+import { createStores, type Stores } from "../../../src/store/keyv.ts";
+import { connectToRedis, type RedisConnection } from "../../../src/store/redis-connection.ts";
+import type { Arrivals } from "../../pacing/scenarios.ts";
+import { openSlack } from "../../slack-sim/control.ts";
+import type { Channel, Workspace } from "../../slack-sim/world.ts";
+import { silent } from "../../support/log.ts";
+import { lookFor } from "../../support/look-for.ts";
+import { startRedis } from "../../support/redis.ts";
+import { type RunningService, startService } from "../../support/service.ts";
+import { installIntoSlack, toInstallableEnv } from "../../support/slack-install.ts";
 import { type PacedUpstream, startPacedUpstream, wordsOf } from "./paced-upstream.ts";
 
 const WORKSPACES = 20;
-const PLACES = 256;
+const PLACES = 512;
 const WAIT_MS = 60_000;
 const TICKS_PER_SECOND = 100;
 
-/** One process that hears Slack and some that answer, on one Redis, for a Slack with several workspaces. */
+/**
+ * Simulates a Slack with several workspaces. One process receives its events and several others answer, all on one
+ * Redis.
+ */
 export interface Cluster {
   workers: readonly RunningService[];
   ingress: RunningService;
   connection: RedisConnection;
   upstream: PacedUpstream;
-  /** On the same Redis, as the processes have it. */
+  /** The processes' stores, on the same Redis. */
   stores: Stores;
-  /** By somebody else each time, in a new channel of the next workspace. */
+  /** Asks as a new person, in a new channel of the next workspace. */
   ask(question: string): Asked;
-  /** Resolves to when the answer was whole to see, Unix milliseconds, as far as it is looked for. */
+  /** Resolves to the approximate time when the complete answer was visible, in Unix milliseconds. It polls. */
   untilAnswered(asked: Asked): Promise<number>;
 }
 
@@ -39,9 +43,9 @@ export interface Asked {
   author: { platform: string; id: string; name: string };
   workspace: Workspace;
   channel: Channel;
-  /** The root of its thread. */
+  /** The root message of the question's thread. */
   ts: string;
-  /** Answers that its thread has before it. */
+  /** Number of answers in the thread before this question. */
   earlier: number;
   /** Asks in the same thread. */
   follow(question: string): Asked;
@@ -58,7 +62,7 @@ export async function openCluster(
   resources.defer(redis.stop);
   const connection = connectToRedis(redis.url, silent);
   resources.defer(connection.close);
-  const stores = createStores({ redisUrl: redis.url, database: openDatabase(":memory:"), log: silent });
+  const stores = createStores({ redisUrl: redis.url, database: openDatabase(":memory:"), log: silent }, NO_RIGHT);
   resources.defer(stores.close);
   const upstream = await startPacedUpstream(plan);
   resources.defer(upstream.close);
@@ -89,7 +93,7 @@ export async function openCluster(
   let asked = 0;
   function ask(question: string): Asked {
     const workspace = workspaces[asked++ % workspaces.length] ?? slack.workspace;
-    // One person alone gets half of the places.
+    // A single person gets only half of the slots.
     const person = slack.user({ name: question, workspace });
     const channel = slack.channel({ name: question.replaceAll(" ", "-"), members: [person], workspace });
     const root = person.mention(channel, question);
@@ -118,7 +122,7 @@ export async function openCluster(
   return { workers: others, ingress, connection, stores, upstream, ask, untilAnswered };
 }
 
-/** Processor time of a process so far, user and system, milliseconds. */
+/** Total processor time of a process, user and system, in milliseconds. */
 export function readCpuMs({ pid }: RunningService): number {
   const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];
   return ((Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND) * 1_000;

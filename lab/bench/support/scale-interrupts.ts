@@ -1,9 +1,9 @@
-import { createDiscord, type Discord } from "../../test/simulators/discord/simulator.ts";
-import { type Channel, type Message, shown, type User } from "../../test/simulators/discord/world.ts";
-import { lookFor } from "../../test/support/fault-loop/world.ts";
-import { steady } from "../../test/support/pacing/scenarios.ts";
-import { startRedis } from "../../test/support/redis.ts";
-import { makeDataDir, startService } from "../../test/support/service.ts";
+import { createDiscord, type Discord } from "../../discord-sim/simulator.ts";
+import { type Channel, type Message, shown, type User } from "../../discord-sim/world.ts";
+import { steady } from "../../pacing/scenarios.ts";
+import { lookFor } from "../../support/look-for.ts";
+import { startRedis } from "../../support/redis.ts";
+import { makeDataDir, startService } from "../../support/service.ts";
 import { describeMachine } from "./lifecycle.ts";
 import { type PacedUpstream, startPacedUpstream } from "./paced-upstream.ts";
 import { formatNumber, summarize } from "./statistics.ts";
@@ -11,9 +11,9 @@ import { formatTable } from "./table.ts";
 
 const ROUNDS = 6;
 const WAIT_MS = 30_000;
-/** So slow that none ends by itself. */
+/** So slow that no answer finishes during the measurement. */
 const ANSWER = steady(600, 20);
-/** The roles of the processes; without any it is one without Redis. */
+/** The roles of the processes. If empty, there is one process without Redis. */
 const SETUPS = new Map<string, readonly string[]>([
   ["one", []],
   ["one on Redis", ["all"]],
@@ -28,7 +28,7 @@ interface Scene {
   answer: Message;
 }
 
-/** People's actions on a growing answer, and how to tell its last state. */
+/** People's actions on a growing answer. Each has the time of the answer's last state. */
 const WAYS: Readonly<Record<string, { act(scene: Scene): void; lastMs(scene: Scene): number | undefined }>> = {
   stop: {
     act: ({ discord, ada, answer }) => void discord.people.press(answer, ada, "Stop"),
@@ -36,7 +36,7 @@ const WAYS: Readonly<Record<string, { act(scene: Scene): void; lastMs(scene: Sce
   },
   edit: {
     act: ({ discord, question }) => discord.people.edit(question, `<@${discord.bot.id}> again ${question.id}`),
-    // The last one before it begins again.
+    // There is no last state here, because the answer restarts.
     lastMs: () => undefined,
   },
   delete: {
@@ -53,7 +53,7 @@ function hasButton(answer: Message): boolean {
   return answer.deletedAtMs === undefined && JSON.stringify(shown(answer)).includes('"Stop"');
 }
 
-/** Measures the time from a person's action at Discord until the answering process has ended the answer. */
+/** Measures the time from a person's action on Discord until the answering process ends the answer. */
 export async function benchInterrupts(resources: AsyncDisposableStack): Promise<string> {
   const rows = await Promise.all(
     [...SETUPS].map(async ([name, roles]) => {
@@ -65,7 +65,7 @@ export async function benchInterrupts(resources: AsyncDisposableStack): Promise<
   );
   return [
     `scale: interrupts on Discord, answers of 20 tokens a second; ${describeMachine()}, all rows at the same time.`,
-    `From the event to the end of the stream from the model, and to the last change of the message, in ms: median and worst of ${ROUNDS}.`,
+    `From the event to the end of the stream from the model, and to the last change of the message, in ms: median (worst) of ${ROUNDS}.`,
     "",
     formatTable(["processes", ...Object.keys(WAYS)], rows),
   ].join("\n");
@@ -104,7 +104,7 @@ async function open(resources: AsyncDisposableStack, roles: readonly string[]): 
 
 async function measure({ discord, upstream }: World, name: string): Promise<string> {
   const way = WAYS[name];
-  const [cutMs, lastMs]: [number[], number[]] = [[], []];
+  const [abortMs, lastMs]: [number[], number[]] = [[], []];
   if (way === undefined) return "";
   for (let round = 0; round < ROUNDS; round++) {
     const guild = discord.addGuild();
@@ -120,12 +120,12 @@ async function measure({ discord, upstream }: World, name: string): Promise<stri
     const at = Date.now();
     way.act(scene);
     await lookFor(() => upstream.endOf(text) > 0, WAIT_MS);
-    cutMs.push(upstream.endOf(text) - at);
+    abortMs.push(upstream.endOf(text) - at);
     if (name === "edit") continue;
     const last = await lookFor(() => way.lastMs(scene), WAIT_MS);
     lastMs.push((last ?? Number.NaN) - at);
   }
-  return [cutMs, lastMs].map(format).filter(Boolean).join(", ");
+  return [abortMs, lastMs].map(format).filter(Boolean).join(", ");
 }
 
 function format(values: readonly number[]): string {

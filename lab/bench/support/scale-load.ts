@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { createHistory } from "../../src/history/history.ts";
-import { silent } from "../../test/support/log.ts";
-import { steady } from "../../test/support/pacing/scenarios.ts";
-import type { RunningService } from "../../test/support/service.ts";
+import { createHistory } from "../../../src/history/history.ts";
+import { type Arrivals, steady } from "../../pacing/scenarios.ts";
+import { silent } from "../../support/log.ts";
+import type { RunningService } from "../../support/service.ts";
 import { describeMachine } from "./lifecycle.ts";
 import { type RedisUse, readRedisUse } from "./redis-use.ts";
 import { type Cluster, describeLoad, openCluster, readCpuMs, readRssKib } from "./scale-cluster.ts";
@@ -10,7 +10,7 @@ import { formatNumber, summarize } from "./statistics.ts";
 import { formatTable } from "./table.ts";
 
 const WORKERS = [1, 2, 4];
-/** An answer that comes all at once. */
+/** An answer that arrives all at once. */
 const SHORT = steady(40, 10_000);
 const TURNS = 120;
 const TURNS_AT_ONCE = 24;
@@ -22,21 +22,31 @@ const HISTORIES = [10, 100, 1_000];
 const FOLLOW_UPS = 8;
 const MESSAGE_CHARS = 200;
 const TTL_MS = 24 * 3_600_000;
+const STANDING = [0, 100, 300];
+const QUESTIONS = 12;
+/** After this time, every background conversation has its first message. */
+const SETTLE_MS = 12_000;
+const WHOLE_ANSWER = steady(360, 30);
+/** Slow enough for an answer to last for the whole bench, and fast enough not to count as stalled. */
+const STANDING_ANSWER = steady(40, 0.2);
 const IDLE_MS = 3_000;
 const NOT_MEASURED = "no time";
-/** No row is begun later: on a busy machine what is left is said to be. */
+/** No row starts later than this. On a busy machine, the table marks the missing rows. */
 const ROWS_MS = 150_000;
-/** By then everything is over that comes after the last word of an answer, such as its record. */
+/** After this pause, all work that follows an answer is done, for example storing its record. */
 const TAIL_MS = 1_500;
 
 interface Spent {
   ingressMs: number;
   workersMs: number;
+  /** Without the idle use. */
   redis: RedisUse;
+  /** All processes' use per second while there are no questions. */
+  idle: RedisUse;
   durationMs: number;
 }
 
-/** Measures how many short questions one worker, two and four can answer, one after the other. */
+/** Measures how many short questions one, two and four workers can answer one after the other. */
 export async function benchTurns(): Promise<string> {
   const rows: string[][] = [];
   for (const workers of WORKERS) {
@@ -70,7 +80,7 @@ export async function benchTurns(): Promise<string> {
   ].join("\n");
 }
 
-/** Measures how many answers one worker, two and four can let grow side by side. */
+/** Measures how many answers one, two and four workers can stream in parallel. */
 export async function benchStreams(): Promise<string> {
   const rows: string[][] = [];
   for (const workers of WORKERS) {
@@ -152,7 +162,53 @@ async function measureStreams(cluster: Cluster, streams: number): Promise<string
   ];
 }
 
-/** Measures the cost in Redis of a question after 10, 100 and 1,000 messages of the same conversation. */
+/**
+ * Measures the Redis use of one question while other conversations are being answered. It starts when the question is
+ * accepted and ends with the record of its answer.
+ */
+export async function benchQuestions(): Promise<string> {
+  const rows: string[][] = [];
+  for (const standing of STANDING) {
+    if (isLate()) {
+      rows.push([String(standing), NOT_MEASURED]);
+      continue;
+    }
+    await using resources = new AsyncDisposableStack();
+    const cluster = await openCluster(resources, 1, planQuestion);
+    await runAtOnce(cluster, "warm", TURNS_AT_ONCE);
+    for (let index = 0; index < standing; index++) cluster.ask(`standing ${index}`);
+    while ((await readStreams(cluster.workers[0])) < standing) await sleep(SAMPLE_MS);
+    await sleep(SETTLE_MS);
+    const { redis, idle } = await watch(cluster, async () => {
+      const asked = Array.from({ length: QUESTIONS }, (_, index) => cluster.ask(`whole ${index}`));
+      await Promise.all(asked.map(cluster.untilAnswered));
+    });
+    const [commands, kib, ms] = [redis.commands, redis.bytes / 1_024, redis.cpuMs].map((sum) => sum / QUESTIONS);
+    rows.push([
+      String(standing),
+      formatNumber(commands ?? 0, 0),
+      formatNumber(kib ?? 0, 1),
+      formatNumber(ms ?? 0, 1),
+      formatNumber(idle.commands / 2, 1),
+      formatNumber(idle.bytes / 2_048, 1),
+      describeLoad(),
+    ]);
+  }
+  return [
+    `questions: ${QUESTIONS} questions at once whose answers take 12 s, in 20 workspaces of a simulated Slack, while so many other`,
+    `conversations are being answered; one ingress and one worker; ${describeMachine()}. Of Redis, for a question without what goes`,
+    "on anyway; commands inside scripts are counted. Idle: what goes on anyway, for each of the two processes.",
+    "",
+    formatTable(["running", "commands", "KiB", "Redis, ms", "idle: commands/s", "KiB/s", ""], rows),
+  ].join("\n");
+}
+
+function planQuestion(question: string): Arrivals {
+  if (question.startsWith("warm")) return SHORT;
+  return question.startsWith("standing") ? STANDING_ANSWER : WHOLE_ANSWER;
+}
+
+/** Measures the Redis use of a question in conversations with 10, 100 and 1,000 messages. */
 export async function benchHistory(): Promise<string> {
   await using resources = new AsyncDisposableStack();
   const cluster = await openCluster(resources, 1, () => SHORT);
@@ -191,22 +247,22 @@ export async function benchHistory(): Promise<string> {
   ].join("\n");
 }
 
-/** Resolves to how long each took from its question to its whole answer, milliseconds. */
+/** Resolves to the milliseconds from each question to its complete answer. */
 async function runAtOnce(cluster: Cluster, name: string, count: number): Promise<number[]> {
   const durations: number[] = [];
-  let begun = 0;
+  let asked = 0;
   await Promise.all(
     Array.from({ length: TURNS_AT_ONCE }, async () => {
-      while (begun < count) {
+      while (asked < count) {
         const from = Date.now();
-        durations.push((await cluster.untilAnswered(cluster.ask(`${name} ${begun++}`))) - from);
+        durations.push((await cluster.untilAnswered(cluster.ask(`${name} ${asked++}`))) - from);
       }
     }),
   );
   return durations;
 }
 
-/** Measures what all processes spend on the work, without their idle use where that is known. */
+/** Measures how much processor time and Redis all processes use for the work, without Redis's idle use. */
 async function watch({ ingress, workers, connection }: Cluster, work: () => Promise<void>): Promise<Spent> {
   const sumCpu = (services: readonly RunningService[]) => sum(services.map(readCpuMs));
   await sleep(TAIL_MS);
@@ -223,6 +279,7 @@ async function watch({ ingress, workers, connection }: Cluster, work: () => Prom
     ingressMs: sumCpu([ingress]) - before.ingressMs,
     workersMs: sumCpu(workers) - before.workersMs,
     redis: to.since(from).without(from.since(idleFrom)),
+    idle: from.since(idleFrom).perSecond(),
     durationMs,
   };
 }
@@ -237,8 +294,9 @@ function toCosts({ ingressMs, workersMs, redis }: Spent, count: number): string[
   ];
 }
 
-async function readStreams({ url }: RunningService): Promise<number> {
-  const text = await (await fetch(`${url}/metrics`)).text();
+async function readStreams(service: RunningService | undefined): Promise<number> {
+  if (service === undefined) return 0;
+  const text = await (await fetch(`${service.url}/metrics`)).text();
   return Number(/^palaver_upstream_streams_open (\d+)/m.exec(text)?.[1] ?? 0);
 }
 

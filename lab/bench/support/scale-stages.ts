@@ -1,15 +1,15 @@
-import { createDiscord } from "../../test/simulators/discord/simulator.ts";
-import { shown } from "../../test/simulators/discord/world.ts";
-import { openSlack } from "../../test/simulators/slack/control.ts";
-import { createRandom, toRoundTrip } from "../../test/support/pacing/random.ts";
-import { DISCORD_TRIP_MS, SLACK_TRIP_MS } from "../../test/support/pacing/trials.ts";
+import { createDiscord } from "../../discord-sim/simulator.ts";
+import { shown } from "../../discord-sim/world.ts";
+import { createRandom, toRoundTrip } from "../../pacing/random.ts";
+import { DISCORD_TRIP_MS, SLACK_TRIP_MS } from "../../pacing/trials.ts";
+import { openSlack } from "../../slack-sim/control.ts";
 import { startSlowProxy } from "./slow-proxy.ts";
 
-/** A simulated platform that several processes serve. */
+/** A simulated platform with several processes of the service. */
 export interface ScaleStage {
   env: Record<string, string>;
-  /** Delivers events to this process from now on, where the platform delivers to a single one. */
-  hear(url: string): void;
+  /** If the platform delivers to a single process, it sends its events to this one from now on. */
+  deliverTo(url: string): void;
   ask(question: string): Promise<Answer>;
   countRefused(): number;
   close(): Promise<void>;
@@ -17,13 +17,12 @@ export interface ScaleStage {
 
 interface Answer {
   text(): string;
-  /** The number of answers to the question. */
   count(): number;
-  /** The length shown after each change, with its time by this machine's clock. */
+  /** The text's length after each change, with the time of the change on this machine's clock. */
   states(): Array<{ atMs: number; length: number }>;
 }
 
-/** One workspace, each question in a channel of its own. */
+/** One workspace with a separate channel for each question. */
 export async function openSlackStage(isNative: boolean): Promise<ScaleStage> {
   const slack = await openSlack({ streaming: isNative ? "on" : "unknown_method" });
   const random = createRandom(1);
@@ -36,9 +35,9 @@ export async function openSlackStage(isNative: boolean): Promise<ScaleStage> {
       SLACK_SIGNING_SECRET: slack.signingSecret,
       SLACK_API_URL: `${proxy.origin}/api/`,
     },
-    hear: (url) => slack.deliverTo(`${url}/slack/events`),
+    deliverTo: (url) => slack.deliverTo(`${url}/slack/events`),
     async ask(question) {
-      // Another person each time, as in a team: one alone gets half of the places.
+      // Each question comes from another person, because a single person gets only half of the slots.
       const person = slack.user({ name: question });
       const channel = slack.channel({ name: question.replaceAll(" ", "-"), members: [ada, person] });
       const { ts } = person.mention(channel, question);
@@ -60,7 +59,7 @@ export async function openSlackStage(isNative: boolean): Promise<ScaleStage> {
   };
 }
 
-/** All questions in one channel, or each in one of its own. */
+/** All questions in one channel if `isShared`, otherwise each in its own channel. */
 export async function openDiscordStage({ isShared = true } = {}): Promise<ScaleStage> {
   const discord = await createDiscord();
   const random = createRandom(1);
@@ -72,7 +71,7 @@ export async function openDiscordStage({ isShared = true } = {}): Promise<ScaleS
       DISCORD_TOKEN: discord.token,
       DISCORD_API_URL: new URL(new URL(discord.apiUrl).pathname, proxy.origin).href,
     },
-    hear: () => {},
+    deliverTo: () => {},
     async ask(name) {
       const person = discord.addUser(name, guild);
       const channel = isShared ? general : discord.addChannel(guild, name.replaceAll(" ", "-"));

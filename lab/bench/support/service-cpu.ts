@@ -1,5 +1,8 @@
-/** Processor time of this process so far, seconds, to whoever asks; the process ends with its parent. */
-export function tellCpu(): void {
+/**
+ * Answers each message with the processor time that this process has used, in seconds. The process exits with its
+ * parent.
+ */
+export function reportCpu(): void {
   process.on("message", () => {
     const { user, system } = process.cpuUsage();
     process.send?.((user + system) / 1e6);

@@ -1,13 +1,13 @@
 /**
- * The least that a bot can be which shows an answer while it grows, as many are: the platform's own library, the openai
- * SDK, an edit a second, a new message where one is full. It keeps nothing, heals nothing and survives nothing.
+ * The smallest bot that streams its answers. Like many bots it uses the platform's own library and the openai SDK. It
+ * edits once per second, and posts a new message when one is full. It stores nothing and recovers from nothing.
  */
 import { App, LogLevel } from "@slack/bolt";
 import { Client, Events, GatewayIntentBits, type Message } from "discord.js";
 import { OpenAI } from "openai";
-import { tellCpu } from "./service-cpu.ts";
+import { reportCpu } from "./service-cpu.ts";
 
-/** A message that is posted, and then edited. */
+/** A posted message that is still being edited. */
 interface Writing {
   maxLength: number;
   post(text: string): Promise<(text: string) => Promise<unknown>>;
@@ -15,7 +15,7 @@ interface Writing {
 
 const EDIT_MS = 1_000;
 
-tellCpu();
+reportCpu();
 const env = JSON.parse(process.argv[2] ?? "{}") as Record<string, string>;
 const openai = new OpenAI({ baseURL: `${env["GATEWAY_BASE_URL"]}/v1`, apiKey: "none", maxRetries: 0 });
 await (env["DISCORD_TOKEN"] === undefined ? startSlack() : startDiscord());

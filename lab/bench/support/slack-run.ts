@@ -1,24 +1,25 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { createSlackApi } from "../../adapters/slack/api/client.ts";
-import { createOutbound } from "../../adapters/slack/write/outbound.ts";
-import { createScheduler, type Scheduler } from "../../src/pacing/scheduler.ts";
-import { type ProduceText, writeReply } from "../../src/reply/reply.ts";
-import { openSlack, type Slack } from "../../test/simulators/slack/control.ts";
-import type { Person } from "../../test/simulators/slack/people.ts";
-import type { Message } from "../../test/simulators/slack/world.ts";
-import { lookFor } from "../../test/support/fault-loop/world.ts";
-import { type Figures, type Outcome, toFigures } from "../../test/support/pacing/measure.ts";
-import { createRandom, toRoundTrip } from "../../test/support/pacing/random.ts";
-import { type Arrivals, steady, TOKEN_UNITS } from "../../test/support/pacing/scenarios.ts";
-import { SLACK_TRIP_MS } from "../../test/support/pacing/trials.ts";
-import { findTakenBack } from "../../test/support/taken-back.ts";
+import { createSlackApi } from "../../../adapters/slack/api/client.ts";
+import { createOutbound } from "../../../adapters/slack/write/outbound.ts";
+import { createScheduler, type Scheduler } from "../../../src/pacing/scheduler.ts";
+import { NO_RIGHT } from "../../../src/port/right.ts";
+import { type ProduceText, writeReply } from "../../../src/reply/reply.ts";
+import { type Figures, type Outcome, toFigures } from "../../pacing/measure.ts";
+import { createRandom, toRoundTrip } from "../../pacing/random.ts";
+import { type Arrivals, steady, TOKEN_UNITS } from "../../pacing/scenarios.ts";
+import { SLACK_TRIP_MS } from "../../pacing/trials.ts";
+import { openSlack, type Slack } from "../../slack-sim/control.ts";
+import type { Person } from "../../slack-sim/people.ts";
+import type { Message } from "../../slack-sim/world.ts";
+import { lookFor } from "../../support/look-for.ts";
+import { findTakenBack } from "../../support/taken-back.ts";
 import { startSlowProxy } from "./slow-proxy.ts";
 
 export interface SlackRun {
   figures: Figures;
-  /** Replies whose text on the platform is not the one that was sent. */
+  /** Replies whose text on the platform differs from the text that was sent. */
   wrong: number;
-  /** The texts that people could read and then no longer. */
+  /** Texts that people could read and that later disappeared. */
   takenBack: string[];
   violations: string[];
 }
@@ -27,16 +28,16 @@ export interface SlackRunOptions {
   replies: readonly Arrivals[];
   isNative: boolean;
   seed: number;
-  /** Time since one question for a short answer; without it nobody asked anything within the minute. */
+  /** Time since an earlier question with a short answer. Absent if this is the first question in a minute. */
   agoMs?: number | undefined;
-  /** The replies are without a word for so long, in a workspace that has no sessions: a message with Stop is updated. */
+  /** How long the replies stay empty. The workspace has no sessions, so the bot edits a message with a Stop button. */
   silentMs?: number | undefined;
 }
 
 const REFUSAL_MS = 10_000;
 const BUTTON = { action: "retry", turnId: "turn", label: "Retry" } as const;
 
-/** Writes replies into channels of one simulated workspace in real time, through the service's client of Slack. */
+/** Writes replies into channels of a simulated workspace in real time, through the service's Slack client. */
 export async function runOnSlack({ replies, isNative, seed, agoMs, silentMs }: SlackRunOptions): Promise<SlackRun> {
   const slack = await openSlack({ streaming: isNative ? "on" : "unknown_method" });
   const random = createRandom(seed);
@@ -82,16 +83,21 @@ export async function runOnSlack({ replies, isNative, seed, agoMs, silentMs }: S
   }
 }
 
-/** Has the workspace say that it shows no Stop of its own. */
+/** Makes the workspace report that it has no Stop button for sessions. */
 async function refuseSessions(slack: Slack, outbound: ReturnType<typeof createOutbound>, ada: Person): Promise<void> {
   slack.failNext("agents.sessions.setStatus", { error: "not_agent_app" });
-  const sink = outbound.sink(toAddress(slack, ada.mention(slack.channel({ name: "sessions", members: [ada] }), "")));
+  const sink = outbound.sink(
+    toAddress(slack, ada.mention(slack.channel({ name: "sessions", members: [ada] }), "")),
+    NO_RIGHT,
+  );
   await sink.progress("thinking", AbortSignal.timeout(REFUSAL_MS));
-  if ((await lookFor(() => sink.hasOwnStop === false, REFUSAL_MS)) === undefined)
-    throw new Error("Sessions are not refused.");
+  if ((await lookFor(() => sink.traits?.waits === "soon", REFUSAL_MS)) === undefined)
+    throw new Error("The workspace did not refuse sessions.");
 }
 
-/** Has the workspace say whether it streams, and lets its minute pass. */
+/**
+ * Lets the client find out whether the workspace supports streams, then waits until the rate limit's minute is over.
+ */
 async function warmUp(slack: Slack, outbound: ReturnType<typeof createOutbound>, ada: Person): Promise<void> {
   const scheduler = createScheduler({ now: () => performance.now() });
   const channel = slack.channel({ name: "warm-up", members: [ada] });
@@ -108,11 +114,12 @@ async function writeOne(
   arrivals: Arrivals,
 ): Promise<{ outcome: Outcome; isRight: boolean; takenBack: string[] }> {
   const { channel, ts } = question;
-  const sink = outbound.sink(toAddress(slack, question));
+  const sink = outbound.sink(toAddress(slack, question), NO_RIGHT);
   const startMs = slack.now();
   const counts = { calls: 0, refused: 0 };
   const text = await writeReply(runModel(slack, arrivals, startMs), {
     sink,
+    right: NO_RIGHT,
     scheduler,
     record: { id: `turn ${channel.id}`, posted: [], removed: 0, isPosting: false, seen: 0 },
     isResumed: false,
@@ -133,7 +140,7 @@ async function writeOne(
   const [answer] = answers;
   const showings = (answer?.states ?? [])
     .map(({ atMs, shown }) => ({ at: atMs - startMs, tokens: Math.ceil(shown.length / TOKEN_UNITS) }))
-    // Text that stands there before tells of the wait.
+    // Earlier texts only say that the answer is being prepared.
     .filter(({ at }) => at >= (arrivals[0] ?? 0));
   const isRight = answers.length === 1 && slack.texts(channel, ts)[0] === text.trimEnd();
   const takenBack = answers.flatMap(({ states }) => findTakenBack(states.map(({ shown }) => shown)));
@@ -151,7 +158,7 @@ function toAddress(slack: Slack, { channel, ts, author }: Message) {
   };
 }
 
-/** A model whose tokens come when they were planned, each a word of its own. */
+/** A model that sends its tokens at planned times. Each token is a separate word. */
 function runModel(slack: Slack, arrivals: Arrivals, startMs: number): ProduceText {
   return async (onText) => {
     for (const [index, at] of arrivals.entries()) {

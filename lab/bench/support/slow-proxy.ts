@@ -4,16 +4,19 @@ import type { AddressInfo } from "node:net";
 import { buffer } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** Headers that belong to one connection, not to the answer. */
+/** Headers that belong to the connection, not to the response. */
 const OWN_HEADERS = new Set(["connection", "keep-alive", "transfer-encoding", "content-length", "content-encoding"]);
 
 export interface SlowProxy {
-  /** Stands for the server behind it. */
+  /** Its address. Clients use it instead of the target's. */
   origin: string;
   close(): Promise<void>;
 }
 
-/** A server that is as far away as the network makes it: half of each round trip before a call arrives, half after. */
+/**
+ * A proxy that simulates a network delay. It waits for half of each round trip before it forwards the call, and for the
+ * other half before it forwards the response.
+ */
 export async function startSlowProxy(target: string, roundTripMs: () => number): Promise<SlowProxy> {
   async function pass(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const halfMs = roundTripMs() / 2;

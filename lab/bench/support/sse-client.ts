@@ -8,9 +8,9 @@ export interface SseResult {
   rssKibPerStream: number;
 }
 
-/** Seldom enough to cost nothing beside a stream. */
+/** The interval is so long that the checks cost nothing compared with a stream. */
 const MEMORY_MS = 100;
-/** Streams are opened in groups, as a flood of connections is not what is measured. */
+/** Streams open in groups, because the bench does not measure a flood of connections. */
 const GROUP_STREAMS = 100;
 const GROUP_MS = 20;
 
@@ -19,7 +19,7 @@ interface Sample {
   chunks: number;
 }
 
-/** Reads all streams of the server at `url` with the client of that name and sends the result to the parent. */
+/** Reads all streams of the server at `url` with the named client, and sends the result to the parent. */
 async function measure(name: string, url: string): Promise<SseResult> {
   const create = READERS.get(name);
   if (create === undefined) throw new Error(`There is no client "${name}".`);
@@ -35,7 +35,7 @@ async function measure(name: string, url: string): Promise<SseResult> {
   }, MEMORY_MS);
   await readAll(read, (count) => {
     chunks += count;
-    // By count and not by a timer, which a machine that is busy with other work lets fire when all is over.
+    // Counts chunks instead of using a timer, because a timer can fire late on a busy machine.
     if (from === undefined) {
       if (chunks >= STREAMS * CHUNKS_BEFORE) from = takeSample(chunks);
     } else if (to === undefined && chunks >= STREAMS * (CHUNKS_BEFORE + MEASURED_CHUNKS)) {
@@ -44,7 +44,7 @@ async function measure(name: string, url: string): Promise<SseResult> {
   });
   clearInterval(weighing);
   if (from === undefined || to === undefined || chunks < STREAMS * CHUNKS) {
-    throw new Error(`${name} has read ${Math.floor(chunks)} chunks of ${STREAMS * CHUNKS}.`);
+    throw new Error(`${name} read only ${Math.floor(chunks)} of ${STREAMS * CHUNKS} chunks.`);
   }
   return {
     cpuMicrosPerChunk: (to.cpuMicros - from.cpuMicros) / (to.chunks - from.chunks),

@@ -1,22 +1,22 @@
-/** The load that both ends of the `sse` bench agree on. */
+/** The load, used by both ends of the `sse` bench. */
 export const STREAMS = 1_000;
 export const CHUNKS_PER_SECOND = 20;
 export const MEASURED_CHUNKS = 25;
 /**
- * Chunks of each stream before the measuring begins. They come faster; meanwhile the runtime makes machine code of
- * the hot paths, as it has in a service that is up for a minute.
+ * Chunks of each stream before the measurement. They arrive at a higher rate. The runtime compiles the hot paths
+ * meanwhile, as in a service that has run for a minute.
  */
 const WARM_CHUNKS = 60;
 const WARM_CHUNKS_PER_SECOND = 40;
-/** A client that fell behind in the warm-up has caught up after these. */
+/** During these chunks, a client that fell behind in the warm-up catches up. */
 const SETTLING_CHUNKS = 8;
-/** The end of a stream is not measured either. */
+/** Chunks after the measurement. They keep the end of a stream out of it. */
 const TRAILING_CHUNKS = 3;
 
 export const CHUNKS_BEFORE: number = WARM_CHUNKS + SETTLING_CHUNKS;
 export const CHUNKS: number = CHUNKS_BEFORE + MEASURED_CHUNKS + TRAILING_CHUNKS;
 
-/** Chunks that a stream is to have by then, with fractions. */
+/** The number of chunks that a stream should have received by then, as a fraction. */
 export function countDue(elapsedMs: number): number {
   const warmMs = (WARM_CHUNKS * 1_000) / WARM_CHUNKS_PER_SECOND;
   if (elapsedMs < warmMs) return (elapsedMs * WARM_CHUNKS_PER_SECOND) / 1_000;
@@ -25,12 +25,12 @@ export function countDue(elapsedMs: number): number {
 
 const CHUNK_BYTES = 270;
 
-/** One event as a gateway writes it, padded to the size that is usual with hosted models. */
+/** One event as a gateway writes it, padded to the usual size of events from hosted models. */
 export const CHUNK_EVENT = toEvent({ content: " word" }, null, CHUNK_BYTES);
 export const FIRST_EVENT = toEvent({ role: "assistant", content: "" }, null, CHUNK_BYTES);
 export const LAST_EVENT = toEvent({}, "stop", CHUNK_BYTES);
 
-/** An event as a socket sees it: the framing of HTTP/1.1 is part of every chunk. */
+/** An event on the socket. HTTP/1.1 frames every chunk. */
 export const CHUNK_FRAME = toFrame(CHUNK_EVENT);
 
 export function toFrame(event: string): Buffer {

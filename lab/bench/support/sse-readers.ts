@@ -2,10 +2,10 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { CHUNK_FRAME } from "./sse-load.ts";
 
-/** Reads one stream to its end. `onChunks` is told of what has come, in chunks. */
+/** Reads one stream to its end. Calls `onChunks` with the number of new chunks. */
 export type ReadStream = (onChunks: (count: number) => void) => Promise<void>;
 
-/** A client with its own parts loaded and nobody else's. */
+/** Creates a client and loads only that client's modules. */
 type CreateReader = (url: string) => Promise<ReadStream>;
 
 const MESSAGES = [{ role: "user" as const, content: "Tell me a long story." }];
@@ -13,7 +13,7 @@ const REQUEST = { model: "bench-model", messages: MESSAGES };
 const API_KEY = "sk-bench";
 const HEADERS = { "content-type": "application/json", authorization: `Bearer ${API_KEY}` };
 
-/** The floor: bytes come in and nothing is done with them. */
+/** The baseline reads the bytes and ignores them. */
 async function createBareReader(url: string): Promise<ReadStream> {
   const { hostname, port } = new URL(url);
   const body = JSON.stringify({ ...REQUEST, stream: true });
@@ -34,10 +34,10 @@ async function createBareReader(url: string): Promise<ReadStream> {
 
 async function createGatewayReader(url: string): Promise<ReadStream> {
   const [{ createGateway }, { createLogger }] = await Promise.all([
-    import("../../src/gateway/client.ts"),
-    import("../../src/log/log.ts"),
+    import("../../../src/gateway/client.ts"),
+    import("../../../src/log/log.ts"),
   ]);
-  const log = createLogger({ level: "info", secrets: [API_KEY], destination: { write() {} } });
+  const log = createLogger({ level: "info", secrets: [API_KEY], tokens: [], destination: { write() {} } });
   const gateway = createGateway({ baseUrl: url, apiKey: API_KEY, log });
   return (onChunks) => gateway.streamChat(REQUEST, new AbortController().signal, { onChunk: () => onChunks(1) });
 }
@@ -71,7 +71,7 @@ async function createOpenAiReader(url: string): Promise<ReadStream> {
   };
 }
 
-/** By the name in the table, in its order; the first is what the others are compared with. */
+/** The clients by their names in the table, in the table's order. The table compares the others with the first one. */
 export const READERS: ReadonlyMap<string, CreateReader> = new Map([
   ["bare socket, nothing parsed", createBareReader],
   ["Palaver's gateway client", createGatewayReader],

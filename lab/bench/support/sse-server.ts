@@ -3,8 +3,8 @@ import type { AddressInfo } from "node:net";
 import { CHUNK_FRAME, CHUNKS, countDue, FIRST_EVENT, LAST_EVENT, STREAMS, toFrame } from "./sse-load.ts";
 
 /**
- * A gateway that answers as soon as all streams are open: each gets its chunks at an even rate, and they take turns.
- * Sends its address to whoever started it, and ends with it.
+ * A gateway that starts to answer when all streams are open. Each stream gets its chunks at an even rate, and the
+ * streams take turns. It sends its address to its parent, and exits with its parent.
  */
 const TICK_MS = 1;
 const FIRST_FRAME = toFrame(FIRST_EVENT);
@@ -19,7 +19,7 @@ const server = createServer((request, response) => {
 function open(response: ServerResponse): void {
   response.writeHead(200, { "content-type": "text/event-stream" });
   response.flushHeaders();
-  // Frames are made once and written past `response`, which would make each of them anew.
+  // Writes ready-made frames to the socket, because `response` would format each chunk again.
   response.socket?.setNoDelay(true).write(FIRST_FRAME);
   waiting.push(response);
   if (waiting.length < STREAMS) return;

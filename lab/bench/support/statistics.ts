@@ -4,21 +4,21 @@ export interface Summary {
   max: number;
 }
 
-/** Throws a RangeError when there are no values: a median of nothing is a mistake of the caller. */
+/** Throws a RangeError if there are no values. */
 export function summarize(values: readonly number[]): Summary {
   const sorted = values.toSorted((left, right) => left - right);
   const middle = sorted.length / 2;
   const [min, max] = [sorted[0], sorted.at(-1)];
   const [low, high] = [sorted[Math.ceil(middle) - 1], sorted[Math.floor(middle)]];
   if (min === undefined || max === undefined || low === undefined || high === undefined) {
-    throw new RangeError("There is nothing to summarize: no value was measured.");
+    throw new RangeError("Cannot summarize: there are no values.");
   }
   return { median: (low + high) / 2, min, max };
 }
 
 /**
- * Each value over the one of the same round. Rounds that a busy machine slowed down fall out of a ratio, because
- * both of its sides were slowed. Throws a RangeError when the rounds are not the same ones.
+ * Divides each value by the base value of the same round. A busy machine slows both down, so their ratio stays the
+ * same. Throws a RangeError if the two lists have different lengths.
  */
 export function toRatios(values: readonly number[], bases: readonly number[]): number[] {
   if (values.length !== bases.length) {
@@ -27,7 +27,7 @@ export function toRatios(values: readonly number[], bases: readonly number[]): n
   return values.map((value, round) => value / (bases[round] ?? Number.NaN));
 }
 
-/** The median with its spread behind it: `12.4 (11.9–13.1)`. */
+/** The median and its spread: `12.4 (11.9–13.1)`. */
 export function describeSummary({ median, min, max }: Summary, digits: number): string {
   const [middle, low, high] = [median, min, max].map((value) => formatNumber(value, digits));
   return low === high ? `${middle}` : `${middle} (${low}–${high})`;

@@ -1,4 +1,7 @@
-/** Lines of plain text with aligned columns: the first to the left, as it holds words, the others to the right. */
+/**
+ * Plain text with aligned columns: the first column to the left, because it contains words, and the others to the
+ * right.
+ */
 export function formatTable(head: readonly string[], rows: ReadonlyArray<readonly string[]>): string {
   const widths = head.map((_, column) => Math.max(...[head, ...rows].map((line) => line[column]?.length ?? 0)));
   const rule = widths.map((width) => "-".repeat(width));

@@ -2,11 +2,11 @@ import { McpServer } from "@modelcontextprotocol/server";
 import { StdioServerTransport } from "@modelcontextprotocol/server/stdio";
 import { z } from "zod";
 
-/** A server of tools as a program, with as many tools as it is told. */
+/** A program that is an MCP server with the given number of tools. */
 const server = new McpServer({ name: "bench", version: "1.0.0" });
 const inputSchema = z.object({
   project: z.string().describe("Key of the project"),
-  query: z.string().describe("What to look for, in words").optional(),
+  query: z.string().describe("Search words").optional(),
   state: z.enum(["open", "closed", "all"]).optional(),
   limit: z.int().min(1).max(100).optional(),
 });

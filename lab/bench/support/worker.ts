@@ -4,21 +4,26 @@ import { availableParallelism } from "node:os";
 import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/** A silent worker is a broken one. */
+/** A worker that is silent for longer counts as broken. */
 const ANSWER_MS = 30_000;
 
-/** True where a process can be kept on one core, so that what is measured does not share it with what feeds it. */
+/**
+ * True if a process can be pinned to one core. The measured process and its load generator then use different cores.
+ */
 export const canPin: boolean =
   availableParallelism() > 1 && spawnSync("taskset", ["-c", "0", "true"], { stdio: "ignore" }).status === 0;
 
 export interface Worker {
-  /** The next message of the worker. Rejects when it ends without one, or is silent for too long. */
+  /** Resolves to the worker's next message. Rejects if the worker exits first or sends nothing for too long. */
   receive<T>(): Promise<T>;
   send(message: string): void;
   end(): Promise<void>;
 }
 
-/** The program at `url` in a process of its own on core `core`, with a channel for messages. What it prints goes to `output`. */
+/**
+ * Starts the program at `url` in a separate process on core `core`, with a channel for messages. The process writes its
+ * output to `output`.
+ */
 export function startWorker(
   url: string,
   args: readonly string[],
@@ -44,7 +49,7 @@ export function startWorker(
 async function receive<T>(child: ChildProcess, name: string): Promise<T> {
   const signal = AbortSignal.timeout(ANSWER_MS);
   const failed = once(child, "exit", { signal }).then(
-    () => Promise.reject(new Error(`The worker ${name} ended without a result.`)),
+    () => Promise.reject(new Error(`The worker ${name} exited without a result.`)),
     () => Promise.reject(new Error(`The worker ${name} gave no result within ${ANSWER_MS / 1_000} s.`)),
   );
   const [message] = (await Promise.race([once(child, "message", { signal }), failed])) as [T];

@@ -14,7 +14,7 @@ import { SlackRefusal } from "../refusal.ts";
 import { isOfApp, type Json, type Message } from "../world.ts";
 import { openDirect } from "./conversations.ts";
 
-/** The methods that write messages whole. */
+/** The methods that write complete messages. */
 export function createChatMethods({ core, messages }: MethodDeps): Methods {
   const scopes = ["chat:write"];
 
@@ -27,7 +27,7 @@ export function createChatMethods({ core, messages }: MethodDeps): Methods {
 
   function postMessage(args: Arguments, { workspace }: Call): Json {
     const place = args.needText("channel");
-    // The id of a person stands for the direct conversation with them.
+    // A person's id means the direct conversation with that person.
     const person = workspace.users.get(place);
     const channel = person === undefined ? findWritableChannel(workspace, place) : openDirect(core, workspace, person);
     const content = readContent(args, "post");
@@ -44,7 +44,7 @@ export function createChatMethods({ core, messages }: MethodDeps): Methods {
     if (message.channel.isArchived) throw new SlackRefusal("is_inactive");
     if (message.stream?.state === "in_progress") throw new SlackRefusal("streaming_state_conflict");
     const { metadata = message.content.metadata } = content;
-    // What an update does not name goes away, files and metadata excepted.
+    // An update removes everything that it does not contain, except files and metadata.
     const options = { linksNames: linksNames(args, "client") };
     message.stream?.tasks.clear();
     messages.change(message, { ...content, metadata, files: message.content.files }, options);

@@ -15,8 +15,14 @@ import {
 
 const COMMERCIAL_PAGE = 15;
 const DEFAULT_PAGE = 100;
+const KINDS: Readonly<Record<string, ChannelKind>> = {
+  public_channel: "public",
+  private_channel: "private",
+  im: "im",
+  mpim: "mpim",
+};
 
-/** What the app reads of channels, and how it gets into them. */
+/** The methods by which the app reads and joins channels. */
 export function createConversationMethods({ core }: MethodDeps): Methods {
   function page(args: Arguments, found: readonly Message[]): Json {
     const most = core.limits.history === "commercial" ? COMMERCIAL_PAGE : core.limits.maxPage;
@@ -26,13 +32,16 @@ export function createConversationMethods({ core }: MethodDeps): Methods {
     const hasMore = to < found.length;
     const withMetadata = args.flag("include_all_metadata");
     return {
-      messages: found.slice(from, to).map((message) => messageToWire(message, core.origin(), { withMetadata })),
+      messages: found.slice(from, to).map((message) => ({
+        ...messageToWire(message, core.origin(), { withMetadata }),
+        ...threadToWire(message),
+      })),
       has_more: hasMore,
       response_metadata: { next_cursor: hasMore ? Buffer.from(String(to)).toString("base64url") : "" },
     };
   }
 
-  /** A channel whose messages the app may read. */
+  /** The channel in a call, if the app can read its messages. */
   function readable(args: Arguments, { workspace }: Call): Channel {
     const channel = findChannel(workspace, args.needText("channel"));
     needScope(workspace, `${scopeOf(channel.kind)}:history`);
@@ -44,7 +53,7 @@ export function createConversationMethods({ core }: MethodDeps): Methods {
     const channel = readable(args, call);
     const root = channel.messages.get(args.needText("ts"));
     if (root === undefined) throw new SlackRefusal("thread_not_found");
-    // The root stands before whatever is asked for.
+    // The root comes before the messages of the requested page.
     return page(args, [root, ...within(args, repliesTo(root))]);
   }
 
@@ -73,6 +82,24 @@ export function createConversationMethods({ core }: MethodDeps): Methods {
         return { members: [...channel.members], response_metadata: { next_cursor: "" } };
       },
     },
+    "users.conversations": {
+      scopes: ["channels:read", "groups:read"],
+      token: "bot",
+      run(args, { workspace }) {
+        const user = args.text("user") ?? workspace.bot.id;
+        const types = (args.text("types") ?? "public_channel").split(",");
+        const kinds = new Set(types.map((type) => KINDS[type]));
+        // "Non-public channels are restricted to those where the calling user shares membership."
+        const isListed = ({ kind, members, isArchived }: Channel) =>
+          kinds.has(kind) &&
+          members.has(user) &&
+          (kind === "public" || members.has(workspace.bot.id)) &&
+          !(isArchived && args.flag("exclude_archived"));
+        for (const kind of kinds) if (kind !== undefined) needScope(workspace, `${scopeOf(kind)}:read`);
+        const channels = [...workspace.channels.values()].filter(isListed).map(channelToWire);
+        return { channels, response_metadata: { next_cursor: "" } };
+      },
+    },
     "conversations.join": {
       scopes: ["channels:join"],
       token: "bot",
@@ -96,7 +123,7 @@ export function createConversationMethods({ core }: MethodDeps): Methods {
   };
 }
 
-/** The direct conversation of a person with the app; made when it is not there yet. */
+/** Finds or creates a person's direct conversation with the app. */
 export function openDirect(core: Core, workspace: Workspace, user: User): Channel {
   const known = [...workspace.channels.values()].find(({ kind, members }) => kind === "im" && members.has(user.id));
   return known ?? addChannel(core, workspace, { kind: "im", name: user.name, members: [user.id, workspace.bot.id] });
@@ -116,6 +143,7 @@ export function addChannel(
     members: new Set(members),
     isArchived: false,
     isShared: false,
+    isOrgShared: false,
     messages: new Map(),
     ephemerals: [],
   };
@@ -124,7 +152,7 @@ export function addChannel(
   return channel;
 }
 
-function channelToWire({ id, name, kind, members, workspace, isArchived, isShared }: Channel): Json {
+function channelToWire({ id, name, kind, members, workspace, isArchived, isShared, isOrgShared }: Channel): Json {
   const type = channelType({ kind } as Channel);
   const person = [...members].find((member) => member !== workspace.bot.id);
   return {
@@ -136,10 +164,19 @@ function channelToWire({ id, name, kind, members, workspace, isArchived, isShare
     is_mpim: type === "mpim",
     is_private: kind !== "public",
     is_archived: isArchived,
+    is_shared: isShared || isOrgShared,
     is_ext_shared: isShared,
+    is_org_shared: isOrgShared,
     is_member: members.has(workspace.bot.id),
     context_team_id: workspace.id,
   };
+}
+
+/** What Slack adds to the first message of a thread when an app reads it. */
+function threadToWire(root: Message): Json {
+  const replies = root.threadTs === undefined ? repliesTo(root) : [];
+  const latest = replies.at(-1);
+  return latest === undefined ? {} : { thread_ts: root.ts, reply_count: replies.length, latest_reply: latest.ts };
 }
 
 function scopeOf(kind: ChannelKind): string {

@@ -2,7 +2,7 @@ import { findChannel, findMessage, type MethodDeps, type Methods } from "../meth
 import { SlackRefusal } from "../refusal.ts";
 import type { Json, User } from "../world.ts";
 
-/** Who the app is, who the others are, and what they feel about a message. */
+/** The methods for the app's own identity, other people, and reactions. */
 export function createPeopleMethods({ core }: MethodDeps): Methods {
   const reaction = (isAdding: boolean): Methods[string] => ({
     scopes: ["reactions:write"],
@@ -25,14 +25,15 @@ export function createPeopleMethods({ core }: MethodDeps): Methods {
     "auth.test": {
       scopes: [],
       token: "bot",
-      run: (_args, { workspace: { id, name, bot } }) => ({
+      run: (_args, { workspace: { id, name, bot, organisation }, isOrgWide }) => ({
         url: `${core.origin()}/`,
-        team: name,
+        team: isOrgWide ? organisation?.name : name,
         user: bot.name,
-        team_id: id,
+        team_id: isOrgWide ? organisation?.id : id,
         user_id: bot.id,
         bot_id: bot.botId,
-        is_enterprise_install: false,
+        ...(organisation && { enterprise_id: organisation.id }),
+        is_enterprise_install: isOrgWide,
       }),
     },
     "auth.revoke": {
@@ -50,6 +51,17 @@ export function createPeopleMethods({ core }: MethodDeps): Methods {
         const user = workspace.users.get(args.needText("user"));
         if (user === undefined) throw new SlackRefusal("user_not_found");
         return { user: userToWire(user) };
+      },
+    },
+    "users.list": {
+      scopes: ["users:read"],
+      token: "bot",
+      run(args, { workspace }) {
+        const all = [...workspace.users.values()];
+        const from = Number(args.text("cursor") ?? 0);
+        const to = from + (args.count("limit") ?? all.length);
+        const next = to < all.length ? String(to) : "";
+        return { members: all.slice(from, to).map(userToWire), response_metadata: { next_cursor: next } };
       },
     },
     "usergroups.users.list": {
@@ -81,16 +93,19 @@ export function createPeopleMethods({ core }: MethodDeps): Methods {
   };
 }
 
-function userToWire({ id, name, workspace, isAdmin, botId }: User): Json {
+function userToWire({ id, name, workspace, isAdmin, isGuest, isDeactivated, botId }: User): Json {
+  const { organisation } = workspace;
   return {
     id,
     team_id: workspace.id,
     name: name.toLowerCase(),
     real_name: name,
-    deleted: false,
+    deleted: isDeactivated,
     is_admin: isAdmin,
+    is_restricted: isGuest,
     is_owner: false,
     is_bot: botId !== undefined,
+    ...(organisation && { enterprise_user: { id, enterprise_id: organisation.id, teams: [workspace.id] } }),
     tz: "Europe/Berlin",
     profile: { real_name: name, display_name: name, team: workspace.id },
   };

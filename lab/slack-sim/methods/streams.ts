@@ -17,7 +17,7 @@ import { type Channel, emptyContent, isOfApp, type Json, type Message, type Stre
 
 const DISPLAY_MODES = ["timeline", "plan"];
 
-/** The methods that let a message grow: in progress, then completed by the app, a person or the clock. */
+/** The methods for a growing message. It grows until the app, a person or the clock ends it. */
 export function createStreamMethods({ core, messages }: MethodDeps): Methods {
   const scopes = ["chat:write"];
   const { clock, limits, violations } = core;
@@ -51,7 +51,7 @@ export function createStreamMethods({ core, messages }: MethodDeps): Methods {
     if (!message.isDeleted) messages.change(message, {});
   }
 
-  /** The stream a call continues. Refuses when it is over, and records it when the app knew that. */
+  /** The stream that a call continues. Throws if it has ended, and records a violation if the app knew that. */
   function openStream(args: Arguments, { workspace }: Call, method: string): { message: Message; stream: Stream } {
     const channel = findChannel(workspace, args.needText("channel"));
     const message = findMessage(channel, args.needText("ts"));
@@ -60,7 +60,7 @@ export function createStreamMethods({ core, messages }: MethodDeps): Methods {
     const { stream } = message;
     if (stream?.state === "in_progress") return { message, stream };
     if (stream?.isKnownOver) {
-      violations.record("dead-stream", `${method} for ${message.ts}, although the app knew that this stream is over.`);
+      violations.record("dead-stream", `${method} for ${message.ts}, although the app knew that this stream was over.`);
     }
     if (stream !== undefined) stream.isKnownOver = true;
     const isStopped = stream?.endedBy === "user" && method === "chat.appendStream";
@@ -82,7 +82,7 @@ export function createStreamMethods({ core, messages }: MethodDeps): Methods {
     checkBlocks(blocks);
     const metadata = readMetadata(args) ?? message.content.metadata;
     const content = grow(message.content, stream, addition);
-    // One that is ended without a word is to be written anew, with which its tasks go.
+    // If a stream ends without content, the app should rewrite its message, which removes the tasks.
     if (!isEmpty(addition) || blocks.length > 0) noticeOpenTasks(message, stream);
     Object.assign(stream, { state: "completed", endedBy: "app", isKnownOver: true });
     messages.change(message, { ...content, blocks: [...content.blocks, ...blocks], metadata });
@@ -92,7 +92,10 @@ export function createStreamMethods({ core, messages }: MethodDeps): Methods {
 
   function noticeOpenTasks({ ts }: Message, { tasks }: Stream): void {
     for (const title of openTitles(tasks)) {
-      violations.record("open-task", `The stream ${ts} was stopped while its task ${JSON.stringify(title)} goes on.`);
+      violations.record(
+        "open-task",
+        `The stream ${ts} was stopped while its task ${JSON.stringify(title)} was still running.`,
+      );
     }
   }
 

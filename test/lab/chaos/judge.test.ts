@@ -1,11 +1,12 @@
 import { describe, expect, test } from "vitest";
-import { findGaps } from "../../chaos/gaps.ts";
-import { judge } from "../../chaos/judge.ts";
-import { planRun } from "../../chaos/plan.ts";
-import type { Disturbance, Record } from "../../chaos/record.ts";
-import { newRecord } from "../../src/turn/record.ts";
-import { message } from "../support/events.ts";
-import { answerTo } from "../support/fault-loop/answers.ts";
+import { NOT_KEPT } from "../../../adapters/slack/act/acknowledgement.ts";
+import { answerTo } from "../../../lab/chaos/answers.ts";
+import { findGaps } from "../../../lab/chaos/gaps.ts";
+import { judge } from "../../../lab/chaos/judge.ts";
+import { planRun } from "../../../lab/chaos/plan.ts";
+import type { Disturbance, Record } from "../../../lab/chaos/record.ts";
+import { message } from "../../../lab/support/events.ts";
+import { newRecord } from "../../../src/turn/record.ts";
 
 const NAME = "q1n1";
 const ANSWER = answerTo([NAME]);
@@ -43,7 +44,7 @@ const toCall = (atMs: number) => ({
   words: "",
 });
 
-/** One question that was answered as it should be, but for what is given. */
+/** A record of one correctly answered question, with these changes. */
 function toRecord(given: Partial<Record>): Record {
   const turn = {
     ...newRecord([QUESTION], [QUESTION]),
@@ -51,10 +52,10 @@ function toRecord(given: Partial<Record>): Record {
     phase: "final" as const,
     ends: ["complete"],
   };
-  const asked = {
+  const request = {
     way: "answer" as const,
     atMs: 0,
-    said: ANSWER,
+    sent: ANSWER,
     isComplete: true,
     isSecond: false,
     host: "",
@@ -65,12 +66,14 @@ function toRecord(given: Partial<Record>): Record {
     notes: [],
     lives: [life(0), life(1)],
     disturbances: [],
-    questions: [{ name: NAME, id: QUESTION.messageId, person: 0, isTold: true, place: 0, saidAtMs: 0 }],
-    drawn: [],
+    questions: [{ name: NAME, id: QUESTION.messageId, person: 0, place: 0, askedAtMs: 0 }],
+    replies: new Map(),
     removed: new Set(),
-    begunAnew: new Set(),
-    told: () => ({ toldAtMs: 0, acknowledgedAtMs: 0, isGivenUp: false }),
-    asked: () => [{ ...asked, names: [NAME] }],
+    restarted: new Set(),
+    deletedAnswers: new Set(),
+    cutOff: new Set(),
+    deliveryOf: () => ({ deliveredAtMs: 0, acknowledgedAtMs: 0, isGivenUp: false }),
+    requestsFor: () => [{ ...request, names: [NAME] }],
     shown: [shownAt([[0, ANSWER]])],
     calls: [],
     breaks: [],
@@ -89,7 +92,7 @@ function toRecord(given: Partial<Record>): Record {
         ],
       ],
     ]),
-    spent: { counted: 2, held: 0 },
+    counted: 2,
     board: { turns: { complete: 1 }, pictures: {}, tools: {}, failures: 0 },
     acts: [],
     open: 0,
@@ -101,10 +104,10 @@ function toRecord(given: Partial<Record>): Record {
 const columnsOf = (given: Partial<Record>) => judge(toRecord(given)).findings.map(({ column }) => column);
 
 describe("the judge of a recorded run", () => {
-  test("finds nothing where all is as it should be", () => expect(judge(toRecord({})).findings).toEqual([]));
+  test("the judge finds nothing in a correct record", () => expect(judge(toRecord({})).findings).toEqual([]));
 
-  test("lets an answer say that Redis was away, where it was", () => {
-    const note = "_My memory is out of reach right now: this answer knows nothing of what was said before._";
+  test("the judge accepts a note about a Redis outage only if Redis was away", () => {
+    const note = "_My storage is unavailable: I wrote this answer without the earlier conversation._";
     const shown = [shownAt([[0, `${ANSWER}\n\n${note}`]])];
     const long = { ...REDIS_AWAY, fromMs: -60_000, toMs: -50_000 };
     expect(columnsOf({ shown })).toEqual(["wrong text"]);
@@ -112,9 +115,9 @@ describe("the judge of a recorded run", () => {
     expect(columnsOf({ shown, disturbances: [{ ...REDIS_AWAY, fromMs: -1_000 }] })).toEqual([]);
   });
 
-  test("finds an answer that begins while the one before it grows, and none where that only gets a note", () => {
+  test("the judge finds an answer that starts while the previous one grows, but ignores a late note under that one", () => {
     const [name, later] = ["q1n2", message("q1n2")];
-    const { turns, questions, asked } = toRecord({});
+    const { turns, questions, requestsFor } = toRecord({});
     const second = { ...newRecord([later], [later]), posted: ["second"], phase: "final" as const, ends: ["complete"] };
     const twoQuestions = (
       states: ReadonlyArray<readonly [atMs: number, text: string]>,
@@ -122,14 +125,14 @@ describe("the judge of a recorded run", () => {
     ) =>
       columnsOf({
         turns: [...turns, second],
-        questions: [...questions, { ...questions[0]!, name, id: later.messageId, saidAtMs: 100 }],
-        asked: () => [...asked(""), { ...asked("")[0]!, names: [name], said: answerTo([name]) }],
-        told: ({ id }) => {
+        questions: [...questions, { ...questions[0]!, name, id: later.messageId, askedAtMs: 100 }],
+        requestsFor: () => [...requestsFor(""), { ...requestsFor("")[0]!, names: [name], sent: answerTo([name]) }],
+        deliveryOf: ({ id }) => {
           const isLater = id === later.messageId;
           const atMs = isLater ? 100 : 0;
-          if (sessionIds === undefined) return { toldAtMs: atMs, acknowledgedAtMs: atMs, isGivenUp: false };
-          const heard = new Set([sessionIds[isLater ? 1 : 0]]);
-          return { toldAtMs: undefined, acknowledgedAtMs: undefined, isGivenUp: false, sessionIds: heard };
+          if (sessionIds === undefined) return { deliveredAtMs: atMs, acknowledgedAtMs: atMs, isGivenUp: false };
+          const sessions = new Set([sessionIds[isLater ? 1 : 0]]);
+          return { deliveredAtMs: undefined, acknowledgedAtMs: undefined, isGivenUp: false, sessionIds: sessions };
         },
         shown: [shownAt(states), { ...shownAt([[300, answerTo([name])]]), id: "second" }],
       });
@@ -140,7 +143,7 @@ describe("the judge of a recorded run", () => {
     ] as const;
     expect(twoQuestions(grown)).toContain("out of order");
     expect(twoQuestions(grown, ["a", "a"])).toContain("out of order");
-    // What was said in between two sessions is read when the second one has begun, perhaps after what that one is told.
+    // The second session can read a message that was written between the sessions, even after it received a newer one.
     expect(twoQuestions(grown, ["a", "b"])).not.toContain("out of order");
     expect(
       twoQuestions([
@@ -150,9 +153,9 @@ describe("the judge of a recorded run", () => {
     ).not.toContain("out of order");
   });
 
-  test("takes no word to whoever pressed a button for a second answer", () => {
+  test("the judge doesn't count a reply to a pressed button as a second answer", () => {
     const answer = shownAt([[0, ANSWER]]);
-    expect(columnsOf({ shown: [answer, { ...answer, id: "x", text: "This answer has ended already." }] })).toEqual([]);
+    expect(columnsOf({ shown: [answer, { ...answer, id: "x", text: "This answer has already ended." }] })).toEqual([]);
     expect(columnsOf({ shown: [answer, { ...answer, id: "x" }] })).toEqual(["doubled"]);
   });
 
@@ -170,19 +173,19 @@ describe("the judge of a recorded run", () => {
     lives: [life(0, 1_550), life(1)],
   };
 
-  test("lets an answer show less whose process died while Redis took no note of it, and no other one", () => {
+  test("the judge excuses a shrunken answer only if its process died while Redis could not store its progress", () => {
     expect(columnsOf({ ...unnoted, disturbances: [REDIS_AWAY] })).toEqual([]);
     expect(columnsOf(unnoted)).toEqual(["wrong text"]);
     const lives = [life(0), life(1)];
-    const goneOn = { ...unnoted, lives, calls: [toCall(1_490), { ...toCall(1_595), host: "host1" }] };
-    expect(columnsOf({ ...goneOn, disturbances: [REDIS_AWAY] })).toEqual([]);
+    const takenOver = { ...unnoted, lives, calls: [toCall(1_490), { ...toCall(1_595), host: "host1" }] };
+    expect(columnsOf({ ...takenOver, disturbances: [REDIS_AWAY] })).toEqual([]);
     expect(columnsOf({ ...unnoted, lives, disturbances: [REDIS_AWAY] })).toEqual(["wrong text"]);
-    expect(columnsOf(goneOn)).toEqual(["wrong text"]);
+    expect(columnsOf(takenOver)).toEqual(["wrong text"]);
     expect(columnsOf({ ...unnoted, disturbances: [REDIS_AWAY], lives: [life(0), life(1)] })).toEqual(["wrong text"]);
     expect(columnsOf({ ...unnoted, disturbances: [{ ...REDIS_AWAY, slot: 1 }] })).toEqual(["wrong text"]);
   });
 
-  test("lets the end of a full message move to the next one, and not go away", () => {
+  test("the judge accepts that the end of a full message moves to the next message but not that it disappears", () => {
     const [half, turn] = [ANSWER.length / 2, toRecord({}).turns[0]];
     const first = shownAt([
       [1_500, ANSWER.slice(0, half + 9)],
@@ -195,67 +198,82 @@ describe("the judge of a recorded run", () => {
     expect(columnsOf({ shown: [first, lost], turns })).toContain("wrong text");
   });
 
-  test("lets a command be heard by nobody while something is broken", () => {
+  test("the judge excuses a missed command only while something is broken", () => {
     const plan = planRun({ seed: 1, turns: 25, platform: "slack", processes: 2 });
     const [picture] = plan.pictures;
-    const notes = [{ atMs: 1_500, what: `somebody asks for a picture of ${picture?.name}` }];
+    const notes = [{ atMs: 1_500, what: `a person requests an image of ${picture?.name}` }];
     expect(columnsOf({ plan, notes })).toEqual(["lost"]);
     expect(columnsOf({ plan, notes, disturbances: [REDIS_AWAY] })).toEqual([]);
-    const taken = { plan, notes, drawn: [picture?.name ?? ""], disturbances: [REDIS_AWAY] };
+    const taken = { plan, notes, replies: new Map([[picture?.name ?? "", ""]]), disturbances: [REDIS_AWAY] };
     expect(columnsOf(taken)).toEqual(["lost"]);
-    const told = { ...shownAt([[2_000, "I could not store this, so I cannot answer it."]]), id: "told" };
-    expect(columnsOf({ ...taken, shown: [shownAt([[0, ANSWER]]), told] })).toEqual([]);
-    expect(columnsOf({ ...taken, disturbances: [], shown: [shownAt([[0, ANSWER]]), told] })).toEqual(["lost"]);
+    const apology = { ...shownAt([[2_000, "I couldn't save this, so I can't answer it."]]), id: "apology" };
+    expect(columnsOf({ ...taken, shown: [shownAt([[0, ANSWER]]), apology] })).toEqual([]);
+    expect(columnsOf({ ...taken, disturbances: [], shown: [shownAt([[0, ANSWER]]), apology] })).toEqual(["lost"]);
   });
 
-  test("lets a command be lost whose process was killed while it could not store it", () => {
+  test("the judge excuses a command that Slack's acknowledgement refuses, but only while something is broken", () => {
+    const plan = planRun({ seed: 1, turns: 25, platform: "slack", processes: 2 });
+    const [name = ""] = plan.pictures.map((picture) => picture.name);
+    const notes = [{ atMs: 1_500, what: `a person requests an image of ${name}` }];
+    const refused = { plan, notes, replies: new Map([[name, NOT_KEPT]]), disturbances: [REDIS_AWAY] };
+    expect(columnsOf(refused)).toEqual([]);
+    expect(columnsOf({ ...refused, disturbances: [] })).toEqual(["lost"]);
+    expect(columnsOf({ ...refused, replies: new Map([[name, "You can't do that."]]) })).toEqual(["lost"]);
+  });
+
+  test("the judge excuses a lost command if its process was killed before it could store the command", () => {
     const plan = planRun({ seed: 1, turns: 100, platform: "discord", processes: 2 });
     const pictures = plan.pictures.slice(0, 1);
-    const drawn = pictures.map(({ name }) => name);
-    const asked = { atMs: 1_000, what: `somebody asks for a picture of ${drawn[0]}` };
-    const waits = "My memory is out of reach right now. I will do this as soon as it is back.";
+    const replies = new Map(pictures.map(({ name }) => [name, ""]));
+    const requested = { atMs: 1_000, what: `a person requests an image of ${pictures[0]?.name}` };
+    const waits = "My storage is unavailable. I'll do this as soon as it's back; no need to ask again.";
     const promised = { ...shownAt([[2_000, waits]]), id: "promised" };
-    const given = { plan: { ...plan, pictures }, drawn, notes: [asked], shown: [shownAt([[0, ANSWER]]), promised] };
+    const given = {
+      plan: { ...plan, pictures },
+      replies,
+      notes: [requested],
+      shown: [shownAt([[0, ANSWER]]), promised],
+    };
     const killedAt = (fromMs: number): Disturbance => ({ kind: "kill", slot: 0, fromMs, toMs: fromMs + 1_000 });
     expect(columnsOf({ ...given, disturbances: [killedAt(3_000)] })).toEqual([]);
     expect(columnsOf({ ...given, disturbances: [killedAt(-30_000)] })).toEqual(["lost"]);
   });
 
-  test("finds requests that were made without a reservation", () => {
-    expect(columnsOf({ spent: { counted: 0, held: 0 } })).toEqual(["overspent"]);
-    expect(columnsOf({ spent: { counted: 0, held: 1 } })).toEqual([]);
+  test("the judge finds requests without a reservation", () => {
+    expect(columnsOf({ counted: 0 })).toEqual(["overspent"]);
+    expect(columnsOf({ counted: 1 })).toEqual([]);
   });
 
-  test("finds what acted twice for one question, and lets an answer say that nobody knows", () => {
-    const told = (tools: number) => ({ ...toRecord({}).board, tools: { buy: tools } });
-    expect(columnsOf({ acts: [NAME, "q1n2"], board: told(2) })).toEqual([]);
-    expect(columnsOf({ acts: [NAME, NAME], board: told(2) })).toEqual(["acted twice"]);
-    const unknown = "_It is not known whether `shop__buy` was done: no result came._";
+  test("the judge finds a tool that acted twice and accepts an answer that says the result is unknown", () => {
+    const boardWith = (tools: number) => ({ ...toRecord({}).board, tools: { buy: tools } });
+    expect(columnsOf({ acts: [NAME, "q1n2"], board: boardWith(2) })).toEqual([]);
+    expect(columnsOf({ acts: [NAME, NAME], board: boardWith(2) })).toEqual(["acted twice"]);
+    const unknown = "_I don't know whether `shop__buy` ran: I got no result._";
     const record = toRecord({ shown: [shownAt([[0, `${ANSWER}\n\n${unknown}`]])] });
     expect(judge(record).findings).toEqual([]);
-    expect([...judge(record).excused.keys()]).toEqual(["an answer says that nobody knows whether its tool acted"]);
+    expect([...judge(record).excused.keys()]).toEqual(["an answer says that it is unknown whether its tool acted"]);
   });
 
-  test("finds each number of the dashboard that is not what happened, and an end that people do not see", () => {
+  test("the judge finds wrong numbers on the dashboard and outcomes that differ from the messages", () => {
     const { board, turns } = toRecord({});
-    const tell = (told: Partial<Record["board"]>) => columnsOf({ board: { ...board, ...told } });
-    expect(tell({ turns: {} })).toEqual(["dashboard"]);
-    expect(tell({ turns: { complete: 2 } })).toEqual(["dashboard"]);
-    expect(tell({ turns: { complete: 1, failed: 1 } })).toEqual(["dashboard"]);
-    expect(tell({ failures: 1 })).toEqual(["dashboard"]);
-    expect(tell({ pictures: { drawn: 1 } })).toEqual(["dashboard"]);
-    expect(tell({ tools: { buy: 1 } })).toEqual(["dashboard"]);
+    const columnsAt = (numbers: Partial<Record["board"]>) => columnsOf({ board: { ...board, ...numbers } });
+    expect(columnsAt({ turns: {} })).toEqual(["dashboard"]);
+    expect(columnsAt({ turns: { complete: 2 } })).toEqual(["dashboard"]);
+    expect(columnsAt({ turns: { complete: 1, failed: 1 } })).toEqual(["dashboard"]);
+    expect(columnsAt({ failures: 1 })).toEqual(["dashboard"]);
+    expect(columnsAt({ pictures: { drawn: 1 } })).toEqual(["dashboard"]);
+    expect(columnsAt({ tools: { buy: 1 } })).toEqual(["dashboard"]);
     const failed = turns.map((turn) => ({ ...turn, ends: ["failed"] }));
     expect(columnsOf({ turns: failed, board: { ...board, turns: { failed: 1 }, failures: 1 } })).toEqual(["dashboard"]);
   });
 
-  test("lets a call be counted or not whose answer people had begin anew", () => {
+  test("the judge ignores whether the dashboard counts the tool calls of a restarted answer", () => {
     const acts = [NAME];
     expect(columnsOf({ acts })).toEqual(["dashboard"]);
-    expect(columnsOf({ acts, begunAnew: new Set([QUESTION.messageId]) })).toEqual([]);
+    expect(columnsOf({ acts, restarted: new Set([QUESTION.messageId]) })).toEqual([]);
   });
 
-  test("lets a question be acknowledged late while something is broken", () => {
+  test("the judge excuses a late acknowledgement only while something is broken", () => {
     const breaks = [{ kind: "late-ack", sentence: "It was late.", atMs: 1_500 }];
     expect(columnsOf({ breaks })).toEqual(["other"]);
     expect(columnsOf({ breaks, disturbances: [REDIS_AWAY] })).toEqual([]);
@@ -264,17 +282,17 @@ describe("the judge of a recorded run", () => {
     expect(columnsOf({ breaks, disturbances: [{ kind: "kill", slot: 0, ...over }] })).toEqual(["other"]);
   });
 
-  test("lets a question be refused whose limits could not be looked up, where Redis was away", () => {
-    const note = "_Not answered: I cannot look up the limits, because my memory is out of reach._";
+  test("the judge accepts that the bot can't check the limits only if Redis was away", () => {
+    const note = "_Not answered: I can't check the limits, because my storage is unavailable._";
     const board = { turns: { refused: 1 }, pictures: {}, tools: {}, failures: 0 };
     const turns = toRecord({}).turns.map((turn) => ({ ...turn, ends: ["refused"] }));
     const shown = [{ ...shownAt([[9_000, note]]), buttons: [{ label: "Retry", payload: "" }] }];
-    const given = { shown, turns, board, asked: () => [], spent: { counted: 0, held: 0 } };
+    const given = { shown, turns, board, requestsFor: () => [], counted: 0 };
     expect(columnsOf({ ...given, disturbances: [REDIS_AWAY] })).toEqual([]);
     expect(columnsOf(given)).toEqual(["wrong text"]);
   });
 
-  test("lets a call go out that was under way when its process was stopped, and none after that", () => {
+  test("the judge excuses the call that a paused process had started but no later call", () => {
     const stopped: Disturbance = { kind: "stop", slot: 0, fromMs: 1_000, toMs: 5_000 };
     const by = (slot: number, atMs: number) => ({ ...toCall(atMs), host: `host${slot}` });
     const calls = (atMs: number) => [by(0, 900), by(1, 4_000), by(0, atMs), by(1, atMs + 500)];
@@ -287,9 +305,9 @@ describe("the judge of a recorded run", () => {
     expect(columnsOf({ calls: calls(5_020), breaks: dead(5_030), disturbances: other })).toContain("other");
   });
 
-  test("lets an answer begin anew whose processes knew different things of what had been said before, where Redis was away", () => {
-    const [request] = toRecord({}).asked(NAME);
-    if (request === undefined) throw new Error("nothing was asked");
+  test("the judge excuses a rewritten answer if Redis was away and its processes read different conversations", () => {
+    const [request] = toRecord({}).requestsFor(NAME);
+    if (request === undefined) throw new Error("The record has no request.");
     const about = (host: string, atMs: number, ...names: string[]) => ({ ...request, host, atMs, names });
     const more = answerTo(["q1n2", NAME]);
     const shown = [
@@ -298,21 +316,21 @@ describe("the judge of a recorded run", () => {
         [2_000, more],
       ]),
     ];
-    const asked = () => [about("host0", 1_450, NAME), about("host1", 1_900, "q1n2", NAME)];
+    const requestsFor = () => [about("host0", 1_450, NAME), about("host1", 1_900, "q1n2", NAME)];
     const redis = { ...REDIS_AWAY, fromMs: 100, toMs: 400 };
     const less = () => [about("host0", 1_450, "q1n2", NAME), about("host1", 1_900, NAME)];
-    expect(columnsOf({ shown, asked: less, disturbances: [redis] })).not.toContain("wrong text");
-    expect(columnsOf({ shown, asked, disturbances: [redis] })).not.toContain("wrong text");
+    expect(columnsOf({ shown, requestsFor: less, disturbances: [redis] })).not.toContain("wrong text");
+    expect(columnsOf({ shown, requestsFor, disturbances: [redis] })).not.toContain("wrong text");
     const beforeSecond = { ...REDIS_AWAY, fromMs: 1_600, toMs: 1_800 };
-    expect(columnsOf({ shown, asked: less, disturbances: [beforeSecond] })).not.toContain("wrong text");
+    expect(columnsOf({ shown, requestsFor: less, disturbances: [beforeSecond] })).not.toContain("wrong text");
     const afterBoth = { ...REDIS_AWAY, fromMs: 1_950, toMs: 1_990 };
-    expect(columnsOf({ shown, asked: less, disturbances: [afterBoth] })).toContain("wrong text");
-    expect(columnsOf({ shown, asked })).toContain("wrong text");
+    expect(columnsOf({ shown, requestsFor: less, disturbances: [afterBoth] })).toContain("wrong text");
+    expect(columnsOf({ shown, requestsFor })).toContain("wrong text");
     const alike = () => [about("host0", 1_450, NAME), about("host1", 1_900, NAME)];
-    expect(columnsOf({ shown, asked: alike, disturbances: [redis] })).toContain("wrong text");
+    expect(columnsOf({ shown, requestsFor: alike, disturbances: [redis] })).toContain("wrong text");
   });
 
-  test("lets an answer be given up whose processes died six times, and none of which everything was shown", () => {
+  test("the judge accepts that the bot gives up an incomplete answer after six deaths but not after five", () => {
     const note = "_I tried several times and couldn't finish this answer. Press Retry to ask again._";
     const kill = (index: number): Disturbance => ({ kind: "kill", slot: 0, fromMs: 1_500 + index * 10, toMs: 1_600 });
     const kills = (count: number) => Array.from({ length: count }, (_, index) => kill(index + 1));
@@ -323,8 +341,8 @@ describe("the judge of a recorded run", () => {
     expect(columnsOf({ shown: given(`${ANSWER}\n\n${note}`), disturbances: kills(6) })).toContain("wrong text");
   });
 
-  test("lets an answer begin anew whose other question was taken back", () => {
-    const taken = { name: "q1n2", id: "taken", person: 0, isTold: true, place: 0, saidAtMs: 0 };
+  test("the judge accepts that an answer restarts if another question of its turn was deleted", () => {
+    const taken = { name: "q1n2", id: "taken", person: 0, place: 0, askedAtMs: 0 };
     const { questions } = toRecord({});
     const shown = [
       shownAt([
@@ -337,7 +355,7 @@ describe("the judge of a recorded run", () => {
   });
 });
 
-test("the time that an answer stood still when its process was killed is measured", () => {
+test("the gap of an answer lasts from the death of its process until it grows again", () => {
   const kill: Disturbance = { kind: "kill", slot: 0, fromMs: 1_000, toMs: 3_000 };
   const record = toRecord({
     lives: [life(0, 1_010), life(1)],

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { createChanges } from "./changes.ts";
+import { createChanges } from "../../../lab/discord-sim/changes.ts";
 
 describe("until", () => {
-  test("resolves at once, or after the change that makes it true", async () => {
+  test("until resolves at once, or after the change that makes its condition true", async () => {
     const changes = createChanges();
     expect(await changes.until(() => 7)).toBe(7);
     let value = "";
@@ -12,7 +12,7 @@ describe("until", () => {
     expect(await found).toBe("there");
   });
 
-  test("rejects with what was waited for, when nothing happens for long, throws, or the simulator closes", async () => {
+  test("until rejects with its condition's name if nothing happens for long, the predicate throws, or the simulator closes", async () => {
     const changes = createChanges();
     await expect(changes.until(() => false, "a miracle", 1)).rejects.toThrow("in vain: a miracle");
     const throwing = () => {

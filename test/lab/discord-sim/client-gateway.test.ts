@@ -1,13 +1,13 @@
 import { type Client, Events, GatewayIntentBits } from "discord.js";
 import { describe, expect, test } from "vitest";
-import { createClient, nextMessage, startBot, startClient } from "./client.ts";
-import { startDiscord } from "./index.ts";
+import { startDiscord } from "../../support/discord.ts";
+import { createClient, nextMessage, startBot, startClient } from "../../support/discord-client.ts";
 
 const resumed = (client: Client) =>
   new Promise<number>((resolve) => client.once(Events.ShardResume, (_, replayed) => resolve(replayed)));
 
 describe("discord.js on the gateway", () => {
-  test("resumes after a cut line and hears what it missed", async () => {
+  test("discord.js resumes after a reset connection and receives the missed events", async () => {
     const { discord, channel, ada, client, session } = await startBot();
     const first = session()?.id;
     const heard = nextMessage(client);
@@ -19,7 +19,7 @@ describe("discord.js on the gateway", () => {
     expect(session()?.id).toBe(first);
   });
 
-  test("follows the request to reconnect", async () => {
+  test("discord.js follows the request to reconnect", async () => {
     const { discord, channel, ada, client, session } = await startBot();
     const first = session()?.id;
     const back = resumed(client);
@@ -31,7 +31,7 @@ describe("discord.js on the gateway", () => {
     expect((await heard).content).toBe("hello");
   });
 
-  test("resumes on the same line where the session is invalid for now", async () => {
+  test("discord.js resumes on the same connection if the session is temporarily invalid", async () => {
     const { discord, channel, ada, client, session } = await startBot();
     const first = session()?.id;
     const heard = nextMessage(client);
@@ -41,7 +41,7 @@ describe("discord.js on the gateway", () => {
     expect(session()?.id).toBe(first);
   });
 
-  test("begins a new session when the old one is invalid", async () => {
+  test("discord.js starts a new session if the old one is invalid", async () => {
     const { discord, channel, ada, client, session } = await startBot();
     const first = session()?.id;
     discord.gateway.invalidate();
@@ -52,7 +52,7 @@ describe("discord.js on the gateway", () => {
     expect((await heard).content).toBe("hello");
   });
 
-  test("leaves a line that is dead, and resumes on another", async () => {
+  test("discord.js leaves a dead connection and resumes on another one", async () => {
     const { discord, channel, ada, client, session } = await startBot({ heartbeatIntervalMs: 200 });
     const first = session()?.id;
     const heard = nextMessage(client);
@@ -62,7 +62,7 @@ describe("discord.js on the gateway", () => {
     expect(session()?.id).toBe(first);
   });
 
-  test("leaves a line on which heartbeats are not answered", async () => {
+  test("discord.js leaves a connection on which its heartbeats get no response", async () => {
     const { discord, client, session } = await startBot({ heartbeatIntervalMs: 200 });
     const first = session()?.id;
     const back = resumed(client);
@@ -72,7 +72,7 @@ describe("discord.js on the gateway", () => {
     expect(await discord.until(() => session()?.id)).toBe(first);
   });
 
-  test("gives up when it is closed for good", async () => {
+  test("discord.js gives up when the gateway closes its connection for good", async () => {
     const { discord, client } = await startBot();
     const ended = new Promise<number>((resolve) => client.once(Events.ShardDisconnect, ({ code }) => resolve(code)));
     discord.gateway.closeWith(4004);
@@ -80,19 +80,19 @@ describe("discord.js on the gateway", () => {
     expect(discord.gateway.sessions).toEqual([]);
   });
 
-  test("does not start with a wrong token", async () => {
+  test("discord.js does not start with a wrong token", async () => {
     const discord = await startDiscord({ allow: { "invalid-request": 1 } });
     await expect(createClient(discord).login("wrong")).rejects.toMatchObject({ code: "TokenInvalid" });
   });
 
-  test("does not start with an intent that is off in the portal", async () => {
+  test("discord.js does not start with an intent that is off in the portal", async () => {
     const discord = await startDiscord({ intents: { messageContent: false } });
     await expect(createClient(discord).login(discord.token)).rejects.toThrow(/disallowed intents/i);
     const client = await startClient(discord, { intents: [GatewayIntentBits.Guilds] });
     expect(client.isReady()).toBe(true);
   });
 
-  test("runs several shards", async () => {
+  test("discord.js runs several shards", async () => {
     const discord = await startDiscord({ shards: 2, sessions: { maxConcurrency: 2 } });
     discord.addGuild();
     const client = await startClient(discord, { shards: "auto" });
@@ -103,7 +103,7 @@ describe("discord.js on the gateway", () => {
     ]);
   });
 
-  test("loses guilds and channels that are taken from it", async () => {
+  test("discord.js loses guilds and channels that are taken away", async () => {
     const { discord, guild, channel, client } = await startBot();
     const gone = new Promise<string>((resolve) => client.once(Events.ChannelDelete, ({ id }) => resolve(id)));
     discord.removeChannel(channel);

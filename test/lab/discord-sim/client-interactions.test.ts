@@ -19,9 +19,9 @@ import {
   SlashCommandBuilder,
 } from "discord.js";
 import { describe, expect, test } from "vitest";
-import { startClient } from "./client.ts";
-import { startDiscord } from "./index.ts";
-import { shown } from "./world.ts";
+import { shown } from "../../../lab/discord-sim/world.ts";
+import { startDiscord } from "../../support/discord.ts";
+import { startClient } from "../../support/discord-client.ts";
 
 const COMMANDS = [
   new SlashCommandBuilder()
@@ -43,12 +43,12 @@ async function startBot() {
   return { discord, guild, channel, ada, client };
 }
 
-/** The next interaction, of the kind that the test has caused. */
+/** The next interaction. Its kind must be the one that the test caused. */
 const nextInteraction = <T extends Interaction>(client: Client) =>
   new Promise<T>((resolve) => client.once(Events.InteractionCreate, (interaction) => resolve(interaction as T)));
 
 describe("discord.js with interactions", () => {
-  test("defers a command, reads its file, edits its answer and follows up privately", async () => {
+  test("discord.js defers a command, reads its file, edits its answer and follows up privately", async () => {
     const { discord, channel, ada, client } = await startBot();
     const coming = nextInteraction<ChatInputCommandInteraction>(client);
     const image = { name: "cat.png", bytes: Buffer.from("png") };
@@ -70,7 +70,7 @@ describe("discord.js with interactions", () => {
     await expect(interaction.reply("x")).rejects.toThrow();
   });
 
-  test("proposes values while somebody types", async () => {
+  test("discord.js suggests values while a user types", async () => {
     const { discord, channel, ada, client } = await startBot();
     const coming = nextInteraction<AutocompleteInteraction>(client);
     const proposed = discord.people.autocomplete(channel, ada, "imagine", "model", { prompt: "x", model: "sand" });
@@ -80,7 +80,7 @@ describe("discord.js with interactions", () => {
     expect(await proposed).toEqual([{ name: "Sandbox", value: "sandbox-image" }]);
   });
 
-  test("reads the message of a context menu", async () => {
+  test("discord.js reads the message of a context menu", async () => {
     const { discord, channel, ada, client } = await startBot();
     const said = discord.people.say(channel, ada, "What is this?");
     const coming = nextInteraction<MessageContextMenuCommandInteraction>(client);
@@ -90,7 +90,7 @@ describe("discord.js with interactions", () => {
     await interaction.reply("A question");
   });
 
-  test("takes a button", async () => {
+  test("discord.js handles a button", async () => {
     const { discord, channel, ada, client } = await startBot();
     const button = new ButtonBuilder().setCustomId("stop:1").setLabel("Stop").setStyle(ButtonStyle.Secondary);
     const components = [new ActionRowBuilder<ButtonBuilder>().addComponents(button)];
@@ -109,7 +109,7 @@ describe("discord.js with interactions", () => {
     expect(shown(message)).toMatchObject({ content: "Stopped", components: [] });
   });
 
-  test("shows a form and reads the files that come with it", async () => {
+  test("discord.js shows a form and reads its uploaded files", async () => {
     const { discord, channel, ada, client } = await startBot();
     const coming = nextInteraction<ChatInputCommandInteraction>(client);
     const asked = discord.people.command(channel, ada, "imagine", { prompt: "x" });
@@ -125,7 +125,7 @@ describe("discord.js with interactions", () => {
     expect(discord.messages(channel)).toHaveLength(1);
   });
 
-  test("meets 40060 when another session was faster", async () => {
+  test("discord.js gets 40060 if another session was faster", async () => {
     const { discord, channel, ada, client } = await startBot();
     const second = await startClient(discord);
     const both = [client, second].map((one) => nextInteraction<ChatInputCommandInteraction>(one));

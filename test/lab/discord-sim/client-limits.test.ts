@@ -1,14 +1,14 @@
 import { RateLimitError, RESTEvents, Routes } from "discord.js";
 import { describe, expect, test } from "vitest";
-import { startClient } from "./client.ts";
-import { createStillClock } from "./clock.ts";
-import { startDiscord } from "./index.ts";
+import { createStillClock } from "../../../lab/discord-sim/clock.ts";
+import { startDiscord } from "../../support/discord.ts";
+import { startClient } from "../../support/discord-client.ts";
 
 const EDIT = "/channels/:id/messages/:id";
 const QUICK = { kind: "fixed", limit: 5, windowMs: 300 } as const;
 
 describe("discord.js under limits", () => {
-  test("waits in its queue for the headers it was given, and is never refused", async () => {
+  test("discord.js waits in its queue for the headers it received, and is never refused", async () => {
     const discord = await startDiscord({ limits: { messages: QUICK } });
     const channel = discord.addChannel(discord.addGuild(), "general");
     const client = await startClient(discord);
@@ -19,7 +19,7 @@ describe("discord.js under limits", () => {
     expect(discord.requests.every(({ status }) => status === 200)).toBe(true);
   });
 
-  test("throws instead of waiting when it is told to", async () => {
+  test("discord.js throws instead of waiting if configured to", async () => {
     const discord = await startDiscord({ clock: createStillClock(), limits: { postsAndEdits: "two-buckets" } });
     const channel = discord.addChannel(discord.addGuild(), "general");
     const client = await startClient(discord, {
@@ -36,7 +36,7 @@ describe("discord.js under limits", () => {
     expect(discord.messages(channel)[0]?.states).toHaveLength(6);
   });
 
-  test("sends again after failures, which an enforced nonce makes harmless", async () => {
+  test("discord.js retries a failed post, and an enforced nonce prevents a second message", async () => {
     const discord = await startDiscord();
     const channel = discord.addChannel(discord.addGuild(), "general");
     const client = await startClient(discord);
@@ -50,7 +50,7 @@ describe("discord.js under limits", () => {
     expect(discord.messages(channel)).toHaveLength(1);
   });
 
-  test("counts what is refused", async () => {
+  test("discord.js counts refusals", async () => {
     const limits = { messages: QUICK, headers: false };
     const discord = await startDiscord({ clock: createStillClock(), allow: { "rate-limited": 1 }, limits });
     const channel = discord.addChannel(discord.addGuild(), "general");

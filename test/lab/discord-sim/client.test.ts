@@ -1,10 +1,10 @@
 import { Events, type Message, MessageFlags, type PartialMessage, ThreadAutoArchiveDuration } from "discord.js";
 import { describe, expect, test } from "vitest";
-import { nextMessage, startBot } from "./client.ts";
-import { shown } from "./world.ts";
+import { shown } from "../../../lab/discord-sim/world.ts";
+import { nextMessage, startBot } from "../../support/discord-client.ts";
 
 describe("discord.js with messages", () => {
-  test("hears a mention, replies with a nonce and edits", async () => {
+  test("discord.js receives a mention, replies with a nonce and edits", async () => {
     const { discord, channel, ada, client } = await startBot();
     const heard = nextMessage(client);
     const said = discord.people.say(channel, ada, "hello", { mentionBot: true });
@@ -29,7 +29,7 @@ describe("discord.js with messages", () => {
     expect(discord.pings).toEqual([]);
   });
 
-  test("knows the bot's managed role in a mention, and its permissions in a channel", async () => {
+  test("discord.js knows the bot's managed role in a mention, and its permissions in a channel", async () => {
     const { discord, guild, channel, ada, client } = await startBot();
     const heard = nextMessage(client);
     const role = [...guild.roles.values()].find(({ botId }) => botId === discord.bot.id);
@@ -42,7 +42,7 @@ describe("discord.js with messages", () => {
     expect(place?.permissionsFor(client.user)?.has("ManageMessages")).toBe(false);
   });
 
-  test("hears direct messages and answers them", async () => {
+  test("discord.js receives direct messages and answers them", async () => {
     const { discord, ada, client } = await startBot();
     const dm = discord.openDm(ada);
     const heard = nextMessage(client);
@@ -53,7 +53,7 @@ describe("discord.js with messages", () => {
     expect(discord.messages(dm).map((one) => shown(one).content)).toEqual(["just us", "yes"]);
   });
 
-  test("drops direct messages whose channel has no type, as Discord may send them", async () => {
+  test("discord.js drops direct messages without a channel type, which Discord can send", async () => {
     const { discord, channel, ada, client } = await startBot({ rules: { sendsChannelType: false } });
     const heard = nextMessage(client);
     discord.people.say(discord.openDm(ada), ada, "just us");
@@ -61,7 +61,7 @@ describe("discord.js with messages", () => {
     expect((await heard).id).toBe(said.id);
   });
 
-  test("hears edits, previews and deletions", async () => {
+  test("discord.js receives edits, previews and deletions", async () => {
     const { discord, channel, ada, client } = await startBot();
     const heard = nextMessage(client);
     const said = discord.people.say(channel, ada, "helo");
@@ -76,7 +76,7 @@ describe("discord.js with messages", () => {
     expect(updates.map((at) => at === null)).toEqual([true, false]);
   });
 
-  test("opens threads, writes in them and follows a forum post", async () => {
+  test("discord.js opens threads, writes in them and follows a forum post", async () => {
     const { discord, guild, channel, ada, client } = await startBot();
     const heard = nextMessage(client);
     discord.people.say(channel, ada, "question");
@@ -93,7 +93,7 @@ describe("discord.js with messages", () => {
     expect([await created, (await first).id]).toEqual([post.id, post.id]);
   });
 
-  test("uploads files and reads those of others", async () => {
+  test("discord.js uploads files and reads those of others", async () => {
     const { discord, channel, ada, client } = await startBot();
     const heard = nextMessage(client);
     discord.people.say(channel, ada, "look", { attachments: [{ name: "a.txt", bytes: Buffer.from("abc") }] });
@@ -107,7 +107,7 @@ describe("discord.js with messages", () => {
     expect(discord.requests.at(-1)?.fileNames).toEqual(["b.txt"]);
   });
 
-  test("is refused with the codes it has classes for", async () => {
+  test("discord.js gets refusals with the codes it has classes for", async () => {
     const { discord, guild, channel, client } = await startBot({ allow: { "invalid-request": 1 } });
     const mute = discord.addChannel(guild, "mute", { overwrites: { [guild.id]: { deny: ["SendMessages"] } } });
     const place = await client.channels.fetch(mute.id);

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { createStillClock } from "./clock.ts";
-import { startDiscord } from "./index.ts";
-import { createRawClient } from "./raw-client.ts";
-import type { Payload } from "./world.ts";
+import { createStillClock } from "../../../lab/discord-sim/clock.ts";
+import { createRawClient } from "../../../lab/discord-sim/raw-client.ts";
+import type { Payload } from "../../../lab/discord-sim/world.ts";
+import { startDiscord } from "../../support/discord.ts";
 
 const ASK = { name: "ask", description: "Ask something" };
 const option = (name: string, extra: object = {}) => ({ type: 3, name, description: name, ...extra });
@@ -17,7 +17,7 @@ async function startApplication() {
 }
 
 describe("commands", () => {
-  test("are replaced all at once; what is unchanged keeps its id and version", async () => {
+  test("commands are replaced all at once; an unchanged one keeps its id and version", async () => {
     const { discord, put } = await startApplication();
     const first = (await put(ASK, { name: "help", description: "Help" })).body as unknown as Payload[];
     const second = (await put(ASK, { name: "Use this", type: 3 })).body as unknown as Payload[];
@@ -25,7 +25,7 @@ describe("commands", () => {
     expect(discord.commands().map(({ name }) => name)).toEqual(["ask", "Use this"]);
   });
 
-  test("are registered for a guild apart from the global ones", async () => {
+  test("commands of a guild are registered separately from the global ones", async () => {
     const { discord, guild, call, put } = await startApplication();
     await put(ASK);
     await call("PUT", `/applications/${discord.bot.id}/guilds/${guild.id}/commands`, [ASK]);
@@ -33,7 +33,7 @@ describe("commands", () => {
     expect(discord.commands()[0]?.id).not.toBe(discord.commands(guild)[0]?.id);
   });
 
-  test("are added, changed and removed one by one", async () => {
+  test("commands are added, changed and removed one by one", async () => {
     const { discord, call, path } = await startApplication();
     const { body } = await call("POST", path, ASK);
     await call("PATCH", `${path}/${String(body["id"])}`, { description: "Other" });
@@ -42,7 +42,7 @@ describe("commands", () => {
     expect((await call("GET", path)).body).toEqual([]);
   });
 
-  test("need small letters, descriptions, and what is required first", async () => {
+  test("commands need lower-case names, descriptions, and required options first", async () => {
     const { put } = await startApplication();
     const codes = async (...commands: object[]) => (await put(...commands)).body["code"];
     expect(await codes({ ...ASK, name: "Ask" })).toBe(50035);
@@ -52,13 +52,13 @@ describe("commands", () => {
     expect(await codes(ASK, ASK)).toBe(50035);
   });
 
-  test("are at most 15 on messages", async () => {
+  test("there are at most 15 commands on messages", async () => {
     const { put } = await startApplication();
     const menus = Array.from({ length: 16 }, (_, index) => ({ name: `Menu ${index}`, type: 3 }));
     expect((await put(...menus)).body["code"]).toBe(50035);
   });
 
-  test("are created at most 200 times a day", async () => {
+  test("commands are created at most 200 times a day", async () => {
     const { discord, put } = await startApplication();
     for (let round = 0; round < 2; round++) {
       await put(...Array.from({ length: 100 }, (_, index) => ({ ...ASK, name: `c${round}-${index}` })));

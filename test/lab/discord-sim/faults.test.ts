@@ -1,8 +1,8 @@
 import { request } from "node:http";
 import { describe, expect, test } from "vitest";
-import { startDiscord } from "./index.ts";
-import { createRawClient } from "./raw-client.ts";
-import { shown } from "./world.ts";
+import { createRawClient } from "../../../lab/discord-sim/raw-client.ts";
+import { shown } from "../../../lab/discord-sim/world.ts";
+import { startDiscord } from "../../support/discord.ts";
 
 const POST = "POST /channels/:channel/messages";
 
@@ -14,7 +14,7 @@ async function startChannel() {
   return { discord, channel, post };
 }
 
-test("a call whose caller goes away in the middle of it is no failure of the simulator", async () => {
+test("a call whose caller disconnects in the middle is not a failure of the simulator", async () => {
   const { discord, channel } = await startChannel();
   const url = new URL(`${discord.apiUrl}/v10/channels/${channel.id}/messages`);
   const headers = { authorization: `Bot ${discord.token}`, "content-type": "application/json", "content-length": 99 };
@@ -28,7 +28,7 @@ test("a call whose caller goes away in the middle of it is no failure of the sim
 });
 
 describe("an injected failure", () => {
-  test("happens to as many calls of its route as asked, after those it skips", async () => {
+  test("an injected failure hits as many calls of its route as requested, after the skipped ones", async () => {
     const { discord, channel, post } = await startChannel();
     discord.faults.failNext(POST, { status: 503, skip: 1, times: 2 });
     const answers = [await post("a"), await post("b"), await post("c"), await post("d")];
@@ -37,21 +37,21 @@ describe("an injected failure", () => {
     expect(discord.requests.map(({ isInjected }) => isInjected)).toEqual([false, true, true, false]);
   });
 
-  test("can lose the answer to a call that was carried out", async () => {
+  test("an injected failure can lose the response to an executed call", async () => {
     const { discord, channel, post } = await startChannel();
     discord.faults.failNext(POST, { status: "reset", when: "after" });
     await expect(post("a")).rejects.toThrow();
     expect(discord.messages(channel)).toHaveLength(1);
   });
 
-  test("can carry a code of Discord's, and is no violation", async () => {
+  test("an injected failure can have one of Discord's codes, and is not a violation", async () => {
     const { discord, post } = await startChannel();
     discord.faults.failNext(POST, { status: 403, code: 50013, message: "Missing Permissions" });
     expect((await post("a")).body).toEqual({ code: 50013, message: "Missing Permissions" });
     expect(discord.violations).toEqual([]);
   });
 
-  test("can be silence, which ends with the simulator at the latest", async () => {
+  test("an injected silence ends at the latest when the simulator closes", async () => {
     const { discord, post } = await startChannel();
     discord.faults.failNext(POST, { status: "silence" });
     const unanswered = post("a").catch((error: unknown) => error);
@@ -62,12 +62,12 @@ describe("an injected failure", () => {
     expect(await unanswered).toBeInstanceOf(Error);
   });
 
-  test("is refused for a route that does not exist", async () => {
+  test("an injected failure for an unknown route is refused", async () => {
     const { discord } = await startChannel();
     expect(() => discord.faults.failNext("POST /channels/:id/messages", { status: 500 })).toThrow("No route");
   });
 
-  test("can be slowness, until it is cleared", async () => {
+  test("an injected delay lasts until it is cleared", async () => {
     const { discord, post } = await startChannel();
     discord.faults.slow(POST, 3_600_000);
     discord.faults.clear();
@@ -80,7 +80,7 @@ describe("an injected failure", () => {
 });
 
 describe("a round trip", () => {
-  test("takes as long as asked, and is in flight all the time", async () => {
+  test("a round trip takes the configured time, and the call is in flight during it", async () => {
     const discord = await startDiscord({ latencyMs: 40, allow: { "overlapping-edits": 1 } });
     const channel = discord.addChannel(discord.addGuild(), "general");
     const call = createRawClient(discord);
@@ -95,7 +95,7 @@ describe("a round trip", () => {
 });
 
 describe("a call that is not simulated", () => {
-  test("is a violation, so that no test passes on it", async () => {
+  test("a call that is not simulated is a violation, so no test passes because of it", async () => {
     const discord = await startDiscord({ allow: { "unknown-route": 1 } });
     expect((await createRawClient(discord)("GET", "/voice/regions")).status).toBe(404);
     expect(discord.violations[0]?.sentence).toBe("GET /voice/regions is not part of the simulator.");

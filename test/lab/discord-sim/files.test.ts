@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { createStillClock } from "./clock.ts";
-import { startDiscord } from "./index.ts";
-import { createRawClient } from "./raw-client.ts";
+import { createStillClock } from "../../../lab/discord-sim/clock.ts";
+import { createRawClient } from "../../../lab/discord-sim/raw-client.ts";
+import { startDiscord } from "../../support/discord.ts";
 
 const DAY_MS = 86_400_000;
 const PNG = Buffer.concat([
@@ -31,14 +31,14 @@ async function startUpload() {
 }
 
 describe("a file's name", () => {
-  test("keeps as a title what its link cannot carry", async () => {
+  test("a file's title keeps the characters that its link cannot carry", async () => {
     const { fetchMessage } = await startUpload();
     expect(await fetchMessage()).toMatchObject({ filename: "my_cat.png", title: "my cat" });
   });
 });
 
 describe("links to files", () => {
-  test("work without a token while they are signed, also for a part", async () => {
+  test("links to files work without a token while they are signed, also for a part", async () => {
     const { fetchMessage } = await startUpload();
     const { url, content_type, width, filename } = await fetchMessage();
     expect([content_type, width, filename]).toEqual(["image/png", 3, "my_cat.png"]);
@@ -49,7 +49,7 @@ describe("links to files", () => {
     expect(Buffer.from(await part.arrayBuffer())).toEqual(PNG.subarray(0, 4));
   });
 
-  test("are refused without their signature, and with another's expiry", async () => {
+  test("links to files are refused without their signature, and with another one's expiry", async () => {
     const { fetchMessage } = await startUpload();
     const url = new URL((await fetchMessage()).url);
     expect((await fetch(url.origin + url.pathname)).status).toBe(404);
@@ -57,7 +57,7 @@ describe("links to files", () => {
     expect((await fetch(url)).status).toBe(404);
   });
 
-  test("end after a day, and are fresh in a message fetched again", async () => {
+  test("links to files expire after a day, and are fresh in a message read again", async () => {
     const { discord, fetchMessage } = await startUpload();
     const { url } = await fetchMessage();
     expect(Number.parseInt(new URL(url).searchParams.get("ex") ?? "", 16)).toBe(
@@ -68,7 +68,7 @@ describe("links to files", () => {
     expect((await fetch((await fetchMessage()).url)).status).toBe(200);
   });
 
-  test("are refreshed by the bot", async () => {
+  test("the bot can renew links to files", async () => {
     const { discord, call, fetchMessage } = await startUpload();
     const { url } = await fetchMessage();
     discord.clock.advance(DAY_MS);

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { createStillClock } from "./clock.ts";
-import { startDiscord } from "./index.ts";
-import { identify, openGateway } from "./raw-gateway.ts";
-import { INTENTS } from "./sessions.ts";
+import { createStillClock } from "../../../lab/discord-sim/clock.ts";
+import { INTENTS } from "../../../lab/discord-sim/sessions.ts";
+import { startDiscord } from "../../support/discord.ts";
+import { identify, openGateway } from "../../support/discord-gateway.ts";
 
 const { guilds, guildMessages, directMessages, messageContent } = INTENTS;
 const ALL = guilds | guildMessages | directMessages | messageContent;
@@ -18,7 +18,7 @@ async function startGuild(...[options]: Parameters<typeof startDiscord>) {
 }
 
 describe("a session", () => {
-  test("begins with hello, READY and the guilds, and is alive while heartbeats are answered", async () => {
+  test("a session starts with hello, READY and the guilds, and lives while heartbeats are answered", async () => {
     const { discord, guild } = await startGuild({ heartbeatIntervalMs: 1234 });
     const gateway = await openGateway(discord);
     expect((await gateway.next(({ op }) => op === 10)).d["heartbeat_interval"]).toBe(1234);
@@ -33,7 +33,7 @@ describe("a session", () => {
     discord.gateway.resumeAcks();
   });
 
-  test("receives only what its intents ask for", async () => {
+  test("a session receives only the events of its intents", async () => {
     const { discord, ada, say } = await startGuild();
     const { gateway } = await identify(discord, { intents: guilds | directMessages });
     say("in the guild");
@@ -43,7 +43,7 @@ describe("a session", () => {
     expect(heard.d).not.toHaveProperty("guild_id");
   });
 
-  test("without the content intent reads only what is its own, direct, or addressed to it", async () => {
+  test("a session without the content intent reads only the bot's own messages, direct ones, and those addressed to it", async () => {
     const { discord, channel, ada, say } = await startGuild();
     const { gateway } = await identify(discord, { intents: guilds | guildMessages | directMessages });
     const said = say("overheard");
@@ -59,7 +59,7 @@ describe("a session", () => {
     expect((await gateway.next(isMessage)).d["content"]).toBe("directly");
   });
 
-  test("does not hear channels that the bot cannot see", async () => {
+  test("a session does not receive events of channels that the bot cannot see", async () => {
     const { discord, guild, ada, say } = await startGuild();
     const hidden = discord.addChannel(guild, "hidden");
     discord.overwrite(hidden, discord.bot.id, { deny: ["ViewChannel"] });
@@ -69,7 +69,7 @@ describe("a session", () => {
     expect((await gateway.next(isMessage)).d["id"]).toBe(said.id);
   });
 
-  test("is resumed with everything it missed", async () => {
+  test("a session is resumed with everything it missed", async () => {
     const { discord, say } = await startGuild();
     const { gateway, ready } = await identify(discord, { intents: ALL });
     say("one");
@@ -83,7 +83,7 @@ describe("a session", () => {
     await again.next(({ t }) => t === "RESUMED");
   });
 
-  test("cannot be resumed after a clean close, nor when it is too old, nor from the future", async () => {
+  test("a session cannot be resumed after a clean close, if it is too old, or from the future", async () => {
     const { discord } = await startGuild({ sessions: { lifetimeMs: 60_000 } });
     const resume = async (sessionId: unknown, seq = 1) => {
       const gateway = await openGateway(discord);
@@ -103,7 +103,7 @@ describe("a session", () => {
     expect((await (await resume(old.ready.d["session_id"])).next(({ op }) => op === 9)).d).toBe(false);
   });
 
-  test("is one of several on a shard, and each hears everything", async () => {
+  test("several sessions on a shard each receive everything", async () => {
     const { discord, say } = await startGuild();
     const first = await identify(discord, { intents: ALL });
     const second = await identify(discord, { intents: ALL });
@@ -115,7 +115,7 @@ describe("a session", () => {
     expect(discord.gateway.heardBy(0)).toEqual([1, 2, 1]);
   });
 
-  test("leaves what is said after it untold where Discord itself ended it, not where it can be resumed", async () => {
+  test("later messages count as undelivered if Discord itself ended the session, but not if the session can be resumed", async () => {
     const { discord, say } = await startGuild();
     await identify(discord, { intents: ALL });
     discord.gateway.drop();
@@ -128,7 +128,7 @@ describe("a session", () => {
     expect([...discord.gateway.untoldIds]).toEqual([untold.id]);
   });
 
-  test("hears the guilds of its shard; direct messages come to shard 0", async () => {
+  test("a session receives the guilds of its shard; direct messages go to shard 0", async () => {
     const { discord, guild, ada } = await startGuild();
     const own = Number((BigInt(guild.id) >> 22n) % 2n);
     const { gateway, ready } = await identify(discord, { intents: ALL, shard: [1, 2] });
@@ -142,7 +142,7 @@ describe("a session", () => {
 });
 
 describe("a connection", () => {
-  test("is refused with Discord's codes", async () => {
+  test("a connection is refused with Discord's codes", async () => {
     const { discord } = await startGuild({ intents: { messageContent: false } });
     const code = async (op: number, d: unknown) => {
       const gateway = await openGateway(discord);
@@ -157,7 +157,7 @@ describe("a connection", () => {
     expect(await code(3, {})).toBe(4003);
   });
 
-  test("waits its turn when sessions may start only every five seconds", async () => {
+  test("a connection waits its turn if sessions can start only every five seconds", async () => {
     const { discord } = await startGuild({ sessions: { identifyWindowMs: 5000 }, allow: { "early-identify": 1 } });
     await identify(discord, { intents: ALL });
     const second = await openGateway(discord);
@@ -167,14 +167,14 @@ describe("a connection", () => {
     await identify(discord, { intents: ALL });
   });
 
-  test("costs the token when no session is left", async () => {
+  test("a connection costs the token if no session is left", async () => {
     const { discord } = await startGuild({ sessions: { remaining: 0 }, allow: { "gateway-abuse": 1 } });
     const gateway = await openGateway(discord);
     gateway.send(2, { token: discord.token, intents: ALL });
     expect(await gateway.closed).toBe(4004);
   });
 
-  test("ends when it sends more than 120 times in a minute", async () => {
+  test("a connection is closed if it sends more than 120 times in a minute", async () => {
     const { discord } = await startGuild({ allow: { "gateway-abuse": 1 } });
     const gateway = await openGateway(discord);
     for (let count = 0; count < 121; count++) gateway.send(1, null);

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { createStillClock } from "./clock.ts";
-import { type DiscordOptions, startDiscord } from "./index.ts";
-import type { Interaction } from "./interaction.ts";
-import { createRawClient } from "./raw-client.ts";
-import { shown } from "./world.ts";
+import { createStillClock } from "../../../lab/discord-sim/clock.ts";
+import type { Interaction } from "../../../lab/discord-sim/interaction.ts";
+import { createRawClient } from "../../../lab/discord-sim/raw-client.ts";
+import { shown } from "../../../lab/discord-sim/world.ts";
+import { type DiscordOptions, startDiscord } from "../../support/discord.ts";
 
 const BUTTONS = [{ type: 1, components: [{ type: 2, style: 1, label: "Stop", custom_id: "stop:1" }] }];
 const EPHEMERAL = 64;
@@ -28,7 +28,7 @@ async function startCommand(options: DiscordOptions = {}) {
 const code = (result: { body: Record<string, unknown> }) => result.body["code"];
 
 describe("an interaction", () => {
-  test("is answered once: the second acknowledgement is 40060", async () => {
+  test("an interaction is answered once: the second acknowledgement gets 40060", async () => {
     const { discord, channel, ask, answer } = await startCommand();
     const asked = ask();
     const told = await answer(asked, 4, { content: "Here" }, "?with_response=true");
@@ -40,7 +40,7 @@ describe("an interaction", () => {
     expect(code(await answer(asked, 5))).toBe(40060);
   });
 
-  test("is unknown after three seconds, which the person has seen", async () => {
+  test("an interaction is unknown after three seconds, which the user sees", async () => {
     const { discord, ask, answer } = await startCommand({ allow: { "late-acknowledgement": 1 } });
     const asked = ask();
     discord.clock.advance(10_000);
@@ -49,18 +49,18 @@ describe("an interaction", () => {
     expect(discord.violations.map(({ atMs }) => atMs)).toEqual([asked.createdAtMs + 3_000]);
   });
 
-  test("is unknown with another's token", async () => {
+  test("an interaction is unknown with another one's token", async () => {
     const { ask, answer } = await startCommand();
     expect(code(await answer({ ...ask(), token: "x" }, 4, { content: "Here" }))).toBe(10062);
   });
 
-  test("takes only callbacks of its kind", async () => {
+  test("an interaction accepts only callbacks of its kind", async () => {
     const { ask, answer } = await startCommand();
     expect(code(await answer(ask(), 8, { choices: [] }))).toBe(50035);
     expect(code(await answer(ask(), 7, { content: "x" }))).toBe(50035);
   });
 
-  test("that is deferred shows that the bot thinks until the first follow-up takes its place", async () => {
+  test("a deferred interaction shows that the bot is thinking until the first follow-up replaces that", async () => {
     const { discord, channel, ask, answer, hook } = await startCommand();
     const asked = ask();
     expect((await answer(asked, 5)).status).toBe(204);
@@ -72,7 +72,7 @@ describe("an interaction", () => {
     expect(discord.messages(channel).map((message) => shown(message).content)).toEqual(["Done", "More"]);
   });
 
-  test("is answered through its token only: edited, read, taken away", async () => {
+  test("the answer to an interaction is edited, read and deleted only through its token", async () => {
     const { discord, channel, ask, answer, hook } = await startCommand();
     const asked = ask();
     expect(code(await hook("PATCH", asked, "/messages/@original", { content: "x" }))).toBe(10015);
@@ -84,7 +84,7 @@ describe("an interaction", () => {
     expect(code(await hook("PATCH", asked, "/messages/@original", { content: "x" }))).toBe(10008);
   });
 
-  test("cannot be used when its fifteen minutes are over; the message still can by the bot", async () => {
+  test("an interaction cannot be used after fifteen minutes, but the bot can still edit its message", async () => {
     const { discord, channel, call, ask, answer, hook } = await startCommand({ allow: { "expired-interaction": 1 } });
     const asked = ask();
     await answer(asked, 4, { content: "Here" });
@@ -95,7 +95,7 @@ describe("an interaction", () => {
     expect((await call("PATCH", path, { content: "as a bot" })).status).toBe(200);
   });
 
-  test("that is answered privately leaves nothing that others or the bot's own calls could find", async () => {
+  test("a private answer to an interaction is invisible to others and to the bot's own calls", async () => {
     const { discord, channel, ada, call, ask, answer, hook } = await startCommand();
     const asked = ask();
     await answer(asked, 5, { flags: EPHEMERAL });
@@ -108,7 +108,7 @@ describe("an interaction", () => {
     expect(discord.messages(channel).map(({ ephemeralFor }) => ephemeralFor)).toEqual([ada.id, ada.id]);
   });
 
-  test("has a bucket of its own for its edits", async () => {
+  test("an interaction has its own bucket for its edits", async () => {
     const { ask, answer, hook } = await startCommand();
     const [first, second] = [ask(), ask()];
     for (const asked of [first, second]) await answer(asked, 5);
@@ -121,7 +121,7 @@ describe("an interaction", () => {
 });
 
 describe("a button", () => {
-  test("is pressed by its label, and updates its message in place", async () => {
+  test("a button is pressed by its label, and updates its message in place", async () => {
     const { discord, channel, ada, call, answer } = await startCommand();
     await call("POST", `/channels/${channel.id}/messages`, { content: "Growing", components: BUTTONS });
     const [message] = discord.messages(channel);
@@ -133,7 +133,7 @@ describe("a button", () => {
     expect(() => discord.people.press(message, ada, "Stop")).toThrow('no button "Stop"');
   });
 
-  test("can be acknowledged without a change, and the message edited later", async () => {
+  test("a button can be acknowledged without a change, and its message edited later", async () => {
     const { discord, channel, ada, call, answer, hook } = await startCommand();
     await call("POST", `/channels/${channel.id}/messages`, { content: "Growing", components: BUTTONS });
     const [message] = discord.messages(channel);

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { createStillClock } from "./clock.ts";
-import { type DiscordOptions, startDiscord } from "./index.ts";
-import { createRawClient } from "./raw-client.ts";
+import { createStillClock } from "../../../lab/discord-sim/clock.ts";
+import { createRawClient } from "../../../lab/discord-sim/raw-client.ts";
+import { type DiscordOptions, startDiscord } from "../../support/discord.ts";
 
-/** A channel on a clock that stands still, and a way to post there. */
+/** A channel with a stopped clock, and a function that posts to the channel. */
 async function startChannel(options: DiscordOptions = {}) {
   const discord = await startDiscord({ clock: createStillClock(), ...options });
   const guild = discord.addGuild();
@@ -18,7 +18,7 @@ const remaining = ({ headers }: { headers: Headers }) => Number(headers.get("x-r
 const resetAfter = ({ headers }: { headers: Headers }) => Number(headers.get("x-ratelimit-reset-after"));
 
 describe("the counters", () => {
-  test("give five calls in five seconds, in a window that begins with the first one", async () => {
+  test("a counter allows five calls in five seconds, in a window that starts with the first one", async () => {
     const { discord, post } = await startChannel({ allow: { "rate-limited": 1 } });
     const first = await post();
     expect([remaining(first), resetAfter(first)]).toEqual([4, 5]);
@@ -38,7 +38,7 @@ describe("the counters", () => {
     expect(remaining(await post())).toBe(4);
   });
 
-  test("give calls back one by one when they leak", async () => {
+  test("a leaky counter returns calls one by one", async () => {
     const messages = { kind: "leaky", limit: 5, windowMs: 5000 } as const;
     const { discord, post } = await startChannel({ limits: { messages }, allow: { "rate-limited": 1 } });
     const answers = [await post(), await post(), await post(), await post(), await post()];
@@ -48,7 +48,7 @@ describe("the counters", () => {
     expect((await post()).body).toMatchObject({ retry_after: 1 });
   });
 
-  test("count any window when they slide", async () => {
+  test("a sliding counter counts any window", async () => {
     const messages = { kind: "sliding", limit: 2, windowMs: 5000 } as const;
     const { discord, post } = await startChannel({ limits: { messages }, allow: { "rate-limited": 1 } });
     await post();
@@ -59,7 +59,7 @@ describe("the counters", () => {
     expect((await post()).body).toMatchObject({ retry_after: 3.5 });
   });
 
-  test("are shared by posts and edits, or apart, or apart behind one hash", async () => {
+  test("posts and edits share a counter, or have two, or two behind one hash", async () => {
     for (const [postsAndEdits, left, isOneHash] of [
       ["one-bucket", 3, true],
       ["two-buckets", 4, false],
@@ -76,19 +76,19 @@ describe("the counters", () => {
     }
   });
 
-  test("are one per channel", async () => {
+  test("each channel has its own counter", async () => {
     const { discord, post } = await startChannel();
     const other = discord.addChannel(discord.addGuild(), "other");
     await post();
     expect(remaining(await post(other))).toBe(4);
   });
 
-  test("tell nothing without headers", async () => {
+  test("responses without headers say nothing about the counters", async () => {
     const { post } = await startChannel({ limits: { headers: false } });
     expect((await post()).headers.get("x-ratelimit-limit")).toBeNull();
   });
 
-  test("refuse the call after the fiftieth in a second, whatever its route", async () => {
+  test("the global limit refuses the 51st call in a second, whatever its route", async () => {
     const other = { kind: "fixed", limit: 1000, windowMs: 1000 } as const;
     const { call } = await startChannel({ limits: { other }, allow: { "rate-limited": 1 } });
     const answers = [];
@@ -98,7 +98,7 @@ describe("the counters", () => {
     expect(answers.at(-1)?.body).toMatchObject({ global: true });
   });
 
-  test("leave the calls of interactions out of those fifty", async () => {
+  test("calls for interactions do not count towards the global limit", async () => {
     const many = { kind: "fixed", limit: 1000, windowMs: 1000 } as const;
     const { discord, guild, channel, call } = await startChannel({ limits: { interactions: many } });
     await call("PUT", `/applications/${discord.bot.id}/commands`, [{ name: "ask", description: "Ask" }]);
@@ -112,7 +112,7 @@ describe("the counters", () => {
     }
   });
 
-  test("notice a call before the end of a wait", async () => {
+  test("a call before the end of a wait is noticed", async () => {
     const { discord, post } = await startChannel({ allow: "anything" });
     for (let count = 0; count < 6; count++) await post();
     discord.clock.advance(1000);
@@ -121,7 +121,7 @@ describe("the counters", () => {
     expect(discord.violations[0]?.sentence).toMatch(/5 per 5 s, fixed.*5\.00 s too early/);
   });
 
-  test("keep an injected wait for its channel", async () => {
+  test("an injected wait applies to its channel", async () => {
     const { discord, post } = await startChannel({ allow: { "early-retry": 1 } });
     discord.faults.failNext("POST /channels/:channel/messages", { status: 429, retryAfterMs: 7000, scope: "shared" });
     const refused = await post();

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { startDiscord } from "./index.ts";
-import { evaluateMentions, type MentionContext } from "./mentions.ts";
-import { createRawClient } from "./raw-client.ts";
+import { evaluateMentions, type MentionContext } from "../../../lab/discord-sim/mentions.ts";
+import { createRawClient } from "../../../lab/discord-sim/raw-client.ts";
+import { startDiscord } from "../../support/discord.ts";
 
 const USER = "100000000000000001";
 const ROLE = "100000000000000002";
@@ -20,7 +20,7 @@ function evaluate(text: string, context: Partial<MentionContext> = {}) {
 }
 
 describe("allowed_mentions", () => {
-  test("notify everybody named when they are absent", () => {
+  test("without allowed_mentions every mentioned user is notified", () => {
     expect(evaluate(TEXT, { repliedUserId: OTHER })).toEqual({
       userIds: [USER, OTHER],
       roleIds: [ROLE],
@@ -29,30 +29,30 @@ describe("allowed_mentions", () => {
     });
   });
 
-  test("notify nobody when they parse nothing", () => {
+  test("allowed_mentions that parse nothing notify no one", () => {
     const nobody = { userIds: [], roleIds: [], everyone: false, repliedUserId: undefined };
     expect(evaluate(TEXT, { allowed: { parse: [] }, repliedUserId: OTHER })).toEqual(nobody);
     expect(evaluate(TEXT, { allowed: {} })).toEqual(nobody);
   });
 
-  test("notify whom they list, and the author of the message answered when asked to", () => {
+  test("allowed_mentions notify the listed users, and the author of the message replied to if requested", () => {
     const allowed = { parse: ["roles"], users: [OTHER], replied_user: true } as const;
     const notified = evaluate(TEXT, { allowed, repliedUserId: USER });
     expect(notified).toEqual({ userIds: [OTHER], roleIds: [ROLE], everyone: false, repliedUserId: USER });
   });
 
-  test("do not reach into code", () => {
+  test("allowed_mentions do not apply inside code", () => {
     expect(evaluate("`@everyone` ```\n@here\n``` ``<@1>``").everyone).toBe(false);
   });
 
-  test("do not give permissions that the author lacks", () => {
+  test("allowed_mentions do not give permissions that the author lacks", () => {
     const notified = evaluate(TEXT, { mayMentionEveryone: false, mayMentionRole: () => false });
     expect([notified.everyone, notified.roleIds]).toEqual([false, []]);
   });
 });
 
 describe("pings", () => {
-  test("from the bot's text are recorded and break a rule, on every post and every edit", async () => {
+  test("pings from the bot's text are recorded and break a rule, on every post and every edit", async () => {
     const discord = await startDiscord({ allow: "anything" });
     const guild = discord.addGuild();
     const channel = discord.addChannel(guild, "general");

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { createStillClock } from "./clock.ts";
-import { type DiscordOptions, startDiscord } from "./index.ts";
-import { createRawClient } from "./raw-client.ts";
-import { shown } from "./world.ts";
+import { createStillClock } from "../../../lab/discord-sim/clock.ts";
+import { createRawClient } from "../../../lab/discord-sim/raw-client.ts";
+import { shown } from "../../../lab/discord-sim/world.ts";
+import { type DiscordOptions, startDiscord } from "../../support/discord.ts";
 
 async function startChannel(options: DiscordOptions = {}) {
   const discord = await startDiscord({ clock: createStillClock(), ...options });
@@ -18,7 +18,7 @@ async function startChannel(options: DiscordOptions = {}) {
 const code = (answer: { body: Record<string, unknown> }) => answer.body["code"];
 
 describe("messages", () => {
-  test("have at most 2,000 characters, counted as UTF-16 units", async () => {
+  test("a message has at most 2,000 characters, counted as UTF-16 units", async () => {
     const { post } = await startChannel();
     expect((await post({ content: "😀".repeat(1000) })).status).toBe(200);
     expect((await post({ content: `${"😀".repeat(1000)}x` })).status).toBe(400);
@@ -27,7 +27,7 @@ describe("messages", () => {
     expect(refused.body["errors"]).toMatchObject({ content: { _errors: [{ code: "BASE_TYPE_MAX_LENGTH" }] } });
   });
 
-  test("are refused with 50006 when they are empty", async () => {
+  test("an empty message is refused with 50006", async () => {
     const { post, edit } = await startChannel();
     expect(code(await post({ content: " \n " }))).toBe(50006);
     const { body } = await post({ content: " text " });
@@ -35,20 +35,20 @@ describe("messages", () => {
     expect(code(await edit(body["id"], { content: "" }))).toBe(50006);
   });
 
-  test("are unknown with 10008, their channels with 10003", async () => {
+  test("an unknown message gets 10008, an unknown channel 10003", async () => {
     const { call, channel, edit, ada } = await startChannel();
     expect(code(await edit(ada.id, { content: "x" }))).toBe(10008);
     expect(code(await call("GET", `/channels/${ada.id}`))).toBe(10003);
     expect(code(await call("DELETE", `/channels/${channel.id}/messages/${ada.id}`))).toBe(10008);
   });
 
-  test("of others cannot be edited", async () => {
+  test("messages of others cannot be edited", async () => {
     const { discord, channel, ada, edit } = await startChannel({ allow: { "invalid-request": 1 } });
     const theirs = discord.people.say(channel, ada, "mine");
     expect(code(await edit(theirs.id, { content: "yours" }))).toBe(50005);
   });
 
-  test("with a known nonce are given back when it is enforced, until it is forgotten", async () => {
+  test("a post with a known, enforced nonce returns the first message, until the nonce is forgotten", async () => {
     const { discord, channel, post } = await startChannel({ allow: { "double-post": 1 } });
     const first = await post({ content: "one", nonce: "n", enforce_nonce: true });
     const second = await post({ content: "two", nonce: "n", enforce_nonce: true });
@@ -58,7 +58,7 @@ describe("messages", () => {
     expect((await post({ content: "three", nonce: "n", enforce_nonce: true })).body["id"]).not.toBe(first.body["id"]);
   });
 
-  test("that answer a message that is gone are refused, unless that may fail", async () => {
+  test("a reply to a deleted message is refused, unless that is allowed to fail", async () => {
     const { discord, channel, ada, post } = await startChannel();
     const gone = discord.people.say(channel, ada, "gone");
     discord.people.delete(gone);
@@ -67,7 +67,7 @@ describe("messages", () => {
     expect((await post({ content: "x", message_reference: reference })).status).toBe(200);
   });
 
-  test("carry at most five rows, five buttons in each, and no id twice", async () => {
+  test("a message has at most five rows of five buttons, and no id twice", async () => {
     const { post } = await startChannel();
     const button = (id: string) => ({ type: 2, style: 1, label: "Go", custom_id: id });
     const row = (...ids: string[]) => ({ type: 1, components: ids.map(button) });
@@ -76,14 +76,14 @@ describe("messages", () => {
     expect(code(await post({ content: "z", components: [row("a"), row("a")] }))).toBe(50035);
   });
 
-  test("keep their flags: embeds suppressed and not, never what the bot may not set", async () => {
+  test("a message's flags can suppress embeds and show them again, but not change what the bot cannot set", async () => {
     const { discord, channel, post, edit } = await startChannel();
     const { body } = await post({ content: "https://example.com", flags: 4 | 64 });
     await edit(body["id"], { content: "other", flags: 0 });
     expect(discord.messages(channel)[0]?.states.map(({ flags }) => flags)).toEqual([4, 0]);
   });
 
-  test("keep the attachments that an edit names", async () => {
+  test("a message keeps the attachments that an edit names", async () => {
     const { discord, channel, call, edit } = await startChannel();
     const files = ["a.txt", "b.txt"].map((name) => ({ name, bytes: Buffer.from(name) }));
     const { body } = await call("POST", `/channels/${channel.id}/messages`, { content: "files" }, { files });
@@ -94,14 +94,14 @@ describe("messages", () => {
     expect(message === undefined ? [] : shown(message).attachments.map(({ name }) => name)).toEqual(["a.txt"]);
   });
 
-  test("with a file above the limit are refused with 40005", async () => {
+  test("a message with a file above the limit is refused with 40005", async () => {
     const { channel, call } = await startChannel({ rules: { maxFileBytes: 10 } });
     const files = [{ name: "a.bin", bytes: new Uint8Array(11) }];
     const refused = await call("POST", `/channels/${channel.id}/messages`, {}, { files });
     expect([refused.status, code(refused)]).toEqual([413, 40005]);
   });
 
-  test("older than an hour take only so many edits", async () => {
+  test("messages older than an hour accept a limited number of edits", async () => {
     const { discord, post, edit } = await startChannel({ rules: { oldMessageEdits: 1 } });
     const { body } = await post({ content: "old" });
     discord.clock.advance(3_600_000);
@@ -109,7 +109,7 @@ describe("messages", () => {
     expect(code(await edit(body["id"], { content: "again" }))).toBe(30046);
   });
 
-  test("are listed newest first, before and after an id", async () => {
+  test("messages are listed newest first, before and after an id", async () => {
     const { discord, channel, ada, call } = await startChannel();
     const said = ["a", "b", "c"].map((text) => discord.people.say(channel, ada, text));
     const list = async (query: string) => {
@@ -121,7 +121,7 @@ describe("messages", () => {
     expect(await list(`before=${said[1]?.id}`)).toEqual(["a"]);
   });
 
-  test("wait in a channel with slow mode", async () => {
+  test("messages must wait in a channel with slow mode", async () => {
     const { discord, guild, call } = await startChannel();
     const slow = discord.addChannel(guild, "slow", { slowmodeSeconds: 10 });
     await call("POST", `/channels/${slow.id}/messages`, { content: "one" });
@@ -129,7 +129,7 @@ describe("messages", () => {
     expect([refused.status, code(refused), refused.headers.get("retry-after")]).toEqual([429, 20016, "10"]);
   });
 
-  test("cannot be sent to a person who takes none", async () => {
+  test("messages cannot be sent to a user who accepts none", async () => {
     const { discord, ada, call } = await startChannel({ allow: { "invalid-request": 1 } });
     ada.acceptsDms = false;
     const { body } = await call("POST", "/users/@me/channels", { recipient_id: ada.id });
@@ -137,7 +137,7 @@ describe("messages", () => {
     expect(discord.openDm(ada).id).toBe(body["id"]);
   });
 
-  test("are announced by typing", async () => {
+  test("typing announces a message", async () => {
     const { discord, channel, call } = await startChannel();
     expect((await call("POST", `/channels/${channel.id}/typing`)).status).toBe(204);
     expect(discord.typing).toMatchObject([{ channelId: channel.id }]);

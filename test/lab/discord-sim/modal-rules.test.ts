@@ -8,10 +8,10 @@ import {
   TextInputStyle,
 } from "discord.js";
 import { describe, expect, test } from "vitest";
-import { fieldsOf, findModalProblems } from "./modal-rules.ts";
-import type { Payload } from "./world.ts";
+import { fieldsOf, findModalProblems } from "../../../lab/discord-sim/modal-rules.ts";
+import type { Payload } from "../../../lab/discord-sim/world.ts";
 
-/** A form of five fields, as the library builds it. */
+/** A form with five fields, as the library builds it. */
 function toForm(): Payload {
   const label = (name: string) => new LabelBuilder().setLabel(name);
   const text = new TextInputBuilder().setCustomId("prompt").setStyle(TextInputStyle.Paragraph);
@@ -38,12 +38,12 @@ function change(index: number, more: Payload, ofLabel: Payload = {}): Payload {
 }
 
 describe("a form", () => {
-  test("that the library builds is accepted, and its fields are found", () => {
+  test("a form that the library builds is accepted, and its fields are found", () => {
     expect(findModalProblems(toForm())).toEqual([]);
     expect([...fieldsOf(toForm()).keys()]).toEqual(["prompt", "ratio", "files"]);
   });
 
-  test("may still have its text in rows", () => {
+  test("a form can still have its text in rows", () => {
     const text = new TextInputBuilder().setCustomId("prompt").setStyle(TextInputStyle.Short).setLabel("Prompt");
     const row = new ActionRowBuilder<TextInputBuilder>().addComponents(text).toJSON();
     expect(findModalProblems({ custom_id: "form", title: "Form", components: [row] })).toEqual([]);
@@ -63,7 +63,7 @@ describe("a form", () => {
     ["a choice of too much", change(1, { options: options(26) }), "options"],
     ["a choice between the same", change(1, { options: options(2, () => "same") }), "options"],
     ["too many files", change(2, { max_values: 11 }), "max_values"],
-  ])("with %s is refused", (_, form, field) => {
+  ])("a form with %s is refused", (_, form, field) => {
     expect(findModalProblems(form).map(({ path }) => path.at(-1))).toContain(field);
   });
 });

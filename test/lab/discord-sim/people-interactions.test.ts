@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { startDiscord } from "./index.ts";
-import { createRawClient } from "./raw-client.ts";
+import { createRawClient } from "../../../lab/discord-sim/raw-client.ts";
+import { startDiscord } from "../../support/discord.ts";
 
 const option = (type: number, name: string, extra: object = {}) => ({ type, name, description: name, ...extra });
 const IMAGINE = {
@@ -30,7 +30,7 @@ async function startCommands() {
 }
 
 describe("a command", () => {
-  test("carries its options, with files on links that end and cannot be refreshed", async () => {
+  test("a command carries its options, with file links that expire and cannot be renewed", async () => {
     const { discord, channel, ada } = await startCommands();
     const image = { name: "cat.png", bytes: Buffer.from("png") };
     const { payload } = discord.people.command(channel, ada, "imagine", { prompt: "a cat", ratio: "1:1", image });
@@ -53,7 +53,7 @@ describe("a command", () => {
     expect((await fetch(attachment?.url ?? "")).status).toBe(404);
   });
 
-  test("cannot be sent in ways that Discord's clients do not let through", async () => {
+  test("a command cannot be sent in ways that Discord's clients do not allow", async () => {
     const { discord, channel, ada } = await startCommands();
     const imagine = (options: object) => () => discord.people.command(channel, ada, "imagine", { ...options });
     expect(imagine({})).toThrow('cannot be sent without "prompt"');
@@ -64,7 +64,7 @@ describe("a command", () => {
     expect(() => discord.people.command(channel, ada, "other")).toThrow("no command /other");
   });
 
-  test("has sub-commands", async () => {
+  test("a command can have sub-commands", async () => {
     const { discord, channel, ada } = await startCommands();
     const { payload } = discord.people.command(channel, ada, "persona set", { text: "kind" });
     expect(payload["data"]).toMatchObject({
@@ -73,7 +73,7 @@ describe("a command", () => {
     });
   });
 
-  test("is offered to those who may, where it may be used", async () => {
+  test("a command is offered to users with the permission, in the contexts it allows", async () => {
     const { discord, guild, channel, ada } = await startCommands();
     expect(() => discord.people.command(channel, ada, "model")).toThrow("not offered to ada");
     discord.giveRole(guild, ada, discord.addRole(guild, "keepers", ["ManageChannels"]));

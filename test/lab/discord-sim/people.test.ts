@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { startDiscord } from "./index.ts";
-import { createRawClient } from "./raw-client.ts";
-import { identify } from "./raw-gateway.ts";
-import { INTENTS } from "./sessions.ts";
-import type { Payload } from "./world.ts";
+import { createRawClient } from "../../../lab/discord-sim/raw-client.ts";
+import { INTENTS } from "../../../lab/discord-sim/sessions.ts";
+import type { Payload } from "../../../lab/discord-sim/world.ts";
+import { startDiscord } from "../../support/discord.ts";
+import { identify } from "../../support/discord-gateway.ts";
 
 const MESSAGES = INTENTS.guildMessages | INTENTS.messageContent;
 
@@ -19,7 +19,7 @@ async function startRoom(intents = MESSAGES) {
 describe("a message that is forwarded", () => {
   const attachments = [{ name: "cat.png", bytes: new Uint8Array([1]) }];
 
-  test("arrives as what it looked like, on the gateway and when it is asked for", async () => {
+  test("a forwarded message arrives in its state at that time, from the gateway and from a read", async () => {
     const { discord, guild, channel, ada, gateway, call } = await startRoom();
     const said = discord.people.say(channel, ada, "look", { attachments });
     const other = discord.addChannel(guild, "other");
@@ -38,7 +38,7 @@ describe("a message that is forwarded", () => {
     }
   });
 
-  test("is withheld from a bot that may not read messages", async () => {
+  test("the content of a forwarded message is withheld from a bot without the intent", async () => {
     const { discord, channel, ada, gateway } = await startRoom(INTENTS.guildMessages);
     discord.people.forward(discord.people.say(channel, ada, "look"), channel, ada);
     const { d } = await gateway.next(
@@ -48,8 +48,8 @@ describe("a message that is forwarded", () => {
   });
 });
 
-describe("messages that are removed all at once", () => {
-  test("are told of in one event, and are gone", async () => {
+describe("messages deleted in bulk", () => {
+  test("messages deleted in bulk are reported in one event, and are gone", async () => {
     const { discord, guild, channel, ada, gateway } = await startRoom();
     const said = ["one", "two", "three"].map((text) => discord.people.say(channel, ada, text));
     discord.people.deleteAll(channel, said.slice(0, 2));

@@ -1,13 +1,13 @@
 import { describe, expect, test } from "vitest";
-import { startDiscord } from "./index.ts";
-import { EVERYONE } from "./permissions.ts";
-import { createRawClient } from "./raw-client.ts";
+import { EVERYONE } from "../../../lab/discord-sim/permissions.ts";
+import { createRawClient } from "../../../lab/discord-sim/raw-client.ts";
+import { startDiscord } from "../../support/discord.ts";
 
 const code = (answer: { body: Record<string, unknown> }) => answer.body["code"];
 const without = (...names: string[]) => EVERYONE.filter((name) => !names.includes(name));
 
 describe("permissions", () => {
-  test("to see a channel are missing with 50001", async () => {
+  test("missing permission to see a channel gives 50001", async () => {
     const discord = await startDiscord({ allow: { "invalid-request": 1 } });
     const guild = discord.addGuild();
     const channel = discord.addChannel(guild, "hidden", { overwrites: { [guild.id]: { deny: ["ViewChannel"] } } });
@@ -20,7 +20,7 @@ describe("permissions", () => {
     expect((await call("POST", `/channels/${channel.id}/messages`, { content: "x" })).status).toBe(200);
   });
 
-  test("to write, attach and open threads are missing with 50013", async () => {
+  test("missing permission to write, attach or open threads gives 50013", async () => {
     const discord = await startDiscord({ allow: { "invalid-request": 3 } });
     const guild = discord.addGuild({ everyone: without("AttachFiles", "CreatePublicThreads") });
     const channel = discord.addChannel(guild, "general");
@@ -33,7 +33,7 @@ describe("permissions", () => {
     expect(code(await call("POST", `/channels/${channel.id}/messages/${said.id}/threads`, { name: "x" }))).toBe(50013);
   });
 
-  test("of a role are lifted by an overwrite, and an administrator has all", async () => {
+  test("an overwrite grants a role's missing permissions, and an administrator has all", async () => {
     const discord = await startDiscord();
     const guild = discord.addGuild({ everyone: [], bot: ["Administrator"] });
     const hidden = discord.addChannel(guild, "hidden");
@@ -47,7 +47,7 @@ describe("permissions", () => {
     expect(discord.people.say(hidden, eve, "x").author).toBe(eve);
   });
 
-  test("to read the history hide it, and refuse a reply with 160002", async () => {
+  test("without permission to read the history it is hidden, and a reply gets 160002", async () => {
     const discord = await startDiscord();
     const guild = discord.addGuild({ everyone: without("ReadMessageHistory") });
     const channel = discord.addChannel(guild, "general");
@@ -58,7 +58,7 @@ describe("permissions", () => {
     expect(code(await call("POST", `/channels/${channel.id}/messages`, reply))).toBe(160002);
   });
 
-  test("of a bot that was never invited are none", async () => {
+  test("a bot that was never invited has no permissions", async () => {
     const discord = await startDiscord({ allow: { "invalid-request": 2 } });
     const guild = discord.addGuild({ hasBot: false });
     const call = createRawClient(discord);
@@ -66,7 +66,7 @@ describe("permissions", () => {
     expect(code(await call("GET", `/channels/${discord.addChannel(guild, "x").id}`))).toBe(50001);
   });
 
-  test("without the bot's token are 401", async () => {
+  test("calls without the bot's token get 401", async () => {
     const discord = await startDiscord({ allow: { "invalid-request": 1 } });
     const answer = await createRawClient(discord)("GET", "/users/@me", undefined, { token: "wrong" });
     expect([answer.status, answer.body["message"]]).toEqual([401, "401: Unauthorized"]);

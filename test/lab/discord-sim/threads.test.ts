@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { createStillClock } from "./clock.ts";
-import { type DiscordOptions, startDiscord } from "./index.ts";
-import type { PermissionName } from "./permissions.ts";
-import { createRawClient } from "./raw-client.ts";
-import { identify } from "./raw-gateway.ts";
-import { INTENTS } from "./sessions.ts";
-import { shown } from "./world.ts";
+import { createStillClock } from "../../../lab/discord-sim/clock.ts";
+import type { PermissionName } from "../../../lab/discord-sim/permissions.ts";
+import { createRawClient } from "../../../lab/discord-sim/raw-client.ts";
+import { INTENTS } from "../../../lab/discord-sim/sessions.ts";
+import { shown } from "../../../lab/discord-sim/world.ts";
+import { type DiscordOptions, startDiscord } from "../../support/discord.ts";
+import { identify } from "../../support/discord-gateway.ts";
 
 async function startGuild({ bot = [], ...options }: DiscordOptions & { bot?: PermissionName[] } = {}) {
   const discord = await startDiscord({ clock: createStillClock(), ...options });
@@ -20,7 +20,7 @@ async function startGuild({ bot = [], ...options }: DiscordOptions & { bot?: Per
 const code = (answer: { body: Record<string, unknown> }) => answer.body["code"];
 
 describe("threads", () => {
-  test("on a message have its id, begin with a pointer to it, and come once", async () => {
+  test("a thread on a message has its id, starts with a pointer to it, and can be opened once", async () => {
     const { discord, channel, ada, call } = await startGuild();
     const said = discord.people.say(channel, ada, "question");
     const path = `/channels/${channel.id}/messages/${said.id}/threads`;
@@ -31,7 +31,7 @@ describe("threads", () => {
     expect(body).toMatchObject([{ type: 21, referenced_message: { id: said.id } }]);
   });
 
-  test("need a name of at most 100 characters, and a channel that takes them", async () => {
+  test("a thread needs a name of at most 100 characters, and a channel that allows threads", async () => {
     const { discord, guild, channel, ada, call } = await startGuild();
     const said = discord.people.say(channel, ada, "question");
     const name = "x".repeat(101);
@@ -40,13 +40,13 @@ describe("threads", () => {
     expect(code(await call("POST", `/channels/${post.id}/messages/${post.id}/threads`, { name: "x" }))).toBe(50024);
   });
 
-  test("are at most so many at a time", async () => {
+  test("the number of open threads is limited", async () => {
     const { channel, call } = await startGuild({ rules: { maxActiveThreads: 1 } });
     await call("POST", `/channels/${channel.id}/threads`, { name: "one", type: 11 });
     expect(code(await call("POST", `/channels/${channel.id}/threads`, { name: "two", type: 11 }))).toBe(160006);
   });
 
-  test("take no edits while they are archived; a post brings them back", async () => {
+  test("an archived thread accepts no edits; a post reopens it", async () => {
     const { discord, channel, ada, call, post } = await startGuild();
     const thread = discord.people.openThread(channel, ada, "talk");
     const { body } = await post(thread, "hello");
@@ -57,7 +57,7 @@ describe("threads", () => {
     expect((await call("PATCH", path, { content: "hello!" })).status).toBe(200);
   });
 
-  test("that are locked take nothing from who may not manage them", async () => {
+  test("a locked thread accepts nothing from users who cannot manage it", async () => {
     const { discord, channel, ada, post } = await startGuild();
     const thread = discord.people.openThread(channel, ada, "talk");
     discord.people.setThread(thread, { isLocked: true });
@@ -67,7 +67,7 @@ describe("threads", () => {
     expect(() => discord.people.say(thread, ada, "hello")).toThrow("locked");
   });
 
-  test("that are locked and archived can be opened by who manages them", async () => {
+  test("a manager can open a thread that is locked and archived", async () => {
     const { discord, channel, ada, call } = await startGuild({ bot: ["ManageThreads"] });
     const thread = discord.people.openThread(channel, ada, "talk");
     discord.people.setThread(thread, { isLocked: true, isArchived: true });
@@ -77,7 +77,7 @@ describe("threads", () => {
     });
   });
 
-  test("that are private are hidden from the bot until it is added or mentioned", async () => {
+  test("a private thread is hidden from the bot until it is added or mentioned", async () => {
     const { discord, channel, ada, call } = await startGuild({ allow: { "invalid-request": 1 } });
     const thread = discord.people.openThread(channel, ada, "secret", { isPrivate: true });
     expect(code(await call("GET", `/channels/${thread.id}`))).toBe(50001);
@@ -85,7 +85,7 @@ describe("threads", () => {
     expect((await call("GET", `/channels/${thread.id}`)).body).toMatchObject({ type: 12, member: { id: thread.id } });
   });
 
-  test("that the bot is added to appear on the gateway, before what is said there", async () => {
+  test("a thread that the bot is added to appears on the gateway before its messages", async () => {
     const { discord, channel, ada } = await startGuild();
     const { gateway } = await identify(discord, { intents: INTENTS.guilds | INTENTS.guildMessages });
     const added = discord.people.openThread(channel, ada, "added", { isPrivate: true });
@@ -100,7 +100,7 @@ describe("threads", () => {
     expect((await gateway.next(() => true)).d["id"]).toBe(said.id);
   });
 
-  test("in a forum begin with a message of their id", async () => {
+  test("a thread in a forum starts with a message that has its id", async () => {
     const { discord, guild, ada, call, post } = await startGuild({ allow: "anything" });
     const forum = discord.addChannel(guild, "help", { kind: "forum" });
     const thread = discord.people.postInForum(forum, ada, "title", "how?", { mentionBot: true });
@@ -110,7 +110,7 @@ describe("threads", () => {
     expect(made.body["message"]).toMatchObject({ id: made.body["id"], content: "so" });
   });
 
-  test("are listed, the active and the archived", async () => {
+  test("active and archived threads are listed", async () => {
     const { discord, guild, channel, ada, call } = await startGuild();
     const open = discord.people.openThread(channel, ada, "open");
     const shut = discord.people.openThread(channel, ada, "shut");
@@ -121,7 +121,7 @@ describe("threads", () => {
     expect(names(await call("GET", `/channels/${channel.id}/threads/archived/public`))).toEqual([shut.name]);
   });
 
-  test("need a permission of their own to be written in", async () => {
+  test("writing in threads needs its own permission", async () => {
     const { discord, guild, channel, ada, post } = await startGuild({ allow: { "invalid-request": 1 } });
     const thread = discord.people.openThread(channel, ada, "talk");
     discord.overwrite(channel, guild.id, { deny: ["SendMessages"] });

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { createViolations } from "./violations.ts";
+import { createViolations } from "../../../lab/discord-sim/violations.ts";
 
 describe("assertClean", () => {
-  test("names every broken rule", () => {
+  test("assertClean names every broken rule", () => {
     const violations = createViolations(() => 5);
     violations.assertClean();
     violations.record("ping", "Somebody was notified.");
@@ -13,7 +13,7 @@ describe("assertClean", () => {
     expect(violations.list[0]).toMatchObject({ atMs: 5 });
   });
 
-  test("lets through as many as are allowed, and no more", () => {
+  test("assertClean allows as many violations as configured, and no more", () => {
     const violations = createViolations(() => 0);
     violations.record("ping", "One.");
     violations.assertClean({ allow: { ping: 1 } });

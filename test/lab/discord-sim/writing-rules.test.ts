@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { createStillClock } from "./clock.ts";
-import { startDiscord } from "./index.ts";
-import { createRawClient } from "./raw-client.ts";
+import { createStillClock } from "../../../lab/discord-sim/clock.ts";
+import { createRawClient } from "../../../lab/discord-sim/raw-client.ts";
+import { startDiscord } from "../../support/discord.ts";
 
-/** Leaves the judgement to the test: what is found is what is looked at. */
+/** The test itself checks the violations. */
 async function startChannel() {
   const discord = await startDiscord({ clock: createStillClock(), allow: "anything" });
   const guild = discord.addGuild();
@@ -24,7 +24,7 @@ async function startChannel() {
 }
 
 describe("a stale edit", () => {
-  test("shows less of the same text than before", async () => {
+  test("an edit that shows less of the same text than before is stale", async () => {
     const { edit, post, kinds } = await startChannel();
     const id = await post({ content: "One two three …" });
     await edit(id, "One two three four …");
@@ -33,7 +33,7 @@ describe("a stale edit", () => {
     expect(kinds()).toEqual(["stale-edit"]);
   });
 
-  test("is not the end of a stream, which takes the cursor away", async () => {
+  test("the end of a stream, which removes the cursor, is not a stale edit", async () => {
     const { edit, post, kinds } = await startChannel();
     const id = await post({ content: "```js\nlet a = 1;\n``` ▌" });
     await edit(id, "```js\nlet a = 1;\n```");
@@ -41,13 +41,13 @@ describe("a stale edit", () => {
     expect(kinds()).toEqual([]);
   });
 
-  test("is not an answer that begins anew", async () => {
+  test("an answer that starts over is not a stale edit", async () => {
     const { edit, post, kinds } = await startChannel();
     await edit(await post({ content: "The capital is Rome." }), "It is Paris");
     expect(kinds()).toEqual([]);
   });
 
-  test("is not a full message whose end moves to the next one, unless it looked like that before", async () => {
+  test("a full message whose end moves to the next one is not a stale edit, unless it looked like that before", async () => {
     const { edit, post, kinds } = await startChannel();
     const id = await post({ content: "a".repeat(1500) });
     await edit(id, "a".repeat(1990));
@@ -60,7 +60,7 @@ describe("a stale edit", () => {
 });
 
 describe("a double post", () => {
-  test("has the text of another answer to the same message", async () => {
+  test("a post with the text of another answer to the same message is a double post", async () => {
     const { say, post, kinds } = await startChannel();
     const question = say("question");
     const reply = { content: "answer", message_reference: { message_id: question.id } };
@@ -71,7 +71,7 @@ describe("a double post", () => {
     expect(kinds()).toEqual(["double-post"]);
   });
 
-  test("has the text of another message since somebody last wrote", async () => {
+  test("a post with the text of another message since a user last wrote is a double post", async () => {
     const { say, post, kinds } = await startChannel();
     say("question");
     await post({ content: "I am busy." });
@@ -82,7 +82,7 @@ describe("a double post", () => {
     expect(kinds()).toEqual(["double-post"]);
   });
 
-  test("is none where the buttons of messages that reply to nothing are those of different answers", async () => {
+  test("messages that reply to nothing are no double post if their buttons belong to different answers", async () => {
     const { say, post, kinds } = await startChannel();
     say("question");
     const withRetry = (turn: string) => ({
@@ -96,7 +96,7 @@ describe("a double post", () => {
     expect(kinds()).toEqual(["double-post"]);
   });
 
-  test("carries a nonce that was not enforced", async () => {
+  test("a double post is found if its nonce was not enforced", async () => {
     const { say, post, kinds } = await startChannel();
     say("question");
     await post({ content: "answer", nonce: "7" });
@@ -104,7 +104,7 @@ describe("a double post", () => {
     expect(kinds()).toEqual(["double-post"]);
   });
 
-  test("grows until it says the same as another answer to the same message", async () => {
+  test("a message that grows until it equals another answer to the same message is a double post", async () => {
     const { say, post, edit, kinds } = await startChannel();
     const question = say("question");
     const message_reference = { message_id: question.id };
@@ -116,7 +116,7 @@ describe("a double post", () => {
     expect(kinds()).toEqual(["double-post"]);
   });
 
-  test("is not a full part of an answer that repeats itself", async () => {
+  test("a full part of an answer that repeats itself is not a double post", async () => {
     const { say, post, edit, kinds } = await startChannel();
     say("question");
     await post({ content: "x".repeat(1990) });
@@ -124,7 +124,7 @@ describe("a double post", () => {
     expect(kinds()).toEqual([]);
   });
 
-  test("has the same files under the same words, not other ones", async () => {
+  test("a double post has the same files with the same text, not other files", async () => {
     const { say, post, kinds } = await startChannel();
     say("draw two");
     const [one, two] = [1, 2].map((byte) => ({ name: "a.png", bytes: new Uint8Array([byte]) }));
@@ -136,7 +136,7 @@ describe("a double post", () => {
     expect(kinds()).toEqual(["double-post"]);
   });
 
-  test("is none when the nonce is enforced", async () => {
+  test("a post with an enforced nonce is never a double post", async () => {
     const { discord, channel, say, post, kinds } = await startChannel();
     say("question");
     for (let count = 0; count < 2; count++) await post({ content: "answer", nonce: "7", enforce_nonce: true });
@@ -146,7 +146,7 @@ describe("a double post", () => {
 });
 
 describe("overlapping edits", () => {
-  test("are two of one message of which the first has not been answered", async () => {
+  test("two edits of one message overlap if the first has not been answered", async () => {
     const { discord, edit, post, kinds } = await startChannel();
     const id = await post({ content: "a" });
     const other = await post({ content: "b" });

@@ -1,7 +1,7 @@
 import { webApi } from "@slack/bolt";
 import { describe, expect, test } from "vitest";
-import { startSlack } from "./slack.ts";
-import { callApi, createWebClient, errorOf, postMessage } from "./web-api.ts";
+import { callApi, createWebClient, errorOf, postMessage } from "../../../lab/slack-sim/web-api.ts";
+import { startSlack } from "../../support/slack.ts";
 
 async function startGeneral() {
   const slack = await startSlack();
@@ -12,8 +12,8 @@ async function startGeneral() {
   return { slack, ada, general, client, post };
 }
 
-describe("the Web API", () => {
-  test("reads forms, JSON, multipart and queries alike", async () => {
+describe("the simulated Web API", () => {
+  test("the simulated API reads forms, JSON, multipart and queries alike", async () => {
     const { slack, general } = await startGeneral();
     const url = `${slack.apiUrl}chat.postEphemeral`;
     const [member] = general.members;
@@ -32,7 +32,7 @@ describe("the Web API", () => {
     );
   });
 
-  test("names what it does not know or cannot read", async () => {
+  test("the simulated API names unknown methods and unreadable bodies", async () => {
     const { slack, general } = await startGeneral();
     const { body } = await callApi(slack, "chat.sing");
     expect(body).toEqual({ ok: false, error: "unknown_method", req_method: "chat.sing" });
@@ -43,7 +43,7 @@ describe("the Web API", () => {
     expect(await errorOf(slack, "chat.postMessage", { channel: general.id, blocks: "[" })).toBe("invalid_arguments");
   });
 
-  test("keeps a log of calls without tokens", async () => {
+  test("the simulated API logs calls without tokens", async () => {
     const { slack, general, post } = await startGeneral();
     await post("hi");
     await errorOf(slack, "chat.postMessage", { channel: general.id, token: slack.botToken });
@@ -60,7 +60,7 @@ describe("the Web API", () => {
     expect(JSON.stringify(slack.requests)).not.toContain(slack.botToken);
   });
 
-  test("wants a token it knows, with the scope of the method", async () => {
+  test("the simulated API needs a known token with the scope of the method", async () => {
     const { slack, general } = await startGeneral();
     expect(await errorOf(slack, "auth.test", {}, "")).toBe("not_authed");
     expect(await errorOf(slack, "auth.test", {}, "xoxb-stolen")).toBe("invalid_auth");
@@ -70,7 +70,7 @@ describe("the Web API", () => {
   });
 
   test.each(["token_revoked", "account_inactive", "invalid_auth"] as const)(
-    "refuses a revoked token with %s, and a second call with it is a violation",
+    "the simulated API refuses a revoked token with %s, and records a second call with it as a violation",
     async (reason) => {
       const { slack, post } = await startGeneral();
       slack.revoke(reason);
@@ -84,7 +84,7 @@ describe("the Web API", () => {
     },
   );
 
-  test("tells the app that its token was revoked when asked to", async () => {
+  test("revoking a token sends its events to the app on request", async () => {
     const { slack } = await startGeneral();
     slack.revoke("account_inactive", { isTold: true });
     expect(slack.deliveries.map(({ payload }) => payload["event"])).toMatchObject([
@@ -93,7 +93,7 @@ describe("the Web API", () => {
     ]);
   });
 
-  test("fails the next calls of a method as asked, then works again", async () => {
+  test("failNext fails the next calls of a method, and later calls succeed", async () => {
     const { slack, post } = await startGeneral();
     slack.failNext("chat.postMessage", { retryAfterS: 7 });
     slack.failNext("chat.postMessage", { status: 503, html: "<h1>busy</h1>" });
@@ -105,7 +105,7 @@ describe("the Web API", () => {
     expect(slack.violations).toEqual([]);
   });
 
-  test("carries a call out and loses its answer when asked to", async () => {
+  test("a fault with isDone executes a call and loses its response", async () => {
     const { slack, general, post } = await startGeneral();
     slack.failNext("chat.postMessage", { isDone: true, cutsConnection: true });
     await expect(post("once")).rejects.toBeInstanceOf(webApi.WebAPIRequestError);
@@ -113,7 +113,7 @@ describe("the Web API", () => {
     expect(slack.requests.at(-1)?.status).toBe(0);
   });
 
-  test("carries a call out and says less than it knows, or says it late, when asked to", async () => {
+  test("a fault with isDone can omit fields of the response, or delay the response", async () => {
     const { slack, general } = await startGeneral();
     slack.failNext("chat.postMessage", { isDone: true, omits: ["ts"], answersLateMs: 20 });
     const answering = callApi(slack, "chat.postMessage", { channel: general.id, text: "said" });
@@ -124,12 +124,12 @@ describe("the Web API", () => {
     expect(body).not.toHaveProperty("ts");
   });
 
-  test("takes its time when asked to", async () => {
+  test("slow delays the calls of a method", async () => {
     const { slack, general, post } = await startGeneral();
     slack.slow("chat.postMessage", 30);
     const startedMs = performance.now();
     await post("slowly");
-    // Timers may ring a little early, never more than a millisecond.
+    // A timer can fire early, but at most by a millisecond.
     expect(performance.now() - startedMs).toBeGreaterThanOrEqual(29);
     slack.slow("chat.postMessage", 0);
     expect(slack.texts(general)).toEqual(["slowly"]);

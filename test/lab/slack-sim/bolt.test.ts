@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { startBolt, type TransportName } from "./bolt-app.ts";
-import { startSlack } from "./slack.ts";
+import { startBolt, type TransportName } from "../../support/bolt-app.ts";
+import { startSlack } from "../../support/slack.ts";
 
 async function startGeneral() {
   const slack = await startSlack();
@@ -10,7 +10,7 @@ async function startGeneral() {
 }
 
 describe.each<TransportName>(["Socket Mode", "HTTP"])("an unmodified Bolt over %s", (transport) => {
-  test("hears a mention and answers in its thread", async () => {
+  test("an unmodified Bolt app receives a mention and answers in its thread", async () => {
     const { slack, ada, general } = await startGeneral();
     await startBolt(
       slack,
@@ -28,7 +28,7 @@ describe.each<TransportName>(["Socket Mode", "HTTP"])("an unmodified Bolt over %
     await slack.acknowledged();
   });
 
-  test("streams an answer with its own streamer", async () => {
+  test("an unmodified Bolt app streams an answer with its own streamer", async () => {
     const { slack, ada, general } = await startGeneral();
     await startBolt(
       slack,
@@ -51,7 +51,7 @@ describe.each<TransportName>(["Socket Mode", "HTTP"])("an unmodified Bolt over %
     await slack.acknowledged();
   });
 
-  test("does not answer itself, although it is told what it says", async () => {
+  test("an unmodified Bolt app does not answer its own messages, although it receives them", async () => {
     const { slack, ada, general } = await startGeneral();
     let heard = 0;
     await startBolt(
@@ -71,7 +71,7 @@ describe.each<TransportName>(["Socket Mode", "HTTP"])("an unmodified Bolt over %
     expect(heard).toBe(1);
   });
 
-  test("uploads what it made and downloads what it was given", async () => {
+  test("an unmodified Bolt app uploads and downloads files", async () => {
     const { slack, ada, general } = await startGeneral();
     const bytes = Buffer.from("picture");
     await startBolt(
@@ -96,7 +96,7 @@ describe.each<TransportName>(["Socket Mode", "HTTP"])("an unmodified Bolt over %
     await slack.acknowledged();
   });
 
-  test("is told from which workspace an event comes", async () => {
+  test("an unmodified Bolt app knows the workspace of an event", async () => {
     const { slack } = await startGeneral();
     const other = slack.addWorkspace("Other");
     const eve = slack.user({ name: "Eve", workspace: other });
@@ -115,7 +115,7 @@ describe.each<TransportName>(["Socket Mode", "HTTP"])("an unmodified Bolt over %
 });
 
 describe("an unmodified Bolt", () => {
-  test("connects again after a refresh, and hears what happened meanwhile", async () => {
+  test("an unmodified Bolt app reconnects after a refresh, and receives the events sent meanwhile", async () => {
     const { slack, ada, general } = await startGeneral();
     const heard: string[] = [];
     await startBolt(

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { createChanges } from "./changes.ts";
+import { createChanges } from "../../../lab/slack-sim/changes.ts";
 
 describe("changes", () => {
-  test("wake whoever waits when what was waited for is there", async () => {
+  test("a wait resolves when its condition holds", async () => {
     const changes = createChanges();
     let count = 0;
     const waited = changes.until(() => count === 2 && "two", "two");
@@ -13,15 +13,15 @@ describe("changes", () => {
     expect(await waited).toBe("two");
   });
 
-  test("are not waited for when everything is there", async () => {
+  test("a wait resolves at once if its condition already holds", async () => {
     expect(await createChanges().until(() => 0)).toBe(0);
   });
 
-  test("are waited for until nothing changes for long, and the words say for what", async () => {
-    await expect(createChanges().until(() => false, "the moon", 1)).rejects.toThrow("this did not come: the moon.");
+  test("a wait rejects after a long time without changes, and names its condition", async () => {
+    await expect(createChanges().until(() => false, "the moon", 1)).rejects.toThrow("wait for: the moon.");
   });
 
-  test("pass on what the predicate throws, and give up when the simulator closes", async () => {
+  test("a wait rejects with the predicate's error, and when the simulator closes", async () => {
     const changes = createChanges();
     const failing = changes.until(() => {
       throw new Error("looked wrong");

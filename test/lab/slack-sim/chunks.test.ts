@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { applyTasks, openTitles, tasksToWire, weighTasks } from "./chunks.ts";
-import { createClock } from "./clock.ts";
-import { openSlack } from "./control.ts";
-import { startSlack } from "./slack.ts";
-import { createWebClient, errorOf } from "./web-api.ts";
-import type { Json } from "./world.ts";
+import { applyTasks, openTitles, tasksToWire, weighTasks } from "../../../lab/slack-sim/chunks.ts";
+import { createClock } from "../../../lab/slack-sim/clock.ts";
+import { openSlack } from "../../../lab/slack-sim/control.ts";
+import { createWebClient, errorOf } from "../../../lab/slack-sim/web-api.ts";
+import type { Json } from "../../../lab/slack-sim/world.ts";
+import { startSlack } from "../../support/slack.ts";
 
 const TASK = { type: "task_update", id: "1", title: "Looking", status: "in_progress" };
 
@@ -29,7 +29,7 @@ async function startStream(slack = startSlack({ clock: createClock({ isFrozen: t
 }
 
 describe("chunks of a stream", () => {
-  test("are refused whole when one of them is not as it must be", async () => {
+  test("a call with one malformed chunk is refused completely", async () => {
     const { append, answer } = await startStream();
     const wrong: Json[] = [
       { type: "song" },
@@ -51,14 +51,14 @@ describe("chunks of a stream", () => {
     expect(await append({ ...TASK, status: "complete", sources: [{ type: "url", url: "u", text: "t" }] })).toBe("ok");
   });
 
-  test("take a title and a status in the place of the last, and add all else to it", () => {
+  test("a chunk replaces a task's title and status, and appends to its other fields", () => {
     const first = applyTasks(new Map(), [{ ...TASK, details: "one" }]);
     const tasks = applyTasks(first, [{ ...TASK, title: "Looked", status: "complete", details: ", two", output: "é" }]);
     expect(tasks.get("1")).toMatchObject({ title: "Looked", status: "complete", details: "one, two", output: "é" });
     expect([weighTasks(tasks), openTitles(first), openTitles(tasks)]).toEqual([6 + 2 * 8 + 2 * 2, ["Looking"], []]);
   });
 
-  test("are a plan in the message, which an update takes away", async () => {
+  test("chunks show as a plan in the message, which an update removes", async () => {
     const { append, stop, update, answer } = await startStream();
     await append({ ...TASK, status: "complete" });
     await stop();
@@ -74,7 +74,7 @@ describe("chunks of a stream", () => {
     expect(stream && tasksToWire(stream)).toEqual([]);
   });
 
-  test("count with the text of the message", async () => {
+  test("chunks count with the text of the message", async () => {
     const { append } = await startStream(startSlack({ limits: { streamBytes: 9 } }));
     expect(await append({ ...TASK, title: "123456789", status: "complete" })).toBe("msg_too_long");
     expect(await append({ ...TASK, title: "12345678", status: "complete" })).toBe("ok");
@@ -82,7 +82,7 @@ describe("chunks of a stream", () => {
     expect(await append({ ...TASK, title: "12345678", status: "error" })).toBe("ok");
   });
 
-  test("show in one of two ways, and in no other", async () => {
+  test("a stream shows its tasks in one of two modes, and accepts no other mode", async () => {
     const { slack, place } = await startStream();
     const start = (task_display_mode: string) => errorOf(slack, "chat.startStream", { ...place, task_display_mode });
     expect([await start("plan"), await start("timeline"), await start("dense")]).toEqual([
@@ -92,7 +92,7 @@ describe("chunks of a stream", () => {
     ]);
   });
 
-  test("are no use where they are not known", async () => {
+  test("chunks are refused if the workspace does not know them", async () => {
     const { slack, append, stop } = await startStream();
     slack.setUnknown("chunks");
     expect(await append(TASK)).toBe("invalid_chunks");
@@ -102,7 +102,7 @@ describe("chunks of a stream", () => {
   });
 });
 
-describe("a task that goes on when its stream has ended", () => {
+describe("a task that still runs when its stream ends", () => {
   async function startOpen() {
     const slack = await openSlack();
     return startStream(Promise.resolve(slack));
@@ -112,16 +112,16 @@ describe("a task that goes on when its stream has ended", () => {
     ["text", { markdown_text: "b" }],
     ["another task", { chunks: [{ ...TASK, id: "2", status: "complete" }] }],
     ["blocks", { blocks: [{ type: "divider" }] }],
-  ])("is a violation at once when the stream is ended with %s", async (_, args) => {
+  ])("a running task is a violation as soon as its stream ends with %s", async (_, args) => {
     const { slack, append, stop } = await startOpen();
     await append(TASK);
     expect(await stop(args)).toBe("ok");
     expect(slack.violations.map(({ kind }) => kind)).toEqual(["open-task"]);
     await slack.close();
-    expect(() => slack.assertClean()).toThrow(/1 times:\n- open-task: .*"Looking" goes on/);
+    expect(() => slack.assertClean()).toThrow(/1 times:\n- open-task: .*"Looking" was still running/);
   });
 
-  test("is one when the message is not written anew after a stop without a word", async () => {
+  test("a running task is a violation if the message is not rewritten after a stop without content", async () => {
     const { slack, append, stop, update } = await startOpen();
     await append({ ...TASK, status: "pending" });
     await stop();
@@ -133,7 +133,7 @@ describe("a task that goes on when its stream has ended", () => {
     slack.assertClean();
   });
 
-  test("is none when it was written anew", async () => {
+  test("a running task is no violation if the message was rewritten", async () => {
     const { slack, append, stop, update } = await startOpen();
     await append(TASK);
     await stop();

@@ -1,8 +1,8 @@
 import { describe, expect, onTestFinished, test } from "vitest";
-import { createClock } from "./clock.ts";
+import { createClock } from "../../../lab/slack-sim/clock.ts";
 
 describe("clock", () => {
-  test("moves by itself and by hand", () => {
+  test("the clock moves in real time and by advance", () => {
     const clock = createClock({ startMs: 1_000 });
     onTestFinished(clock.close);
     const before = clock.now();
@@ -10,13 +10,13 @@ describe("clock", () => {
     expect(clock.now()).toBeGreaterThanOrEqual(before + 60_000);
   });
 
-  test("stands still when it is frozen", () => {
+  test("a frozen clock moves only by advance", () => {
     const clock = createClock({ startMs: 1_000, isFrozen: true });
     clock.advance(5);
     expect(clock.now()).toBe(1_005);
   });
 
-  test("rings what falls due on the way in its order, each at its own time", () => {
+  test("advance runs due alarms in order, each at its own time", () => {
     const clock = createClock({ startMs: 0, isFrozen: true });
     const rung: Array<[string, number]> = [];
     const ring = (name: string) => () => void rung.push([name, clock.now()]);
@@ -35,7 +35,7 @@ describe("clock", () => {
     ]);
   });
 
-  test("rings in real time without being moved, never before its time", async () => {
+  test("an alarm runs in real time, and never early", async () => {
     const clock = createClock();
     onTestFinished(clock.close);
     const dueMs = clock.now() + 5;

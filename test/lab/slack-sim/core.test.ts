@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { createIds, createTimestamps } from "./core.ts";
+import { createIds, createTimestamps } from "../../../lab/slack-sim/core.ts";
 
 describe("timestamps", () => {
-  test("rise strictly, also when the time stands still or is moved back", () => {
+  test("timestamps rise strictly, even if the time stops or moves back", () => {
     let nowMs = 1_700_000_000_123;
     const newTs = createTimestamps(() => nowMs);
     const first = newTs();
@@ -13,7 +13,7 @@ describe("timestamps", () => {
 });
 
 describe("ids", () => {
-  test("are unique whatever they begin with", () => {
+  test("ids are unique for any prefix", () => {
     const newId = createIds();
     expect([newId("U"), newId("C"), newId("U")]).toEqual(["U000000001", "C000000002", "U000000003"]);
   });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { startBolt } from "./bolt-app.ts";
-import { startSlack } from "./slack.ts";
+import { startBolt } from "../../support/bolt-app.ts";
+import { startSlack } from "../../support/slack.ts";
 
 async function startEar() {
   const slack = await startSlack();
@@ -17,7 +17,7 @@ async function startEar() {
 }
 
 describe("deliveries", () => {
-  test("are repeated on demand with the same event id", async () => {
+  test("redeliver repeats a delivery with the same event id", async () => {
     const { slack, ada, heard, envelopes } = await startEar();
     const question = ada.dm("hi");
     await slack.acknowledged();
@@ -27,7 +27,7 @@ describe("deliveries", () => {
     expect(new Set(envelopes).size).toBe(1);
   });
 
-  test("are held back and let go in another order", async () => {
+  test("hold keeps deliveries back and releases them in another order", async () => {
     const { slack, ada, heard } = await startEar();
     const release = slack.hold();
     ada.dm("one");
@@ -38,14 +38,14 @@ describe("deliveries", () => {
     expect(heard).toEqual(["two 0", "one 0"]);
   });
 
-  test("may be an envelope without an event inside, when too much was told", async () => {
+  test("too many events lead to an envelope without an event", async () => {
     const slack = await startSlack();
     const { payload } = slack.reachEventLimit();
     expect(payload).toMatchObject({ type: "app_rate_limited", team_id: slack.workspace.id });
     expect(payload).not.toHaveProperty("event");
   });
 
-  test("that are on their way when the simulator closes are not judged", async () => {
+  test("deliveries in flight are not judged when the simulator closes", async () => {
     const slack = await startSlack();
     const ada = slack.user({ name: "Ada" });
     ada.dm("nobody hears this");

@@ -1,9 +1,9 @@
 import { gunzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
-import { type Dialect, toToldAnswer, toToldEvent } from "./dialect.ts";
-import { startSlack } from "./slack.ts";
-import { createWebClient, postMessage } from "./web-api.ts";
-import type { Json } from "./world.ts";
+import { type Dialect, toToldAnswer, toToldEvent } from "../../../lab/slack-sim/dialect.ts";
+import { createWebClient, postMessage } from "../../../lab/slack-sim/web-api.ts";
+import type { Json } from "../../../lab/slack-sim/world.ts";
+import { startSlack } from "../../support/slack.ts";
 
 const PAYLOAD = {
   team_id: "T1",
@@ -20,14 +20,14 @@ const PAYLOAD = {
 };
 
 describe("the usual dialect", () => {
-  test("says everything", () => {
+  test("the usual dialect sends all fields", () => {
     expect(toToldEvent(PAYLOAD, "usual")).toBe(PAYLOAD);
     expect(toToldAnswer("chat.update", { ok: true, ts: "1.0" }, "usual").parts).toEqual(['{"ok":true,"ts":"1.0"}']);
   });
 });
 
 describe("the spare dialect", () => {
-  test("tells of an event what has to be told, in another order", () => {
+  test("the spare dialect sends only the required fields of an event, in another order", () => {
     const told = toToldEvent(PAYLOAD, "spare");
     const message = { text: "new", ts: "1.0" };
     expect(told).toEqual({
@@ -38,7 +38,7 @@ describe("the spare dialect", () => {
     expect(Object.keys(told)).toEqual(["event", "event_time", "team_id"]);
   });
 
-  test("answers packed, in pieces, with a warning, and with no more than it has to", () => {
+  test("the spare dialect answers compressed, in pieces, with a warning, and with only the required fields", () => {
     const { parts, headers } = toToldAnswer(
       "chat.update",
       { ok: true, ts: "1.0", message: {}, channel: "C1" },

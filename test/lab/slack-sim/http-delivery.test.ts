@@ -4,12 +4,12 @@ import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { verifySlackRequest } from "@slack/bolt";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { startBolt } from "./bolt-app.ts";
-import { createClock } from "./clock.ts";
-import { signatureHeaders } from "./http-delivery.ts";
-import type { Limits } from "./limits.ts";
-import { startSlack } from "./slack.ts";
-import type { Json } from "./world.ts";
+import { createClock } from "../../../lab/slack-sim/clock.ts";
+import { signatureHeaders } from "../../../lab/slack-sim/http-delivery.ts";
+import type { Limits } from "../../../lab/slack-sim/limits.ts";
+import type { Json } from "../../../lab/slack-sim/world.ts";
+import { startBolt } from "../../support/bolt-app.ts";
+import { startSlack } from "../../support/slack.ts";
 
 interface Received {
   headers: IncomingMessage["headers"];
@@ -41,7 +41,7 @@ async function startEndpoint(answer: Answer = (response) => response.end(), limi
 }
 
 describe("HTTP delivery", () => {
-  test("Bolt takes what is signed, and refuses what is forged or old", async () => {
+  test("Bolt accepts signed deliveries, and refuses forged or old ones", async () => {
     const slack = await startSlack();
     const body = JSON.stringify({ type: "url_verification", challenge: "c", token: "t" });
     await startBolt(slack, () => {}, { transport: "HTTP" });
@@ -56,7 +56,7 @@ describe("HTTP delivery", () => {
     expect(await send({})).toBe(401);
   });
 
-  test("an event is JSON, signed so that Bolt believes it", async () => {
+  test("an event is delivered as JSON with a valid signature", async () => {
     const { slack, ada, received } = await startEndpoint();
     ada.dm("héllo");
     await slack.acknowledged();
@@ -82,7 +82,7 @@ describe("HTTP delivery", () => {
     });
   });
 
-  test("a command is a form, an interaction a form with JSON in it", async () => {
+  test("a command is delivered as a form, and an interaction as a form with JSON in it", async () => {
     const { ada, received } = await startEndpoint();
     await ada.command("/imagine", "a cat & a dog", ada.direct());
     await ada.shortcut("draw");
@@ -97,7 +97,7 @@ describe("HTTP delivery", () => {
     expect(JSON.parse(shortcut?.get("payload") ?? "")).toMatchObject({ type: "shortcut", callback_id: "draw" });
   });
 
-  test("an event that is refused comes again at once, after a minute, and after five more, with its reason", async () => {
+  test("a refused event is repeated at once, after one minute, and after five more, with its reason", async () => {
     const { slack, ada, received } = await startEndpoint((response) => response.writeHead(500).end());
     slack.allow("late-ack");
     ada.dm("hi");
@@ -121,12 +121,12 @@ describe("HTTP delivery", () => {
     ]);
     const ids = received.map(({ body }) => (JSON.parse(body) as Json)["event_id"]);
     expect(new Set(ids).size).toBe(1);
-    expect(slack.violations.at(-1)?.sentence).toMatch(/was given up: the answer was 500/);
+    expect(slack.violations.at(-1)?.sentence).toMatch(/was abandoned: the answer was 500/);
   });
 
-  test("an answer that comes too late is a violation, and the event comes again", async () => {
+  test("a late acknowledgement is a violation, and the event is repeated", async () => {
     const { slack, ada, received } = await startEndpoint((response, count) => void (count > 1 && response.end()), {
-      // The second answer comes in time on a busy machine too.
+      // Even a busy machine acknowledges the second delivery in time.
       ackMs: 1_000,
     });
     ada.dm("hi");
@@ -136,7 +136,7 @@ describe("HTTP delivery", () => {
     slack.allow("late-ack");
   });
 
-  test("an answer may ask for no retry", async () => {
+  test("a response can ask for no retry", async () => {
     const { slack, ada, received } = await startEndpoint((response) =>
       response.writeHead(500, { "x-slack-no-retry": "1" }).end(),
     );
@@ -146,14 +146,14 @@ describe("HTTP delivery", () => {
     expect(received.length).toBe(1);
   });
 
-  test("a command that is not answered in time fails for the person, once", async () => {
+  test("a command that is not answered in time fails once for the person", async () => {
     const { slack, ada } = await startEndpoint(() => {}, { ackMs: 30 });
     slack.allow("late-ack");
     expect(await ada.command("/imagine", "x", ada.direct())).toEqual({ isAcknowledged: false, response: undefined });
     expect(slack.deliveries.map(({ attempts }) => attempts.length)).toEqual([1]);
   });
 
-  test("what comes with the acknowledgement of a command is shown to the person", async () => {
+  test("a command's acknowledgement is shown to the person", async () => {
     const { slack, ada } = await startEndpoint((response, count) =>
       response.end(count === 1 ? "Drawing…" : JSON.stringify({ response_type: "in_channel", text: "Here" })),
     );
@@ -164,7 +164,7 @@ describe("HTTP delivery", () => {
     expect(slack.texts(general)).toEqual(["Here"]);
   });
 
-  test("an app that is down is not blamed, and hears of it when it is up", async () => {
+  test("an app that is down breaks no rule, and receives the event when it is up", async () => {
     const { slack, ada, received } = await startEndpoint((response, count) =>
       count === 1 ? response.socket?.destroy() : response.end(),
     );

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { startBolt, type TransportName } from "./bolt-app.ts";
-import { startSlack } from "./slack.ts";
-import { postMessage } from "./web-api.ts";
+import { postMessage } from "../../../lab/slack-sim/web-api.ts";
+import { startBolt, type TransportName } from "../../support/bolt-app.ts";
+import { startSlack } from "../../support/slack.ts";
 
 const MODAL = {
   type: "modal" as const,
@@ -52,7 +52,7 @@ async function startGeneral() {
 }
 
 describe.each<TransportName>(["Socket Mode", "HTTP"])("interactions over %s", (transport) => {
-  test("a command opens a form, the form is corrected, then taken", async () => {
+  test("a command opens a form, which is corrected and then accepted", async () => {
     const { slack, ada, general } = await startGeneral();
     const prompts: unknown[] = [];
     await startBolt(
@@ -81,7 +81,7 @@ describe.each<TransportName>(["Socket Mode", "HTTP"])("interactions over %s", (t
     expect(slack.view(ada)).toBeUndefined();
   });
 
-  test("a button tells which message it belongs to, and its answer takes the message's place", async () => {
+  test("a button names its message, and its answer replaces the message", async () => {
     const { slack, ada, general } = await startGeneral();
     const app = await startBolt(
       slack,
@@ -109,7 +109,7 @@ describe.each<TransportName>(["Socket Mode", "HTTP"])("interactions over %s", (t
     expect(() => ada.press(answer, "stop")).toThrow(/no button with the action_id "stop"/);
   });
 
-  test("buttons for feedback tell by their value which one was pressed", async () => {
+  test("feedback buttons show by their value which one was pressed", async () => {
     const { slack, ada, general } = await startGeneral();
     const judgements: unknown[] = [];
     const app = await startBolt(
@@ -135,7 +135,7 @@ describe.each<TransportName>(["Socket Mode", "HTTP"])("interactions over %s", (t
     expect(() => ada.judge(answer, "positive_button")).toThrow(/no buttons for feedback/);
   });
 
-  test("a button of what only one person sees is replaced or taken away by its answer", async () => {
+  test("the answer to a button of an ephemeral message replaces or removes it", async () => {
     const { slack, ada, general } = await startGeneral();
     await startBolt(
       slack,
@@ -157,7 +157,7 @@ describe.each<TransportName>(["Socket Mode", "HTTP"])("interactions over %s", (t
     expect(slack.ephemerals(general, ada.id).map(({ shown }) => shown)).toEqual(["is ephemeral: true"]);
   });
 
-  test("a shortcut of a message carries the message, its thread and its files", async () => {
+  test("a message shortcut contains the message, its thread and its files", async () => {
     const { slack, ada, general } = await startGeneral();
     const heard: unknown[] = [];
     await startBolt(
@@ -181,7 +181,7 @@ describe.each<TransportName>(["Socket Mode", "HTTP"])("interactions over %s", (t
     expect(heard).toEqual([[message.ts, root.ts, [expect.objectContaining({ name: "cat.png" })]], "global"]);
   });
 
-  test("a form that is closed says so when it was asked to", async () => {
+  test("closing a form sends an event on request", async () => {
     const { slack, ada, general } = await startGeneral();
     const closed: string[] = [];
     await startBolt(
@@ -205,7 +205,7 @@ describe.each<TransportName>(["Socket Mode", "HTTP"])("interactions over %s", (t
     expect(slack.view(ada)).toBeUndefined();
   });
 
-  test("a form is replaced and stacked by its acknowledgement", async () => {
+  test("an acknowledgement can replace a form or push another one", async () => {
     const { slack, ada, general } = await startGeneral();
     const titled = (text: string) => ({ ...MODAL, title: { type: "plain_text" as const, text } });
     let action: "update" | "push" | "clear" = "update";
@@ -237,7 +237,7 @@ describe.each<TransportName>(["Socket Mode", "HTTP"])("interactions over %s", (t
     expect(slack.view(ada)).toBeUndefined();
   });
 
-  test("a home is published and its buttons are heard", async () => {
+  test("a home tab is published, and its buttons send events", async () => {
     const { slack, ada } = await startGeneral();
     const pressed: string[] = [];
     await startBolt(

@@ -1,15 +1,15 @@
 import { describe, expect, test } from "vitest";
-import { createClock } from "./clock.ts";
-import { startSlack } from "./slack.ts";
-import { createWebClient, postMessage } from "./web-api.ts";
-import type { Json } from "./world.ts";
+import { createClock } from "../../../lab/slack-sim/clock.ts";
+import { createWebClient, postMessage } from "../../../lab/slack-sim/web-api.ts";
+import type { Json } from "../../../lab/slack-sim/world.ts";
+import { startSlack } from "../../support/slack.ts";
 
 async function startGeneral(events?: string[]) {
   const clock = createClock({ isFrozen: true });
   const slack = await startSlack(events === undefined ? { clock } : { clock, events });
   const ada = slack.user({ name: "Ada" });
   const general = slack.channel({ name: "general", members: [ada] });
-  /** Events as the app is told them, by their name. */
+  /** The events for the app, with their names. */
   const told = () => slack.deliveries.map(({ name, payload }) => [name, payload["event"] as Json] as const);
   const names = () => told().map(([name]) => name);
   const last = () => told().at(-1)?.[1] ?? {};
@@ -17,7 +17,7 @@ async function startGeneral(events?: string[]) {
 }
 
 describe("people", () => {
-  test("a mention is told twice, as a message and as a mention, under different event ids", async () => {
+  test("a mention causes two events, a message and a mention, with different event ids", async () => {
     const { slack, ada, general, told, bot } = await startGeneral();
     const { ts } = ada.mention(general, "hello");
     const common = { channel: general.id, ts, user: ada.id, text: `<@${bot.id}> hello` };
@@ -31,7 +31,7 @@ describe("people", () => {
     expect(mention).toBe(message);
   });
 
-  test("a direct message is a message only, also with a mention in it", async () => {
+  test("a direct message causes only a message event, even with a mention in it", async () => {
     const { ada, told, bot } = await startGeneral();
     ada.dm(`<@${bot.id}> hello`);
     expect(told()).toMatchObject([["message", { channel_type: "im" }]]);
@@ -45,7 +45,7 @@ describe("people", () => {
     expect(last()).toMatchObject({ thread_ts: root.ts, parent_user_id: ada.id });
   });
 
-  test("files come with a message whose mention is not told", async () => {
+  test("a message with files causes no mention event", async () => {
     const { ada, general, told, bot } = await startGeneral();
     ada.upload(general, [{ name: "cat.png", bytes: Buffer.from("x") }], `<@${bot.id}> what is this?`);
     const file = { name: "cat.png", mimetype: "image/png", size: 1 };
@@ -62,13 +62,13 @@ describe("people", () => {
     expect(slack.messages(general)).toEqual([]);
   });
 
-  test("a mention in a channel with other organisations is told as a message only", async () => {
+  test("in a channel shared with other organisations a mention causes only a message event", async () => {
     const { slack, ada, names } = await startGeneral();
     ada.mention(slack.channel({ name: "partners", members: [ada], isShared: true }), "hello");
     expect(names()).toEqual(["message"]);
   });
 
-  test("an edit is told as a change, and a mention in it once more", async () => {
+  test("an edit causes a change event, and another event for a mention in it", async () => {
     const { ada, general, told } = await startGeneral();
     const message = ada.mention(general, "hello");
     ada.edit(message, `${message.content.text} again`);
@@ -81,14 +81,14 @@ describe("people", () => {
     expect(mention).toMatchObject(["app_mention", { ts: message.ts, edited: { user: ada.id } }]);
   });
 
-  test("a preview of a link is told as a change without an edit", async () => {
+  test("a link preview causes a change event without an edit", async () => {
     const { ada, general, last } = await startGeneral();
     ada.unfurl(ada.say(general, "see https://example.org"));
     expect(last()).toMatchObject({ subtype: "message_changed" });
     expect(last()["message"]).not.toHaveProperty("edited");
   });
 
-  test("a deletion is told with what was there; the root of a thread becomes a tombstone", async () => {
+  test("a deletion event contains the deleted message; the root of a thread becomes a tombstone", async () => {
     const { ada, general, last } = await startGeneral();
     const root = ada.say(general, "root");
     const reply = ada.say(general, "reply", { thread: root });
@@ -106,7 +106,7 @@ describe("people", () => {
     });
   });
 
-  test("what the app posts, changes and deletes is told to it as well", async () => {
+  test("the app gets events for its own posts, edits and deletions", async () => {
     const { slack, general, told, bot } = await startGeneral();
     const client = createWebClient(slack);
     const ts = await postMessage(client, { channel: general.id, text: "hi" });
@@ -120,14 +120,14 @@ describe("people", () => {
     expect(told()[1]?.[1]).not.toHaveProperty("user");
   });
 
-  test("another bot says who it is", async () => {
+  test("a message of another bot names that bot", async () => {
     const { slack, general, last } = await startGeneral();
     const other = slack.user({ name: "Other", isBot: true });
     other.mention(general, "beep");
     expect(last()).toMatchObject({ type: "app_mention", bot_id: other.user.botId });
   });
 
-  test("somebody joins, opens the home or the messages, and reacts", async () => {
+  test("people join, open the home tab or the messages tab, and react", async () => {
     const { slack, ada, general, told } = await startGeneral();
     const bob = slack.user({ name: "Bob" });
     bob.join(general);
@@ -143,7 +143,7 @@ describe("people", () => {
     expect(general.members.has(bob.id)).toBe(true);
   });
 
-  test("the app hears only what it asked for, and only where it is", async () => {
+  test("the app gets only the events that it subscribed to, in its channels", async () => {
     const { slack, ada, general, names } = await startGeneral(["app_mention"]);
     ada.mention(general, "hello");
     ada.mention(slack.channel({ name: "outside", members: [ada], hasApp: false }), "hello");
@@ -162,7 +162,7 @@ describe("people", () => {
     }
   });
 
-  test("workspaces have nothing in common", async () => {
+  test("workspaces share nothing", async () => {
     const { slack, general } = await startGeneral();
     const other = slack.addWorkspace("Other");
     const eve = slack.user({ name: "Eve", workspace: other });

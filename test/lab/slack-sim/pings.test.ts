@@ -1,29 +1,29 @@
 import { describe, expect, test } from "vitest";
-import { pingsOf } from "./pings.ts";
-import { emptyContent, type Json } from "./world.ts";
+import { pingsOf } from "../../../lab/slack-sim/pings.ts";
+import { emptyContent, type Json } from "../../../lab/slack-sim/world.ts";
 
 const text = (text: string) => emptyContent({ text });
 const blocks = (...blocks: Json[]) => emptyContent({ blocks });
 
 describe("pings", () => {
   test.each(["<!channel>", "<!here>", "<!everyone>", "<!here|here>", "<@U0ABC1>", "<@W1|bob>", "<!subteam^S1|@team>"])(
-    "%s notifies people, also inside code",
+    "%s notifies people, even inside code",
     (written) => {
       expect(pingsOf(text(`a ${written} b`))).toEqual([written]);
       expect(pingsOf(emptyContent({ markdown: `\`${written}\`` }))).toEqual([written]);
     },
   );
 
-  test("what is escaped, a date, a channel or a link notifies nobody", () => {
+  test("escaped markup, a date, a channel or a link notifies no one", () => {
     const calm = "&lt;!channel&gt; <!date^1|x> <#C1|general> <https://example.org|@here> @channel <@ U1>";
     expect(pingsOf(text(calm))).toEqual([]);
   });
 
-  test("plain words notify when names are linked", () => {
+  test("plain words notify people if names are linked", () => {
     expect(pingsOf(text("hi @channel, me@here.org"), { linksNames: true })).toEqual(["@channel"]);
   });
 
-  test("are found in every kind of block that carries them, never in plain text", () => {
+  test("notifications are found in every kind of block that can contain them, and never in plain text", () => {
     const mrkdwn = (text: string) => ({ type: "mrkdwn", text });
     expect(pingsOf(blocks({ type: "section", text: mrkdwn("<!here>") }))).toEqual(["<!here>"]);
     expect(pingsOf(blocks({ type: "section", fields: [mrkdwn("<@U1>")] }))).toEqual(["<@U1>"]);

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { createClock } from "./clock.ts";
-import { DEFAULT_LIMITS, type Limits } from "./limits.ts";
-import { createRateLimiter } from "./rate-limiter.ts";
-import { startSlack } from "./slack.ts";
-import { callApi, createWebClient, errorOf } from "./web-api.ts";
+import { createClock } from "../../../lab/slack-sim/clock.ts";
+import { DEFAULT_LIMITS, type Limits } from "../../../lab/slack-sim/limits.ts";
+import { createRateLimiter } from "../../../lab/slack-sim/rate-limiter.ts";
+import { callApi, createWebClient, errorOf } from "../../../lab/slack-sim/web-api.ts";
+import { startSlack } from "../../support/slack.ts";
 
 function limiter(limits: Partial<Limits> = {}) {
   const clock = createClock({ startMs: 1_000_000, isFrozen: true });
@@ -20,14 +20,14 @@ describe("rate limits", () => {
     ["chat.update", 50],
     ["chat.appendStream", 100],
     ["conversations.replies", 50],
-  ])("%s takes %i calls a minute, per workspace", (method, calls) => {
+  ])("%s allows %i calls a minute, per workspace", (method, calls) => {
     const { take, times } = limiter();
     expect(times(calls, method)).toEqual(Array.from({ length: calls }, () => undefined));
     expect(take(method, "T1", "C2")).toBe(60);
     expect(take(method, "T2", "C1")).toBeUndefined();
   });
 
-  test("calls of a sliding minute come back one by one, a minute after each, and a refused call costs nothing", () => {
+  test("a sliding window allows each call again a minute later, and a refused call does not count", () => {
     const { clock, take, times } = limiter();
     times(25, "chat.update");
     clock.advance(30_000);
@@ -47,7 +47,7 @@ describe("rate limits", () => {
     expect(times(2, "chat.update")).toEqual([undefined, 2]);
   });
 
-  test("a channel takes a post per second after a short burst, other channels are free", () => {
+  test("a channel allows a post per second after a short burst, and other channels are independent", () => {
     const { clock, times } = limiter();
     expect(times(3, "chat.postMessage")).toEqual([undefined, undefined, 1]);
     expect(times(1, "chat.postMessage", "T1", "C2")).toEqual([undefined]);
@@ -55,13 +55,13 @@ describe("rate limits", () => {
     expect(times(2, "chat.postMessage")).toEqual([undefined, 1]);
   });
 
-  test("an app that is sold reads one page a minute", () => {
+  test("a commercial app reads one page a minute", () => {
     const { take } = limiter({ history: "commercial" });
     expect(take("conversations.replies", "T1", "C1")).toBeUndefined();
     expect(take("conversations.replies", "T1", "C1")).toBe(60);
   });
 
-  test("a refusal is a 429 with whole seconds, says nothing of what remains, and is a violation", async () => {
+  test("a refusal is a 429 with whole seconds, without the remaining number, and is a violation", async () => {
     const slack = await startSlack({ limits: { perMinute: { "auth.test": 1 } } });
     await callApi(slack, "auth.test");
     const { status, headers, body } = await callApi(slack, "auth.test");

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { createClock } from "./clock.ts";
-import { startSlack } from "./slack.ts";
-import type { Json } from "./world.ts";
+import { createClock } from "../../../lab/slack-sim/clock.ts";
+import type { Json } from "../../../lab/slack-sim/world.ts";
+import { startSlack } from "../../support/slack.ts";
 
 async function startCommand() {
   const slack = await startSlack({ clock: createClock({ isFrozen: true }) });
@@ -18,7 +18,7 @@ async function startCommand() {
 }
 
 describe("response URLs", () => {
-  test("answer the person alone, or everybody when asked", async () => {
+  test("a response URL answers the person alone, or everyone on request", async () => {
     const { slack, general, respond, ephemerals } = await startCommand();
     expect(await respond({ text: "drawing" })).toEqual([200, "ok"]);
     expect(await respond({ text: "here", response_type: "in_channel" })).toEqual([200, "ok"]);
@@ -26,21 +26,21 @@ describe("response URLs", () => {
     expect(slack.texts(general)).toEqual(["here"]);
   });
 
-  test("replace what they said before", async () => {
+  test("a response URL can replace its earlier answer", async () => {
     const { respond, ephemerals } = await startCommand();
     await respond({ text: "drawing" });
     await respond({ text: "done", replace_original: true });
     expect(ephemerals()).toEqual(["done"]);
   });
 
-  test("take five answers", async () => {
+  test("a response URL accepts five answers", async () => {
     const { respond, ephemerals } = await startCommand();
     for (const text of ["1", "2", "3", "4", "5"]) expect(await respond({ text })).toEqual([200, "ok"]);
     expect(await respond({ text: "6" })).toEqual([404, '{"ok":false,"error":"used_url"}']);
     expect(ephemerals()).toEqual(["1", "2", "3", "4", "5"]);
   });
 
-  test("live half an hour", async () => {
+  test("a response URL is valid for half an hour", async () => {
     const { slack, respond } = await startCommand();
     slack.advance(1_800_000);
     expect(await respond({ text: "just in time" })).toEqual([200, "ok"]);

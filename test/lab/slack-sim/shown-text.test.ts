@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { shownText, smallPrint } from "./shown-text.ts";
-import { emptyContent } from "./world.ts";
+import { shownText, smallPrint } from "../../../lab/slack-sim/shown-text.ts";
+import { emptyContent } from "../../../lab/slack-sim/world.ts";
 
 describe("shown text", () => {
-  test("is the Markdown, else what is in the blocks, else the text", () => {
+  test("the shown text is the Markdown, or else the text of the blocks, or else the text", () => {
     const blocks = [
       { type: "header", text: { type: "plain_text", text: "Title" } },
       { type: "markdown", text: "**bold**" },

@@ -1,12 +1,12 @@
 import { once } from "node:events";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { WebSocket } from "ws";
-import type { Limits } from "./limits.ts";
-import { type Slack, startSlack } from "./slack.ts";
-import { callApi, createWebClient, errorOf } from "./web-api.ts";
-import type { Json } from "./world.ts";
+import type { Limits } from "../../../lab/slack-sim/limits.ts";
+import { callApi, createWebClient, errorOf } from "../../../lab/slack-sim/web-api.ts";
+import type { Json } from "../../../lab/slack-sim/world.ts";
+import { type Slack, startSlack } from "../../support/slack.ts";
 
-/** A connection that acknowledges what `acknowledges` says, with everything it heard. */
+/** A connection that acknowledges a payload if `acknowledges` returns true, and records everything that it receives. */
 async function connect(slack: Slack, acknowledges: (envelope: Json) => boolean = () => true) {
   const { url = "" } = await createWebClient(slack, slack.appToken).apps.connections.open();
   const socket = new WebSocket(url);
@@ -30,7 +30,7 @@ async function startQuestion(limits: Partial<Limits> = {}) {
 }
 
 describe("socket mode", () => {
-  test("greets a connection with hello, and counts", async () => {
+  test("a connection gets hello with the number of connections", async () => {
     const { slack } = await startQuestion();
     const first = await connect(slack);
     const second = await connect(slack);
@@ -42,7 +42,7 @@ describe("socket mode", () => {
     expect(second.heard[0]).toMatchObject({ type: "hello", num_connections: 2 });
   });
 
-  test("lets each ticket in once, and wants the app's own token", async () => {
+  test("a connection URL works once, and needs the app-level token", async () => {
     const { slack } = await startQuestion();
     const { url } = await connect(slack);
     const again = new WebSocket(url);
@@ -52,7 +52,7 @@ describe("socket mode", () => {
     expect(await errorOf(slack, "auth.test", {}, slack.appToken)).toBe("not_allowed_token_type");
   });
 
-  test("pings, and answers pings", async () => {
+  test("the simulator sends pings and answers them", async () => {
     const { slack } = await startQuestion({ pingMs: 5 });
     const { socket } = await connect(slack);
     await once(socket, "ping");
@@ -61,7 +61,7 @@ describe("socket mode", () => {
     expect(String(data)).toBe("here");
   });
 
-  test("gives each payload to one connection, in turn", async () => {
+  test("each payload goes to one connection, in turn", async () => {
     const { slack, ask } = await startQuestion();
     const connections = [await connect(slack), await connect(slack)];
     for (let count = 0; count < 6; count++) ask();
@@ -69,7 +69,7 @@ describe("socket mode", () => {
     expect(connections.map(({ envelopes }) => envelopes().length)).toEqual([3, 3]);
   });
 
-  test("an event carries its retry fields from the start; other payloads take an answer and have none", async () => {
+  test("an event has retry fields from its first delivery; other payloads accept an answer and have none", async () => {
     const { slack, ada, ask } = await startQuestion();
     const { envelopes } = await connect(slack);
     ask();
@@ -84,7 +84,7 @@ describe("socket mode", () => {
     expect(envelopes()[1]).not.toHaveProperty("retry_attempt");
   });
 
-  test("what is not acknowledged in time comes again in the same envelope, and is a violation", async () => {
+  test("a delivery that is not acknowledged in time is repeated in the same envelope, and is a violation", async () => {
     const { slack, ask } = await startQuestion({ ackMs: 500 });
     const { envelopes } = await connect(slack, (envelope) => envelope["retry_attempt"] === 1);
     const question = ask();
@@ -99,7 +99,7 @@ describe("socket mode", () => {
     slack.allow("late-ack");
   });
 
-  test("what a lost connection did not acknowledge comes again on another, without blame", async () => {
+  test("a delivery on a lost connection is repeated on another one, without a violation", async () => {
     const { slack, ask } = await startQuestion();
     const lost = await connect(slack, () => false);
     ask();
@@ -110,7 +110,7 @@ describe("socket mode", () => {
     expect(envelopes()).toMatchObject([{ retry_attempt: 1, retry_reason: "connection_failed" }]);
   });
 
-  test("an event waits for a connection; a command fails at once without one", async () => {
+  test("an event waits for a connection; a command without one fails at once", async () => {
     const { slack, ada, ask } = await startQuestion();
     ask("early");
     expect(await ada.command("/imagine", "x", ada.direct())).toMatchObject({ isAcknowledged: false });
@@ -119,7 +119,7 @@ describe("socket mode", () => {
     expect(envelopes().map(({ type }) => type)).toEqual(["events_api"]);
   });
 
-  test("sends an eleventh connection away", async () => {
+  test("an eleventh connection is refused", async () => {
     const { slack } = await startQuestion({ maxConnections: 1 });
     await connect(slack);
     const { heard } = await connect(slack);
@@ -127,7 +127,7 @@ describe("socket mode", () => {
   });
 
   test.each(["warning", "refresh_requested", "link_disabled"] as const)(
-    "disconnects with %s and tells that connection nothing more",
+    "a disconnect with %s sends that connection nothing more",
     async (reason) => {
       const { slack, ask } = await startQuestion();
       const leaving = await connect(slack);
@@ -142,7 +142,7 @@ describe("socket mode", () => {
     },
   );
 
-  test("completes the close handshake, or not when asked", async () => {
+  test("the close handshake is completed, or not, on request", async () => {
     const { slack } = await startQuestion();
     const polite = await connect(slack);
     slack.disconnect("warning");
@@ -157,7 +157,7 @@ describe("socket mode", () => {
     expect(ignored.socket.readyState).toBe(WebSocket.CLOSING);
   });
 
-  test("minds no nonsense", async () => {
+  test("the simulator ignores invalid data on a socket", async () => {
     const { slack, ask } = await startQuestion();
     const { socket } = await connect(slack);
     socket.send("{");
@@ -166,7 +166,7 @@ describe("socket mode", () => {
     await slack.acknowledged();
   });
 
-  test("cuts connections without a word", async () => {
+  test("connections can be dropped without notice", async () => {
     const { slack } = await startQuestion();
     const { socket } = await connect(slack);
     slack.dropConnections();

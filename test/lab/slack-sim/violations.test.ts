@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { createViolations } from "./violations.ts";
+import { createViolations } from "../../../lab/slack-sim/violations.ts";
 
 describe("violations", () => {
-  test("are told all at once", () => {
+  test("one error lists all violations", () => {
     const violations = createViolations(
       () => 7,
       () => {},
@@ -15,7 +15,7 @@ describe("violations", () => {
     expect(violations.all[0]).toEqual({ kind: "ping", sentence: "Somebody was disturbed.", atMs: 7 });
   });
 
-  test("that are allowed do no harm, whenever that is said", () => {
+  test("violations can be allowed before or after they happen", () => {
     const violations = createViolations(
       () => 0,
       () => {},

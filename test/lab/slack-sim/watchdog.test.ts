@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { startSlack } from "./slack.ts";
-import { callApi, createWebClient, postMessage } from "./web-api.ts";
-import type { Json } from "./world.ts";
+import { callApi, createWebClient, postMessage } from "../../../lab/slack-sim/web-api.ts";
+import type { Json } from "../../../lab/slack-sim/world.ts";
+import { startSlack } from "../../support/slack.ts";
 
 async function startThread() {
   const slack = await startSlack({ limits: { postBurst: 100 } });
@@ -19,7 +19,7 @@ async function startThread() {
     return String(body["ts"]);
   }
   const update = (ts: string, text: string) => client.chat.update({ channel: general.id, ts, text });
-  /** Kinds recorded so far, which are expected. */
+  /** The kinds of violations recorded so far, all expected. */
   function kinds(): string[] {
     const found = slack.violations.map(({ kind }) => kind);
     slack.allow(...found);
@@ -31,7 +31,7 @@ async function startThread() {
 const metadata = (id: string) => ({ metadata: { event_type: "turn", event_payload: { id } } });
 
 describe("watchdog", () => {
-  test("two messages with the same metadata are a double post, whatever they say", async () => {
+  test("two messages with the same metadata are a double post, whatever their text", async () => {
     const { post, kinds } = await startThread();
     await post("one", metadata("a"));
     await post("two", metadata("b"));
@@ -48,7 +48,7 @@ describe("watchdog", () => {
     expect(kinds()).toEqual(["double-post"]);
   });
 
-  test("the same answer to two messages, or in two threads, is none", async () => {
+  test("the same answer to two messages, or in two threads, is no double post", async () => {
     const { ada, general, question, post, kinds } = await startThread();
     await post("four");
     ada.say(general, "and again?", { thread: question });
@@ -58,7 +58,7 @@ describe("watchdog", () => {
     expect(kinds()).toEqual([]);
   });
 
-  test("two messages that end up saying the same are a double post, recorded once", async () => {
+  test("two messages that end with the same text are a double post, recorded once", async () => {
     const { post, update, kinds } = await startThread();
     const first = await post("first");
     const second = await post("second");
@@ -72,7 +72,7 @@ describe("watchdog", () => {
     const { slack, ada, general, kinds } = await startThread();
     await ada.command("/ask", "x", general);
     const client = createWebClient(slack);
-    // The message that the person wrote at the top level may be answered there as well.
+    // The person's message at the top level can be answered there too.
     for (let count = 0; count < 3; count++) await postMessage(client, { channel: general.id, text: "here" });
     expect(kinds()).toEqual(["double-post"]);
   });
@@ -94,13 +94,13 @@ describe("watchdog", () => {
     ["Hello …", "Hello"],
     ["```js\nlet a\n```", "```js\nlet a = 1;\n```"],
     ["_thinking_", "Hello"],
-  ])("%j that becomes %j does not", async (before, after) => {
+  ])("%j that becomes %j does not go backwards", async (before, after) => {
     const { post, update, kinds } = await startThread();
     await update(await post(before), after);
     expect(kinds()).toEqual([]);
   });
 
-  test("an answer may begin anew when the question was edited, or a button pressed", async () => {
+  test("an answer can start over after the question was edited, or a button pressed", async () => {
     const { slack, ada, general, question, post, update, kinds } = await startThread();
     const button = { type: "button", action_id: "retry", text: { type: "plain_text", text: "Retry" } };
     const ts = await post("Hello world", { blocks: [{ type: "actions", elements: [button] }] });
@@ -118,7 +118,7 @@ describe("watchdog", () => {
     expect(kinds()).toEqual(["backwards"]);
   });
 
-  test("text that would ping is recorded once per message, escaped text never", async () => {
+  test("text that would notify people is recorded once per message, and escaped text never", async () => {
     const { slack, ada, general, post, update, kinds } = await startThread();
     const ts = await post(`hello <@${ada.id}>`);
     await update(ts, `hello <@${ada.id}> and more`);
@@ -130,7 +130,7 @@ describe("watchdog", () => {
     kinds();
   });
 
-  test("a mention that comes in two pieces of a stream pings", async () => {
+  test("a mention in two pieces of a stream is a ping", async () => {
     const { slack, ada, general, question, kinds } = await startThread();
     const people = { recipient_team_id: slack.workspace.id, recipient_user_id: ada.id };
     const client = createWebClient(slack);
@@ -141,7 +141,7 @@ describe("watchdog", () => {
     expect(kinds()).toEqual(["ping"]);
   });
 
-  test("people may ping, repeat themselves and shorten what they said", async () => {
+  test("people can notify others, repeat themselves and shorten their messages", async () => {
     const { ada, general, kinds } = await startThread();
     const message = ada.say(general, "<!channel> one two");
     ada.say(general, "<!channel> one two");

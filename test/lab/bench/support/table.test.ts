@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { formatTable } from "../../../bench/support/table.ts";
+import { formatTable } from "../../../../lab/bench/support/table.ts";
 
 test("columns are as wide as their widest cell, words to the left and figures to the right", () => {
   const rows = [

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { createClock } from "../clock.ts";
-import { startSlack } from "../slack.ts";
-import { createWebClient, errorOf, postMessage } from "../web-api.ts";
+import { createClock } from "../../../../lab/slack-sim/clock.ts";
+import { createWebClient, errorOf, postMessage } from "../../../../lab/slack-sim/web-api.ts";
+import { startSlack } from "../../../support/slack.ts";
 
 async function startQuestion() {
   const slack = await startSlack({ clock: createClock({ isFrozen: true }) });
@@ -15,7 +15,7 @@ async function startQuestion() {
 }
 
 describe("assistant", () => {
-  test("a status is shown until the app takes it away", async () => {
+  test("a status is shown until the app removes it", async () => {
     const { setStatus, status } = await startQuestion();
     await setStatus("is thinking");
     expect(status()).toBe("is thinking");
@@ -23,7 +23,7 @@ describe("assistant", () => {
     expect(status()).toBe("");
   });
 
-  test("a status goes when the app posts into the thread", async () => {
+  test("a status disappears when the app posts into the thread", async () => {
     const { slack, question, client, setStatus, status } = await startQuestion();
     await setStatus("is thinking");
     await postMessage(client, { channel: question.channel.id, thread_ts: question.ts, text: "done" });
@@ -34,7 +34,7 @@ describe("assistant", () => {
     ]);
   });
 
-  test("a status goes after two minutes, counted from the newest", async () => {
+  test("a status disappears two minutes after its last change", async () => {
     const { slack, setStatus, status } = await startQuestion();
     await setStatus("is thinking");
     slack.advance(100_000);
@@ -56,7 +56,7 @@ describe("assistant", () => {
     expect(await set({ status: "x", thread_ts: "" })).toBe("invalid_arguments");
   });
 
-  test("title, session and up to four prompts are kept", async () => {
+  test("the simulator stores title, session and up to four prompts", async () => {
     const { slack, question, place, client } = await startQuestion();
     await client.assistant.threads.setTitle({ ...place, title: "Greeting" });
     await client.assistant.threads.setSuggestedPrompts({

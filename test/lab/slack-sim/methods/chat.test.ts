@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { startSlack } from "../slack.ts";
-import { callApi, createWebClient, errorOf, postMessage } from "../web-api.ts";
-import type { Json } from "../world.ts";
+import { callApi, createWebClient, errorOf, postMessage } from "../../../../lab/slack-sim/web-api.ts";
+import type { Json } from "../../../../lab/slack-sim/world.ts";
+import { startSlack } from "../../../support/slack.ts";
 
 async function startGeneral() {
   const slack = await startSlack({ limits: { postBurst: 100 } });
@@ -15,7 +15,7 @@ async function startGeneral() {
 const section = (text: string) => ({ type: "section", text: { type: "mrkdwn", text } });
 
 describe("chat", () => {
-  test("a message keeps every look it had", async () => {
+  test("a message keeps all its states", async () => {
     const { slack, ada, general, client } = await startGeneral();
     const question = ada.say(general, "hello");
     const ts = await postMessage(client, { channel: general.id, thread_ts: question.ts, text: "He" });
@@ -37,20 +37,20 @@ describe("chat", () => {
     expect(slack.messages(general).map(({ ts }) => ts)).toEqual(all);
   });
 
-  test("a message needs a text, and markdown_text excludes the others", async () => {
+  test("a message needs a text, and markdown_text excludes the other fields", async () => {
     const { post } = await startGeneral();
     expect(await post({})).toBe("no_text");
     expect(await post({ markdown_text: "a", text: "b" })).toBe("markdown_text_conflict");
     expect(await post({ markdown_text: "a", blocks: [section("b")] })).toBe("markdown_text_conflict");
   });
 
-  test("markdown_text ends at 12,000 characters", async () => {
+  test("markdown_text is limited to 12,000 characters", async () => {
     const { post } = await startGeneral();
     expect(await post({ markdown_text: "x".repeat(12_001) })).toBe("msg_too_long");
     expect(await post({ markdown_text: "x".repeat(12_000) })).toBe("ok");
   });
 
-  test("a text is cut at 40,000 characters on posting and refused beyond 4,000 on updating", async () => {
+  test("a text is truncated at 40,000 characters in a post, and refused above 4,000 in an update", async () => {
     const { slack, general, client } = await startGeneral();
     const ts = await postMessage(client, { channel: general.id, text: "y".repeat(50_000) });
     expect(slack.texts(general)[0]?.length).toBe(40_000);
@@ -63,7 +63,7 @@ describe("chat", () => {
   test("blocks have their limits", async () => {
     const { slack, general } = await startGeneral();
     const { ts } = slack.user({ name: "Bob" }).say(general, "root");
-    // An update that is refused for its blocks leaves the limits on posting out of the picture.
+    // An update that is refused because of its blocks does not count against the limit for posts.
     const blocks = async (...blocks: Json[]) =>
       errorOf(slack, "chat.postEphemeral", {
         channel: general.id,
@@ -86,7 +86,7 @@ describe("chat", () => {
     expect(await blocks({ type: "actions", elements: [button, button] })).toBe("invalid_blocks");
   });
 
-  test("buttons for feedback are two with words and values, in a block of their own", async () => {
+  test("feedback buttons are two, with texts and values, in a separate block", async () => {
     const { slack, general } = await startGeneral();
     const judged = (text: unknown, value: unknown) => ({ text: { type: "plain_text", text }, value });
     const [good, bad] = [judged("Good", "good:1"), judged("Bad", "bad:1")];
@@ -117,7 +117,7 @@ describe("chat", () => {
     expect(await send([feedback])).toBe("invalid_blocks");
   });
 
-  test("a thread must exist, and its root is no reply", async () => {
+  test("a reply needs an existing thread, whose root is not a reply", async () => {
     const { ada, general, post } = await startGeneral();
     const root = ada.say(general, "root");
     const reply = ada.say(general, "reply", { thread: root });
@@ -127,7 +127,7 @@ describe("chat", () => {
     expect(await post({ text: "a", thread_ts: root.ts })).toBe("ok");
   });
 
-  test("the app writes only where it is, and only over its own messages", async () => {
+  test("the app writes only in its channels, and changes only its own messages", async () => {
     const { slack, ada, general } = await startGeneral();
     const write = (channel: string) => errorOf(slack, "chat.postMessage", { channel, text: "a" });
     const outside = slack.channel({ name: "outside", members: [ada], hasApp: false });
@@ -145,13 +145,13 @@ describe("chat", () => {
     );
   });
 
-  test("the id of a person stands for the direct conversation with them", async () => {
+  test("a person's id stands for the direct conversation with them", async () => {
     const { slack, ada, client } = await startGeneral();
     await postMessage(client, { channel: ada.id, text: "psst" });
     expect(slack.texts(ada.direct())).toEqual(["psst"]);
   });
 
-  test("an ephemeral is seen by one member and is no message", async () => {
+  test("an ephemeral message is seen by one member and is not in the history", async () => {
     const { slack, ada, general, client } = await startGeneral();
     await client.chat.postEphemeral({ channel: general.id, user: ada.id, text: "only you" });
     expect(slack.ephemerals(general, ada.id).map(({ shown }) => shown)).toEqual(["only you"]);
@@ -161,7 +161,7 @@ describe("chat", () => {
     expect(await errorOf(slack, "chat.postEphemeral", args)).toBe("user_not_in_channel");
   });
 
-  test("metadata is checked, survives an update that names none, and comes back only when asked for", async () => {
+  test("metadata is validated, survives an update without any, and is returned only on request", async () => {
     const { slack, general, client, post } = await startGeneral();
     expect(await post({ text: "a", metadata: { event_type: "turn" } })).toBe("invalid_metadata_format");
     const metadata = { event_type: "turn", event_payload: { id: "t1" } };

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { startSlack } from "../slack.ts";
-import { callApi, createWebClient, errorOf } from "../web-api.ts";
+import { callApi, createWebClient, errorOf } from "../../../../lab/slack-sim/web-api.ts";
+import { startSlack } from "../../../support/slack.ts";
 
 async function startThread() {
   const slack = await startSlack();
@@ -25,7 +25,7 @@ describe("conversations", () => {
     expect(second.has_more).toBe(false);
   });
 
-  test("a channel is read newest first, without replies, within bounds", async () => {
+  test("a channel is read newest first, without replies, within limits", async () => {
     const { general, root, client } = await startThread();
     const read = async (bounds: { oldest?: string; latest?: string; inclusive?: boolean }) =>
       (await client.conversations.history({ channel: general.id, ...bounds })).messages?.map(({ text }) => text);
@@ -34,7 +34,7 @@ describe("conversations", () => {
     expect(await read({ latest: root.ts, inclusive: true })).toEqual(["root"]);
   });
 
-  test("an app that is sold gets at most 15 messages", async () => {
+  test("a commercial app gets at most 15 messages", async () => {
     const slack = await startSlack({ limits: { history: "commercial" } });
     const ada = slack.user({ name: "Ada" });
     const general = slack.channel({ name: "general", members: [ada] });
@@ -43,7 +43,7 @@ describe("conversations", () => {
     expect(messages?.length).toBe(15);
   });
 
-  test("reading wants the scope of that kind of channel, and to be a member", async () => {
+  test("reading a channel needs the scope for its kind, and membership", async () => {
     const { slack, ada, general, root } = await startThread();
     const outside = slack.channel({ name: "outside", members: [ada], hasApp: false });
     expect(await errorOf(slack, "conversations.history", { channel: outside.id })).toBe("not_in_channel");
@@ -55,13 +55,13 @@ describe("conversations", () => {
     expect(await errorOf(slack, "conversations.history", { channel: direct.channel.id })).toBe("ok");
   });
 
-  test("a thread that is not there is not found", async () => {
+  test("a thread that does not exist is not found", async () => {
     const { slack, general } = await startThread();
     const place = { channel: general.id, ts: "1700000000.000001" };
     expect(await errorOf(slack, "conversations.replies", place)).toBe("thread_not_found");
   });
 
-  test("a channel tells what it is, and the app can join a public one", async () => {
+  test("a channel describes itself, and the app can join a public one", async () => {
     const { slack, ada, client } = await startThread();
     const outside = slack.channel({ name: "outside", members: [ada], hasApp: false });
     const info = async () => (await client.conversations.info({ channel: outside.id })).channel;

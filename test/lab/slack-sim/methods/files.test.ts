@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { createClock } from "../clock.ts";
-import { startSlack } from "../slack.ts";
-import { callApi, createWebClient, errorOf } from "../web-api.ts";
-import type { Json } from "../world.ts";
+import { createClock } from "../../../../lab/slack-sim/clock.ts";
+import { callApi, createWebClient, errorOf } from "../../../../lab/slack-sim/web-api.ts";
+import type { Json } from "../../../../lab/slack-sim/world.ts";
+import { startSlack } from "../../../support/slack.ts";
 
 async function startGeneral() {
   const slack = await startSlack({ clock: createClock({ isFrozen: true }) });
@@ -14,7 +14,7 @@ async function startGeneral() {
 const bytes = Buffer.from("picture bytes");
 
 describe("files", () => {
-  test("an upload by the official client is shared later, by itself, in the thread", async () => {
+  test("an upload by the official client is shared later in the thread", async () => {
     const { slack, ada, general, client } = await startGeneral();
     const question = ada.say(general, "draw");
     await client.filesUploadV2({
@@ -33,7 +33,7 @@ describe("files", () => {
     expect(file?.shares?.public?.[general.id]?.[0]).toMatchObject({ ts: shared?.ts, thread_ts: question.ts });
   });
 
-  test("the answer to a completed upload does not say yet where it is", async () => {
+  test("the response to a completed upload does not contain its message yet", async () => {
     const { slack, general, client } = await startGeneral();
     const { body } = await callApi(slack, "files.getUploadURLExternal", { filename: "a.txt", length: 3 });
     expect(await (await fetch(String(body["upload_url"]), { method: "POST", body: "abc" })).text()).toBe("OK - 3");
@@ -43,7 +43,7 @@ describe("files", () => {
     expect(await errorOf(slack, "files.completeUploadExternal", { files })).toBe("file_not_found");
   });
 
-  test("an upload must have the length it announced, and bytes before it is complete", async () => {
+  test("an upload must have the announced length, and needs its bytes before it is completed", async () => {
     const { slack } = await startGeneral();
     const { body } = await callApi(slack, "files.getUploadURLExternal", { filename: "a.txt", length: 3 });
     const files = [{ id: body["file_id"] }];
@@ -52,7 +52,7 @@ describe("files", () => {
     expect(await errorOf(slack, "files.getUploadURLExternal", { filename: "a.txt" })).toBe("invalid_arguments");
   });
 
-  test("files go only where the app is a member, also in public channels", async () => {
+  test("files can be shared only in channels that the app is in, even public ones", async () => {
     const { slack, ada } = await startGeneral();
     slack.workspace.scopes.add("chat:write.public");
     const outside = slack.channel({ name: "outside", members: [ada], hasApp: false });
@@ -60,7 +60,7 @@ describe("files", () => {
     expect(await errorOf(slack, "files.completeUploadExternal", args)).toBe("not_in_channel");
   });
 
-  test("a private link gives the bytes to the app's token alone", async () => {
+  test("a private link returns the bytes only with the app's token", async () => {
     const { slack, ada, general } = await startGeneral();
     const { content } = ada.upload(general, [{ name: "cat.png", bytes }]);
     const { body } = await callApi(slack, "files.info", { file: content.files[0]?.id });
@@ -77,7 +77,7 @@ describe("files", () => {
     }
   });
 
-  test("a private link wants the scope, and may lead to the login page", async () => {
+  test("a private link needs the scope, and can lead to the login page", async () => {
     const { slack, ada, general } = await startGeneral();
     const { content } = ada.upload(general, [{ name: "cat.png", bytes }]);
     const { body } = await callApi(slack, "files.info", { file: content.files[0]?.id });
@@ -93,7 +93,7 @@ describe("files", () => {
     expect([login.status, await login.text()]).toEqual([200, expect.stringContaining("Sign in")]);
   });
 
-  test("in a channel with other organisations a file is a stub until it is asked for", async () => {
+  test("in a channel shared with other organisations a file is a stub until the app looks it up", async () => {
     const { slack, ada, client } = await startGeneral();
     const shared = slack.channel({ name: "partners", members: [ada], isShared: true });
     const { content, deliveries } = ada.upload(shared, [{ name: "cat.png", bytes }], `<@${slack.workspace.bot.id}>`);
@@ -107,7 +107,7 @@ describe("files", () => {
     expect((await client.files.info({ file: id })).file).toMatchObject({ mimetype: "image/png", size: bytes.length });
   });
 
-  test("the app deletes its own files only", async () => {
+  test("the app can delete only its own files", async () => {
     const { slack, ada, general } = await startGeneral();
     const { content } = ada.upload(general, [{ name: "cat.png", bytes }]);
     expect(await errorOf(slack, "files.delete", { file: content.files[0]?.id })).toBe("cant_delete_file");

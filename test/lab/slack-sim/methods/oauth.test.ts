@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { createClock } from "../clock.ts";
-import { type Slack, startSlack } from "../slack.ts";
-import { createWebClient, errorOf } from "../web-api.ts";
+import { createClock } from "../../../../lab/slack-sim/clock.ts";
+import { createWebClient, errorOf } from "../../../../lab/slack-sim/web-api.ts";
+import { type Slack, startSlack } from "../../../support/slack.ts";
 
 async function codeOf(slack: Slack): Promise<string> {
   const back = "http://127.0.0.1:1/slack/oauth_redirect";
@@ -29,7 +29,7 @@ describe("oauth", () => {
     expect(team_id).toBe(other.id);
   });
 
-  test("a token that rotates expires, and its refresh token brings the next", async () => {
+  test("a rotating token expires, and its refresh token returns the next one", async () => {
     const slack = await startSlack({ clock: createClock({ isFrozen: true }) });
     slack.oauth.rotate(43_200);
     const grant = { client_id: slack.clientId, client_secret: slack.clientSecret };

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { startSlack } from "../slack.ts";
-import { callApi, createWebClient, errorOf } from "../web-api.ts";
+import { callApi, createWebClient, errorOf } from "../../../../lab/slack-sim/web-api.ts";
+import { startSlack } from "../../../support/slack.ts";
 
 describe("people", () => {
-  test("the app learns who it is and what it may do", async () => {
+  test("the app looks up its own identity and scopes", async () => {
     const slack = await startSlack();
     const { bot, id } = slack.workspace;
     const { body, headers } = await callApi(slack, "auth.test");
@@ -11,7 +11,7 @@ describe("people", () => {
     expect(headers.get("x-oauth-scopes")?.split(",")).toContain("chat:write");
   });
 
-  test("the app looks people, bots and the workspace up", async () => {
+  test("the app looks up people, bots and the workspace", async () => {
     const slack = await startSlack();
     const client = createWebClient(slack);
     const ada = slack.user({ name: "Ada", isAdmin: true });
@@ -23,7 +23,7 @@ describe("people", () => {
     expect(await errorOf(slack, "bots.info", { bot: "B404" })).toBe("bot_not_found");
   });
 
-  test("a reaction is given once and taken once", async () => {
+  test("a reaction can be added once and removed once", async () => {
     const slack = await startSlack();
     const ada = slack.user({ name: "Ada" });
     const message = ada.say(slack.channel({ name: "general", members: [ada] }), "hi");
@@ -35,7 +35,7 @@ describe("people", () => {
     expect(await errorOf(slack, "reactions.remove", eyes)).toBe("no_reaction");
   });
 
-  test("a token can be given back", async () => {
+  test("the app can revoke its token", async () => {
     const slack = await startSlack();
     await createWebClient(slack).auth.revoke();
     expect(await errorOf(slack, "auth.test")).toBe("token_revoked");

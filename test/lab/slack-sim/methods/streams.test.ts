@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { createClock } from "../clock.ts";
-import { startSlack } from "../slack.ts";
-import { createWebClient, errorOf } from "../web-api.ts";
-import type { Json } from "../world.ts";
+import { createClock } from "../../../../lab/slack-sim/clock.ts";
+import { createWebClient, errorOf } from "../../../../lab/slack-sim/web-api.ts";
+import type { Json } from "../../../../lab/slack-sim/world.ts";
+import { startSlack } from "../../../support/slack.ts";
 
 async function startThread() {
   const slack = await startSlack({ clock: createClock({ isFrozen: true }) });
@@ -26,7 +26,7 @@ async function startThread() {
 }
 
 describe("streams", () => {
-  test("grow from nothing to the whole text and end completed", async () => {
+  test("a stream grows from nothing to the whole text and is completed", async () => {
     const { slack, general, question, start, append, stop } = await startThread();
     const stream = await start();
     expect(await append(stream, { markdown_text: "Hello" })).toBe("ok");
@@ -43,7 +43,7 @@ describe("streams", () => {
     expect(answer?.content.metadata).toEqual({ event_type: "t", event_payload: { id: "1" } });
   });
 
-  test("take the chunks that the official streamer sends", async () => {
+  test("a stream accepts the chunks of the official streamer", async () => {
     const { slack, general, question, client, place } = await startThread();
     const streamer = client.chatStream({ ...place, buffer_size: 1 });
     await streamer.append({ markdown_text: "one " });
@@ -54,7 +54,7 @@ describe("streams", () => {
     expect(slack.answers(general, question)[0]?.stream?.tasks.get("1")).toMatchObject({ title: "Looking" });
   });
 
-  test("need a thread, and in channels both recipients", async () => {
+  test("a stream needs a thread, and in channels both recipients", async () => {
     const { slack, ada, place } = await startThread();
     const { thread_ts: thread, recipient_team_id: team, recipient_user_id: user, channel } = place;
     const start = (args: Json) => errorOf(slack, "chat.startStream", args);
@@ -67,7 +67,7 @@ describe("streams", () => {
     expect(await start({ channel: direct.channel.id, thread_ts: direct.ts })).toBe("ok");
   });
 
-  test("take 12,000 characters per call, and text or chunks but not both", async () => {
+  test("a stream accepts 12,000 characters per call, and text or chunks but not both", async () => {
     const { start, append } = await startThread();
     const stream = await start();
     expect(await append(stream, { markdown_text: "x".repeat(12_001) })).toBe("msg_too_long");
@@ -76,7 +76,7 @@ describe("streams", () => {
     expect(await append(stream, {})).toBe("no_text");
   });
 
-  test("end at a number of bytes over all calls, after which only a stop without text is taken", async () => {
+  test("a stream that has reached its byte limit accepts only a stop without text", async () => {
     const { start, append, stop } = await startThread();
     const stream = await start({ markdown_text: "あ".repeat(3_600) });
     expect(await append(stream, { markdown_text: "x".repeat(201) })).toBe("msg_too_long");
@@ -87,7 +87,7 @@ describe("streams", () => {
     expect(await stop(stream)).toBe("ok");
   });
 
-  test("are closed by Slack after five minutes, for appends and for the stop, and can be repaired by an update", async () => {
+  test("Slack closes a stream after five minutes for appends and the stop, and an update can repair its message", async () => {
     const { slack, general, question, start, append, stop } = await startThread();
     slack.allow("dead-stream");
     const stream = await start({ markdown_text: "so far" });
@@ -101,7 +101,7 @@ describe("streams", () => {
     expect(await errorOf(slack, "chat.update", { ...stream, markdown_text: "so far, and more" })).toBe("ok");
   });
 
-  test("stand still in a channel that is archived, or that the app has left", async () => {
+  test("a stream cannot grow in a channel that is archived, or that the app has left", async () => {
     const { slack, general, start, append, stop } = await startThread();
     const stream = await start({ markdown_text: "a" });
     general.isArchived = true;
@@ -112,7 +112,7 @@ describe("streams", () => {
     expect(await append(stream, { markdown_text: "b" })).toBe("not_in_channel");
   });
 
-  test("cannot be updated while they grow", async () => {
+  test("a growing stream cannot be updated", async () => {
     const { slack, start, stop } = await startThread();
     const stream = await start({ markdown_text: "a" });
     const update = () => errorOf(slack, "chat.update", { ...stream, text: "a b" });
@@ -121,7 +121,7 @@ describe("streams", () => {
     expect(await update()).toBe("ok");
   });
 
-  test("are ended by a person's Stop, and the app is told", async () => {
+  test("a person's Stop ends a stream, and the app gets the event", async () => {
     const { slack, ada, general, question, start, append, stop } = await startThread();
     slack.allow("dead-stream");
     const stream = await start({ markdown_text: "a" });
@@ -141,7 +141,7 @@ describe("streams", () => {
     slack.allow("dead-stream");
   });
 
-  test("an append to a stream that Slack ended is a violation when the app was told before", async () => {
+  test("an append to a stream that Slack ended is a violation if the app already knew", async () => {
     const { slack, start, append } = await startThread();
     const stream = await start({ markdown_text: "a" });
     slack.advance(300_000);
@@ -152,7 +152,7 @@ describe("streams", () => {
     slack.allow("dead-stream");
   });
 
-  test("belong to the app, and to a message that is there", async () => {
+  test("a stream belongs to the app, and to an existing message", async () => {
     const { question, general, append } = await startThread();
     const text = { markdown_text: "b" };
     expect(await append({ channel: general.id, ts: question.ts }, text)).toBe("message_not_owned_by_app");

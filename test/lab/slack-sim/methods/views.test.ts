@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { createClock } from "../clock.ts";
-import { startSlack } from "../slack.ts";
-import { callApi, errorOf } from "../web-api.ts";
-import type { Json } from "../world.ts";
+import { createClock } from "../../../../lab/slack-sim/clock.ts";
+import { callApi, errorOf } from "../../../../lab/slack-sim/web-api.ts";
+import type { Json } from "../../../../lab/slack-sim/world.ts";
+import { startSlack } from "../../../support/slack.ts";
 
 const modal = (fields: Json = {}): Json => ({
   type: "modal",
@@ -14,7 +14,7 @@ const modal = (fields: Json = {}): Json => ({
 async function startTrigger() {
   const slack = await startSlack({ clock: createClock({ isFrozen: true }) });
   const ada = slack.user({ name: "Ada" });
-  /** A trigger as the app gets it, without an app that takes the delivery. */
+  /** A trigger from a delivery. No app receives the delivery. */
   const trigger = () => {
     void ada.shortcut("imagine");
     return slack.deliveries.at(-1)?.payload["trigger_id"];
@@ -33,7 +33,7 @@ describe("views", () => {
     expect(await open("1.2.3")).toBe("invalid_trigger_id");
   });
 
-  test("a trigger lives three seconds", async () => {
+  test("a trigger is valid for three seconds", async () => {
     const { slack, trigger, open } = await startTrigger();
     const first = trigger();
     slack.advance(3_000);
@@ -43,7 +43,7 @@ describe("views", () => {
     expect(await open(second)).toBe("expired_trigger_id");
   });
 
-  test("a view has its limits", async () => {
+  test("a view is limited in size", async () => {
     const { trigger, open } = await startTrigger();
     const openWith = (fields: Json) => open(trigger(), modal(fields));
     expect(await openWith({ title: { type: "plain_text", text: "x".repeat(25) } })).toBe("invalid_arguments");
@@ -57,7 +57,7 @@ describe("views", () => {
     expect(await openWith({ blocks: [{ type: "input" }], submit: { type: "plain_text", text: "Go" } })).toBe("ok");
   });
 
-  test("a view is pushed on another, three deep", async () => {
+  test("a view can be pushed on another, up to three", async () => {
     const { slack, ada, trigger, open } = await startTrigger();
     const push = () => errorOf(slack, "views.push", { trigger_id: trigger(), view: modal() });
     expect(await push()).toBe("not_found");
@@ -66,7 +66,7 @@ describe("views", () => {
     expect(slack.view(ada)?.previousId).toBeDefined();
   });
 
-  test("a view is updated by id while its hash is the newest", async () => {
+  test("a view is updated by id if its hash is the newest", async () => {
     const { slack, trigger } = await startTrigger();
     const { body } = await callApi(slack, "views.open", { trigger_id: trigger(), view: modal() });
     const { id, hash } = body["view"] as Json;
@@ -77,7 +77,7 @@ describe("views", () => {
     expect(await update({ view_id: "V404" })).toBe("not_found");
   });
 
-  test("a home is published per person", async () => {
+  test("a home tab is published per person", async () => {
     const { slack, ada } = await startTrigger();
     const publish = (fields: Json) =>
       errorOf(slack, "views.publish", { user_id: ada.id, view: { type: "home", blocks: [] }, ...fields });

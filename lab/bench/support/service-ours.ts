@@ -1,0 +1,6 @@
+/** Runs the service as `npm start` does. The first argument is its environment. */
+import { reportCpu } from "./service-cpu.ts";
+
+reportCpu();
+Object.assign(process.env, JSON.parse(process.argv[2] ?? "{}"));
+await import("../../../src/main.ts");

@@ -1,0 +1,76 @@
+import { setImmediate as soon } from "node:timers/promises";
+import type { Core } from "./core.ts";
+import type { Method } from "./method.ts";
+import { SlackRefusal } from "./refusal.ts";
+import type { Organisation, Workspace } from "./world.ts";
+
+/** The token in a call, and the workspace or channel that the call is for. */
+export interface Claim {
+  token: string | undefined;
+  /** `team_id`. A call with an organisation's token needs it unless the call's channel identifies the workspace. */
+  teamId: string | undefined;
+  channelId: string | undefined;
+  /** Whether the app knew that the token was revoked when the call arrived. */
+  wasTold: boolean;
+}
+
+/** Knows which tokens are valid and who owns them. */
+export interface Tokens {
+  /** The workspace of a token, or the organisation that installed the app for all its workspaces. */
+  find(token: string | undefined): Workspace | Organisation | undefined;
+  /** True if the sender of a call that arrives now can know that its token is revoked. */
+  isTold(token: string | undefined): boolean;
+  /** Throws if a token is missing, unknown, of the wrong kind, revoked, or for another workspace. */
+  workspaceOf(claim: Claim, kind: Method["token"], method: string): Workspace;
+}
+
+export function createTokens({ app, violations, workspaces, organisations }: Core): Tokens {
+  /** The revoked tokens for which the app has already received an error. */
+  const told = new Set<string>();
+  const find = (token: string | undefined) =>
+    [...workspaces.values(), ...organisations.values()].find(({ botToken }) => botToken === token);
+
+  /** The workspace that a call with an organisation's token is for. */
+  function choose({ id, granted }: Organisation, { teamId, channelId }: Claim, method: string): Workspace {
+    const own = [...workspaces.values()].filter(({ organisation }) => organisation?.id === id);
+    const [first] = own;
+    if (method.startsWith("auth.") && teamId === undefined && first !== undefined) return first;
+    const byChannel = own.find(({ channels }) => channelId !== undefined && channels.has(channelId));
+    const found = teamId === undefined ? byChannel : own.find((one) => one.id === teamId);
+    if (found === undefined) throw new SlackRefusal(teamId === undefined ? "missing_argument" : "team_not_found");
+    if (!granted.has(found.id)) throw new SlackRefusal("team_access_not_granted");
+    return found;
+  }
+
+  /** The server can read a parallel call after it refused the first one, even if the app sent both at the same time. */
+  async function tell(token: string): Promise<void> {
+    await soon();
+    await soon();
+    told.add(token);
+  }
+
+  return {
+    find,
+    isTold: (token = "") => told.has(token),
+    workspaceOf(claim, kind, method) {
+      const { token, wasTold } = claim;
+      const anyWorkspace = workspaces.values().next().value;
+      if (anyWorkspace === undefined) throw new SlackRefusal("fatal_error");
+      if (kind === "none") return anyWorkspace;
+      if (token === undefined || token === "") throw new SlackRefusal("not_authed");
+      const owner = find(token);
+      const isApp = token === app.appToken;
+      if (owner === undefined && !isApp) throw new SlackRefusal("invalid_auth");
+      if (isApp !== (kind === "app")) throw new SlackRefusal("not_allowed_token_type");
+      if (owner?.revoked !== undefined) {
+        if (wasTold) {
+          violations.record("revoked-token", `${method} was called with a token that was refused before.`);
+        }
+        void tell(token);
+        throw new SlackRefusal(owner.revoked);
+      }
+      if (owner === undefined) return anyWorkspace;
+      return "granted" in owner ? choose(owner, claim, method) : owner;
+    },
+  };
+}

@@ -1,0 +1,43 @@
+import type { LinkedReference, ReferenceSource } from "../../src/gateway/image-ways.ts";
+import type { CopyOwner } from "../../src/media/picture-copies.ts";
+import type { References } from "../../src/media/reference.ts";
+import { type PictureTurn, toFreshRecord } from "../../src/turn/record.ts";
+import type { PictureFiles } from "../../src/turn/records.ts";
+import { ada } from "./events.ts";
+
+/** A new turn of one picture, with sensible defaults. */
+export function pictureTurn(given: Partial<PictureTurn> = {}): PictureTurn {
+  const place = { conversationId: "test:a", reply: { platform: "test", channelId: "general" }, author: ada };
+  return {
+    ...toFreshRecord({ id: "job", ...place }),
+    at: 1_700_000_000_000,
+    prompt: "a fox",
+    model: "painter",
+    isSpoiler: false,
+    references: [],
+    parts: [{ state: "pending" }],
+    ...given,
+  };
+}
+
+/** Stores no files. */
+export const noFiles: PictureFiles & { keep(): Promise<void> } = {
+  keep: async () => {},
+  erase: async () => {},
+  forget: async () => {},
+};
+
+/** References that have neither links nor bytes. */
+export const noLinks: Omit<References, "prepare"> = {
+  load: async () => ({ ok: false, problems: ["It cannot be loaded."] }),
+  erase: async () => {},
+  forget: async () => {},
+};
+
+/** References that have links but no bytes. */
+export function linked(...references: LinkedReference[]): ReferenceSource {
+  return { links: async () => references, load: () => Promise.reject(new Error("There are no bytes.")) };
+}
+
+/** The person who can use the links. */
+export const owner: CopyOwner = { turnId: "j1", platform: "slack", authorId: "U1" };
