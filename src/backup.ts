@@ -1,31 +1,34 @@
-/** `npm run backup`: a consistent copy of the SQLite file, also while the service runs. */
+/** `npm run backup`: a consistent copy of the SQLite file, even while the service runs. */
 import { chmodSync, existsSync } from "node:fs";
 import { join } from "node:path";
-import { backup, DatabaseSync } from "node:sqlite";
+import { backup } from "node:sqlite";
 import { readConfig } from "./config/config.ts";
+import { PLATFORMS } from "./platforms.ts";
+import { loadModules } from "./port/module.ts";
+import { openForReading } from "./store/database.ts";
 import { createFolder } from "./store/private-files.ts";
 
-/** Copied in one step: a step in between would begin anew with each write of the service. */
+/** Copies the whole file in one step: a backup in several steps restarts with each write of the service. */
 const ALL_PAGES = 2 ** 31 - 1;
 
 async function run(to: string | undefined): Promise<string> {
-  const { dataDir, redisUrl } = readConfig(process.env);
+  const { dataDir, redisUrl } = readConfig(process.env, await loadModules(PLATFORMS));
   const source = join(dataDir, "palaver.sqlite");
-  if (!existsSync(source)) throw new Error(`There is no database at ${source} yet: check DATA_DIR.`);
+  if (!existsSync(source)) throw new Error(`There is no database at ${source}. Check DATA_DIR.`);
   const folder = join(dataDir, "backups");
   const path = to ?? join(folder, `palaver-${new Date().toISOString().replace(/[:.]/g, "-")}.sqlite`);
-  if (existsSync(path)) throw new Error(`${path} exists already. Name another file.`);
+  if (existsSync(path)) throw new Error(`${path} already exists. Name another file.`);
   if (to === undefined) createFolder(folder);
-  const database = new DatabaseSync(source, { readOnly: true });
+  const database = openForReading(source);
   await backup(database, path, { rate: ALL_PAGES });
   database.close();
   chmodSync(path, 0o600);
-  const inRedis = "\nREDIS_URL is set: most of the data is in Redis. docs/operations.md says how to back that up.";
-  return `The copy is in ${path}.${redisUrl === undefined ? "" : inRedis}`;
+  const inRedis = "\nREDIS_URL is set: most of the data is in Redis. docs/operations.md says how to back up Redis.";
+  return `The backup is in ${path}.${redisUrl === undefined ? "" : inRedis}`;
 }
 
 try {
-  // Nobody else may read the copy.
+  // Only this user can read the copy.
   process.umask(0o077);
   process.stdout.write(`${await run(process.argv[2])}\n`);
 } catch (error) {

@@ -1,22 +1,23 @@
-/** `npm start`: reads the environment, starts the service, and ends it when it is told to. */
+/** `npm start`: reads the environment, starts the service, and stops it on a signal. */
 import type { Logger } from "pino";
 import { startService } from "./app/service.ts";
 import { createEnding, watchLauncher } from "./app/shutdown.ts";
 import { type Config, ConfigError, readConfig } from "./config/config.ts";
 import { readMcpFile } from "./config/mcp-servers.ts";
 import { readBoundedText } from "./config/read-text.ts";
-import { describeConfig, secretsOf } from "./config/summary.ts";
+import { describeConfig, secretsOf, tokenForms } from "./config/summary.ts";
 import { createLogger } from "./log/log.ts";
-import { createPlatforms } from "./platforms.ts";
+import { PLATFORMS } from "./platforms.ts";
 import { readPolicyApart } from "./policy/read-apart.ts";
+import { type AdapterModule, loadModules } from "./port/module.ts";
 import type { Setup } from "./port/setup.ts";
 
 /** `sysexits.h`: something was found in an unconfigured or misconfigured state. */
 const EX_CONFIG = 78;
 
-function readConfigOrExit(): Config {
+function readConfigOrExit(modules: readonly AdapterModule[]): Config {
   try {
-    return readConfig(process.env);
+    return readConfig(process.env, modules);
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     process.stderr.write(`${error.message}\n`);
@@ -24,31 +25,33 @@ function readConfigOrExit(): Config {
   }
 }
 
-/** A person at a terminal reads lines; everything else that reads a log reads JSON. */
+/** A person at a terminal reads lines; every other reader of a log expects JSON. */
 async function openLog(config: Config): Promise<Logger> {
-  const secrets = secretsOf(config);
-  if (!process.stdout.isTTY && !config.consoleChat) return createLogger({ level: config.logLevel, secrets });
+  const options = { level: config.logLevel, secrets: secretsOf(config), tokens: tokenForms(config.modules) };
+  const hasTerminal = config.platforms.some(({ module }) => module.surface === "terminal");
+  if (!process.stdout.isTTY && !hasTerminal) return createLogger(options);
   const { PinoPretty: pretty } = await import("pino-pretty");
-  // A conversation at the terminal has standard output for itself.
+  // A conversation in the terminal needs standard output for itself.
   const destination = pretty({
-    // The address is in the sentence too.
+    // The sentence contains the address too.
     ignore: "pid,hostname,url",
     translateTime: "HH:MM:ss",
     sync: true,
-    destination: config.consoleChat ? 2 : 1,
+    destination: hasTerminal ? 2 : 1,
   });
-  return createLogger({ level: config.logLevel, secrets, destination });
+  return createLogger({ ...options, destination });
 }
 
-async function openSetup(): Promise<Setup> {
+async function openSetup(modules: readonly AdapterModule[]): Promise<Setup> {
   const { createSetup } = await import("./setup/setup.ts");
-  return createSetup({ env: process.env, folder: process.cwd() });
+  return createSetup({ env: process.env, folder: process.cwd(), modules });
 }
 
 async function main(): Promise<void> {
-  // Nobody else may read the files of this process, those of its libraries included.
+  // No other user may read files of this process, including those of its libraries.
   process.umask(0o077);
-  const config = readConfigOrExit();
+  const modules = await loadModules(PLATFORMS);
+  const config = readConfigOrExit(modules);
   const log = await openLog(config);
   process.on("uncaughtException", (err) => {
     log.fatal({ err }, "The process exits after an uncaught error; the next start resumes the open work.");
@@ -59,18 +62,18 @@ async function main(): Promise<void> {
     readMcp: () => readMcpFile(config.mcp.path, process.env, readBoundedText),
     readPolicy: (signal) => readPolicyApart(config.policy.path ?? "", signal),
     log,
-    createPlatforms: (options) => createPlatforms(options, openSetup),
+    openSetup: () => openSetup(modules),
     onFatal(reason, isLast) {
       log.fatal(reason);
       ending.begin("A platform no longer accepts this bot", { exitCode: 1, ...(isLast && { graceMs: 0 }) });
     },
-    onEnd: () => ending.begin("The terminal has ended"),
+    onEnd: () => ending.begin("The terminal was closed"),
   });
   const ending = createEnding(starting, config.limits.shutdownGraceMs, log);
   process.on("SIGTERM", (signal) => ending.begin(signal));
   process.on("SIGINT", (signal) => ending.begin(signal));
   for (const line of describeConfig(config)) log.info(line);
-  // npm that is killed leaves what it started behind, which would hold the port and the data against the next start.
+  // If npm is killed, this process would stay behind and block the port and the data for the next start.
   if (process.env["npm_lifecycle_event"] !== undefined)
     watchLauncher(() => ending.begin("The process that started this one has exited"));
   try {
@@ -78,9 +81,9 @@ async function main(): Promise<void> {
     await run();
     log.info({ url }, hasPage ? `Palaver is ready at ${url}` : "Palaver is ready");
   } catch (error) {
-    // A signal to end the service ends its start too.
+    // A signal to stop also stops the start.
     if (ending.isBegun()) return;
-    // The sentence says what to do; where it was thrown is for those who ask for it.
+    // The sentence says what to do; the stack is only for `debug`.
     log.debug({ err: error }, "The start failed");
     log.fatal(error instanceof Error ? error.message : "The start failed");
     process.exit(1);

@@ -5,26 +5,27 @@ import type { DatabaseSync } from "node:sqlite";
 import type { Hono } from "hono";
 import type { Logger } from "pino";
 import packageFile from "../../package.json" with { type: "json" };
-import type { Admin, AdminOptions } from "../admin/admin.ts";
+import type { Admin } from "../admin/admin.ts";
 import type { SettingsPart } from "../admin/page/wire.ts";
 import type { Config } from "../config/config.ts";
-import { secretsOf } from "../config/summary.ts";
+import { secretsOf, tokenForms } from "../config/summary.ts";
 import { createInsight, type Insight, withTrends } from "../insight/insight.ts";
 import type { ProcessReport } from "../insight/processes.ts";
 import { createRedactor } from "../log/redact.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import type { Scheduler } from "../pacing/scheduler.ts";
-import type { Audit } from "../policy/audit.ts";
 import type { Adapter } from "../port/adapter.ts";
 import type { Queue } from "../queue/queue.ts";
-import type { Settings } from "../settings/settings.ts";
 import type { Stores } from "../store/keyv.ts";
 import type { OpenGateway } from "./gateway.ts";
 import type { InForceDeps } from "./settings-in-force.ts";
 
-/** Each sample of the event loop wakes the process; the delays that it measures include this time. */
+/**
+ * The interval between samples of the event loop. Not shorter, because each sample wakes the process. Node's delays
+ * include this interval, so it is subtracted.
+ */
 const LAG_SAMPLE_MS = 100;
-/** Delays older than this are forgotten. */
+/** Delays older than this are dropped. */
 const LAG_KEPT_MS = 10_000;
 const NANOSECONDS_PER_MS = 1e6;
 
@@ -45,14 +46,14 @@ export interface DashboardOptions {
   log: Logger;
 }
 
-/** Everything a process contributes to the dashboard. Without an admin password nothing is collected or loaded. */
+/** The part of the dashboard that each process runs. Without an admin password, nothing is collected or loaded. */
 export interface Dashboard {
   insight: Insight | undefined;
-  /** The same metrics, counted over time as well. */
+  /** Returns the metrics, extended to count into the trends. */
   alsoCounts(metrics: Metrics): Metrics;
-  /** Resolves to the routes at `/admin`. At most once. */
+  /** Resolves to the routes at `/admin`. Call it once. */
   mount(deps: AdminDeps): Promise<Hono[]>;
-  /** Begins to tell of this process. */
+  /** Starts to report this process. */
   begin(): void;
   close(): Promise<void>;
 }
@@ -85,7 +86,7 @@ function openInsight({ config, stores, database, readState, log }: DashboardOpti
 
   async function describe(running: ProcessReport["running"]): Promise<ProcessReport> {
     const { adapters, queue, isStoreReachable, gateway, scheduler } = readState();
-    const heard = config.role === "worker" ? [] : adapters;
+    const connecting = config.role === "worker" ? [] : adapters;
     return {
       v: 1,
       name: processName,
@@ -99,9 +100,9 @@ function openInsight({ config, stores, database, readState, log }: DashboardOpti
       ...queue.depth(),
       isStoreReachable: await isStoreReachable(),
       gateway: gateway.health?.state() ?? "the embedded sandbox",
-      platforms: Object.fromEntries(heard.map((adapter) => [adapter.platform, adapter.isConnected()])),
+      platforms: Object.fromEntries(connecting.map((adapter) => [adapter.platform, adapter.isConnected()])),
       budgets: scheduler.budgets().map(({ key, replies, nextInMs = null }) => ({ key, replies, nextInMs })),
-      breakers: [{ name: "Breakers", state: describeBreakers(gateway.countPaused()) }],
+      pausedModels: gateway.countPaused(),
       running,
     };
   }
@@ -117,33 +118,27 @@ function openInsight({ config, stores, database, readState, log }: DashboardOpti
   };
 }
 
-function describeBreakers(paused: number): string {
-  if (paused === 0) return "closed";
-  return paused === 1 ? "one model is left alone" : `${paused} models are left alone`;
-}
-
-export interface AdminDeps
-  extends Pick<AdminOptions, "usage" | "records" | "history" | "queue" | "csrfKey">,
-    Omit<InForceDeps, "config" | "audit"> {
-  audit: Pick<Audit, "note" | "read">;
-  settings: Settings;
+export interface AdminDeps extends Omit<InForceDeps, "config" | "names"> {
+  /** Signs the token that the page sends with every change. */
+  csrfKey: string;
 }
 
 async function openAdmin(
-  { config, stores, log }: DashboardOptions,
+  { config, stores, readState, log }: DashboardOptions,
   insight: Insight,
-  { audit, ...deps }: AdminDeps,
+  deps: AdminDeps,
 ): Promise<Admin | undefined> {
   const { admin } = config;
   if (admin === undefined) return undefined;
   const { createAdmin } = await import("../admin/admin.ts");
-  const { text: redact } = createRedactor(secretsOf(config));
+  const { text: redact } = createRedactor(secretsOf(config), tokenForms(config.modules));
   return createAdmin({
     ...deps,
     insight,
     stores,
     admin,
     log,
+    adapterOf: (platform) => readState().adapters.find((adapter) => adapter.platform === platform),
     isSecure: config.publicUrl?.startsWith("https:") === true,
     async examine({ mayChat }) {
       const { createSections, examineSection } = await import("../doctor/sections.ts");
@@ -163,10 +158,10 @@ async function openAdmin(
         }),
       );
     },
-    async readSettings() {
-      // With it comes the printer of YAML, which no start has to wait for.
+    async readSettings(names) {
+      // Imported on demand: it loads the YAML printer, which would slow down every start.
       const { readInForce } = await import("./settings-in-force.ts");
-      const parts = await readInForce({ ...deps, config, audit });
+      const parts = await readInForce({ ...deps, config, names });
       const rowsOf = ({ rows }: SettingsPart) => rows.map(({ name, value }) => ({ name, value: redact(value) }));
       return parts.map((part) => ({ ...part, rows: rowsOf(part) }));
     },
@@ -175,8 +170,8 @@ async function openAdmin(
       const author = { id: "admin", name: by };
       const after = `${act}: turn ${turnId} of ${conversationId}`;
       const event = { key: `admin:${randomUUID()}`, author, reply };
-      const isNoted = await audit.note({ event, what: "dashboard", after });
-      if (!isNoted) throw new Error("The store did not keep an administrator's act.");
+      const isNoted = await deps.audit.note({ event, what: "dashboard", after });
+      if (!isNoted) throw new Error("The store did not accept the audit entry of an administrator's action.");
     },
   });
 }

@@ -9,15 +9,15 @@ import type { TokenStore } from "../mcp/tokens.ts";
 import { describeError } from "../port/errors.ts";
 
 interface PolicyFileOptions {
-  /** Undefined: there is no file, and nothing to follow. */
+  /** Undefined: there is no file to follow. */
   path: string | undefined;
-  /** As the file said at the start. */
+  /** The policy that was read at the start. */
   policy: Policy;
   read(signal: AbortSignal): Promise<PolicySettings>;
   log: Logger;
 }
 
-/** Holds the policy in force, and follows changes of its file. */
+/** Holds the current policy, and follows changes of its file. */
 export function openPolicyFile({ path, policy, read, log }: PolicyFileOptions) {
   let inForce = policy;
   /** Parts that a change of the file has emptied since the start. */
@@ -29,7 +29,8 @@ export function openPolicyFile({ path, policy, read, log }: PolicyFileOptions) {
       ({ name }) => name,
     );
     inForce = changed;
-    if (lost.length > 0) log.warn({ path, lost }, "POLICY_FILE has lost whole parts; what they forbade is allowed now");
+    if (lost.length > 0)
+      log.warn({ path, lost }, "POLICY_FILE has lost whole sections; it now allows what they forbade");
   }
 
   const unfollow =
@@ -50,7 +51,7 @@ export function openPolicyFile({ path, policy, read, log }: PolicyFileOptions) {
   /** Sentences for administrators. */
   const warnings = () => [
     ...lost.map((part) => `The policy file has lost its ${part} since this process started.`),
-    ...problems.map((problem) => `The policy before the last change is in force: POLICY_FILE ${problem}.`),
+    ...problems.map((problem) => `The previous policy is in effect: POLICY_FILE ${problem}.`),
   ];
   return { current, warnings, shown: { policy: current, policyWarnings: warnings }, close: unfollow };
 }
@@ -65,20 +66,22 @@ const LOSABLE: ReadonlyArray<{ name: string; has(policy: Policy): boolean }> = [
 
 interface McpFileOptions {
   path: string;
-  /** As the file named them at the start. */
+  /** The servers that the file named at the start. */
   servers: readonly McpServerConfig[];
   /** Problems of the servers that were left out at the start. */
   refused: readonly string[];
   read(): McpSettings;
-  /** Keeps what authorization servers give out; absent: in memory only. */
+  /** Stores what authorization servers issue; absent: in memory only. */
   tokens?: TokenStore | undefined;
+  /** As in `ConnectionOptions`. */
+  tokenForms: readonly RegExp[];
   log: Logger;
 }
 
-/** The tool servers that a file names, and follows what becomes of it. */
-export function openMcpServers({ servers, refused, tokens, log, ...file }: McpFileOptions): McpServers {
+/** Connects the tool servers that a file names, and follows changes of the file. */
+export function openMcpServers({ servers, refused, tokens, tokenForms, log, ...file }: McpFileOptions): McpServers {
   if (refused.length > 0) log.error({ path: file.path, problems: refused }, "servers of MCP_CONFIG are left out");
-  const mcp = createMcpServers(servers, log, tokens);
+  const mcp = createMcpServers(servers, log, { tokens, tokenForms });
   const unfollow = followFile({
     path: file.path,
     variable: "MCP_CONFIG",
@@ -96,12 +99,12 @@ export function openMcpServers({ servers, refused, tokens, log, ...file }: McpFi
   };
 }
 
-/** A mistake in a changed file ends no running server. */
+/** Keeps the running servers if a changed file has a mistake. */
 function toWhole({ servers, problems, refused }: McpSettings) {
   return { servers, problems: [...problems, ...refused] };
 }
 
-/** Milliseconds between two looks at the file. */
+/** Milliseconds between two checks of the file. */
 const LOOK_MS = 2_000;
 
 interface FollowedFileOptions<T> {
@@ -113,16 +116,16 @@ interface FollowedFileOptions<T> {
   read(signal: AbortSignal): Promise<T>;
   /** Called with each new content without problems. */
   onChange(content: T): void;
-  /** Called with the problems of each new content; none: it is in force. */
+  /** Called with the problems of each new content; empty if it takes effect. */
   onProblems?(problems: readonly string[]): void;
   log: Logger;
 }
 
-/** Follows a file of the configuration until the function it returns is called. Content with problems changes nothing. */
+/** Follows a configuration file until the returned function is called. Content with problems changes nothing. */
 function followFile<T extends { problems: readonly string[] }>(options: FollowedFileOptions<T>): () => void {
   const { path, variable, initial, read, onChange, onProblems, log } = options;
   const closing = new AbortController();
-  // The file can have changed since it was read at the start, so it is read again once.
+  // The file can have changed since it was read at the start, so read it again.
   let content = initial;
   let seen: string | undefined;
   let last: string | undefined;
@@ -134,35 +137,36 @@ function followFile<T extends { problems: readonly string[] }>(options: Followed
     content = read;
     onProblems?.(read.problems);
     if (read.problems.length > 0) {
-      const words = `${variable} has changed and has problems; what was read before stays in force`;
+      const words = `${variable} has changed and has problems; the previous content stays in effect`;
       log.error({ path, problems: read.problems }, words);
       return;
     }
-    log.info({ path }, `${variable} has changed and is in force`);
+    log.info({ path }, `${variable} has changed and is in effect`);
     onChange(read);
   }
 
   async function look(): Promise<void> {
     const now = toMark(path);
-    // Half of a file may well be valid: it is read once nobody has written to it for a while.
+    // Half of a file can be valid, so read it only when it has not been written for a while.
     const isWritten = now === last;
     last = now;
     if (now === seen || !isWritten || isReading) return;
     isReading = true;
     try {
       const found = await read(closing.signal);
-      // The file was replaced in the meantime: a later look reads it.
+      // The file was replaced in the meantime, so the next check reads it.
       if (closing.signal.aborted || toMark(path) !== now) return;
       seen = now;
       take(found);
     } catch (err) {
-      if (!closing.signal.aborted && failed !== now) log.error({ err, path }, `${variable} cannot be read just now`);
+      if (!closing.signal.aborted && failed !== now)
+        log.error({ err, path }, `${variable} cannot be read at the moment`);
       failed = now;
     } finally {
       isReading = false;
     }
   }
-  // By its clock and not by `fs.watch`, which loses files that are renamed into place and mounted volumes.
+  // Polls, because `fs.watch` misses files that are renamed into place and mounted volumes.
   const timer = setInterval(() => void look(), LOOK_MS).unref();
   return () => {
     clearInterval(timer);
@@ -170,7 +174,7 @@ function followFile<T extends { problems: readonly string[] }>(options: Followed
   };
 }
 
-/** Changes with every change of the file, also if a file of the same time is moved or linked into its place. */
+/** Changes with every change of the file, even if a file with the same time is moved or linked into its place. */
 function toMark(path: string): string {
   try {
     const { dev, ino, size, mtimeNs, ctimeNs } = statSync(path, { bigint: true });

@@ -2,40 +2,33 @@ import type { Logger } from "pino";
 import type { Config } from "../config/config.ts";
 import { createGateway, type Gateway } from "../gateway/client.ts";
 import { type GatewayHealth, type GatewayProblem, namedModels, watchGateway } from "../models/health.ts";
-import type { SharedLimits } from "./shared.ts";
 
-/** The sandbox fails if somebody asks it to, which is no reason to pause for anyone. */
+/** The sandbox fails only on request, so a failure must not pause it for others. */
 const NO_PAUSES = { breakerFailures: Number.POSITIVE_INFINITY, maxPauseMs: 0 };
 
 export interface OpenGateway {
   client: Gateway;
-  /** Undefined for the embedded sandbox, which is what it is configured to be. */
+  /** Undefined for the embedded sandbox, which needs no check. */
   health: GatewayHealth | undefined;
-  /** Undefined where there is no second gateway. */
+  /** Undefined without a second gateway. */
   secondHealth?: GatewayHealth | undefined;
-  /** The number of models that are left alone, as they failed or asked for it. */
+  /** Returns the number of models that are paused, because they failed or asked for it. */
   countPaused(): number;
   close(): Promise<void>;
 }
 
 export interface OpenGatewayOptions {
   config: Pick<Config, "gateway">;
-  /** The embedded sandbox fetches files of these origins as they come. */
+  /** The embedded sandbox fetches files of these origins directly. */
   reachable: readonly string[];
   onProblem(problem: GatewayProblem | undefined): void;
-  /** The pauses that processes tell each other; undefined for a single process. */
-  shared: Pick<SharedLimits, "pausesOf"> | undefined;
   log: Logger;
 }
 
-/** The configured gateway, or else the embedded sandbox; with what is asked while it is down. */
-export async function openGateway({
-  config,
-  reachable,
-  onProblem,
-  shared,
-  log,
-}: OpenGatewayOptions): Promise<OpenGateway> {
+/**
+ * Opens the configured gateway, or else the embedded sandbox, and the fallback that is used while the first is down.
+ */
+export async function openGateway({ config, reachable, onProblem, log }: OpenGatewayOptions): Promise<OpenGateway> {
   const { baseUrl, apiKey, headers, imageApi, imageKeyHeader, extraBody, fallback } = config.gateway;
   const options = { imageApi, imageKeyHeader, extraBody, fallbackModel: fallback.model, log };
   if (baseUrl === undefined) {
@@ -54,14 +47,13 @@ export async function openGateway({
     apiKey,
     headers,
     second: fallback.gateway,
-    pausesOf: shared?.pausesOf,
     onPaused: (name, count) => void paused.set(name, count),
     onAnswered: (name, model) => (name === "first" ? health : secondHealth)?.answered(model),
   });
   const models = namedModels(config.gateway);
   const watch = (name: "first" | "second", address: string) => {
     const isSecond = name === "second";
-    // People are shown the trouble of the gateway that answers them.
+    // Users see the problems only of the first gateway.
     const onChange = isSecond ? () => {} : onProblem;
     const list = (signal: AbortSignal) => client.listModels(signal, name);
     return watchGateway({ list, baseUrl: address, models: models[name], isSecond, log, onChange });
@@ -72,7 +64,7 @@ export async function openGateway({
   return { client, health, secondHealth, countPaused, close: client.close };
 }
 
-/** It takes links as if it were far away, except to the `reachable` origins; more may be added while it runs. */
+/** Treats links as a remote gateway would, except to `reachable` origins. More origins can be added while it runs. */
 async function startEmbeddedSandbox(reachable: readonly string[], log: Logger) {
   const { startSandbox } = await import("../sandbox/server.ts");
   return startSandbox({

@@ -1,28 +1,31 @@
 import { randomBytes } from "node:crypto";
+import type { Keyv } from "keyv";
 import type { Stores } from "../store/keyv.ts";
 
-/** Keys that are made once and kept with the history, the same for all processes of the store. */
+const NAMESPACE = "identity";
+
+/** Returns keys that are created once and stored with the history, the same for all processes of the store. */
 export async function readKeys({ open, inTurn }: Pick<Stores, "open" | "inTurn">) {
-  const keyv = open("identity");
-  const read = async (name: string): Promise<string | undefined> => {
+  const keyv = open(NAMESPACE);
+  const read = async (keyv: Keyv, name: string): Promise<string | undefined> => {
     const known: unknown = await keyv.get(name);
     return typeof known === "string" ? known : undefined;
   };
-  const create = async (name: string): Promise<string> => {
-    // Another process may have begun in the same moment.
-    const known = await read(name);
+  const create = async (keyv: Keyv, name: string): Promise<string> => {
+    // Another process may have started at the same moment.
+    const known = await read(keyv, name);
     if (known !== undefined) return known;
     const key = randomBytes(32).toString("base64url");
     await keyv.set(name, key);
     return key;
   };
   const readOrCreate = async (name: string): Promise<string> =>
-    (await read(name)) ?? (await inTurn("identity", () => create(name)));
+    (await read(keyv, name)) ?? (await inTurn(NAMESPACE, (open) => create(open(NAMESPACE), name)));
 
   return {
-    /** Makes the pseudonyms that the gateway gets instead of people's ids. */
+    /** Creates the pseudonyms that the gateway gets instead of people's ids. */
     pseudonymKey: await readOrCreate("pseudonym-key"),
-    /** Signs the links under which the gateway fetches pictures. */
+    /** Signs the links under which the gateway fetches images. */
     relayKey: await readOrCreate("relay-key"),
     browserKey: await readOrCreate("browser-key"),
     markKey: await readOrCreate("mark-key"),

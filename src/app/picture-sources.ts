@@ -2,7 +2,6 @@ import type { Hono } from "hono";
 import type { Logger } from "pino";
 import { NEVER, runWithin } from "../concurrency/deadlines.ts";
 import type { Config } from "../config/config.ts";
-import { isLoopback } from "../config/variables.ts";
 import { createRelayRoutes } from "../http/relay.ts";
 import { findFileProblem } from "../media/file-problem.ts";
 import { createOpenCopy } from "../media/picture-copies.ts";
@@ -11,23 +10,24 @@ import { createReadPicture } from "../media/reference-picture.ts";
 import { createRelay } from "../media/relay.ts";
 import type { Adapter } from "../port/adapter.ts";
 import type { AttachmentRef } from "../port/events.ts";
+import { isLoopback } from "../port/variables.ts";
 import type { Stores } from "../store/keyv.ts";
 
-/** Longest that the fetch of a picture waits for its platform's word that the file still exists. */
+/** Longest that an image download waits for the platform to say whether the file still exists. */
 const GONE_MS = 5_000;
 
 export interface PictureSourcesOptions {
   config: Pick<Config, "gateway" | "publicUrl" | "relaySecrets" | "limits">;
   adapterOf(platform: string): Adapter;
   stores: Pick<Stores, "open">;
-  /** Signs the links where the configuration brings no key. */
+  /** Signs the links if the configuration has no key. */
   ownKey: string;
   /** The service's address on this machine; undefined before it listens. */
   serviceUrl(): string | undefined;
   log: Logger;
 }
 
-/** The files that pictures may start from, and the routes under which the gateway fetches private ones. */
+/** The source files of images, and the routes under which the gateway fetches private ones. */
 export interface PictureSources {
   references: References;
   routes: Hono;
@@ -55,11 +55,11 @@ export function createPictureSources(options: PictureSourcesOptions): PictureSou
   return { references, routes: createRelayRoutes(relay) };
 }
 
-/** Opens a file and reads no more than its beginning: people delete what they attached without telling anybody. */
+/** Opens a file and reads only its start: people delete attachments without the bot being notified. */
 async function askWhetherGone(openAttachment: Adapter["openAttachment"], ref: AttachmentRef): Promise<boolean> {
   try {
     const look = async (signal: AbortSignal) => {
-      // A source that was never begun would not close what it reads from.
+      // An iterator that never started would not close its source.
       const bytes = (await openAttachment(ref, signal))[Symbol.asyncIterator]();
       await bytes.next();
       await bytes.return?.();
@@ -71,7 +71,7 @@ async function askWhetherGone(openAttachment: Adapter["openAttachment"], ref: At
   }
 }
 
-/** A gateway on this machine reaches the service as it stands; any other one only under its public address. */
+/** A gateway on this machine reaches the service directly; any other one only under its public address. */
 export function chooseRelayUrl(
   { gateway: { baseUrl }, publicUrl }: Pick<Config, "gateway" | "publicUrl">,
   serviceUrl: string | undefined,

@@ -1,56 +1,50 @@
 import { join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
-import type { Hono } from "hono";
 import type { Logger } from "pino";
-import { type Config, platformsOfSeveralWorkspaces, publicFileOrigins } from "../config/config.ts";
+import type { Config } from "../config/config.ts";
 import type { McpSettings } from "../config/mcp-servers.ts";
 import type { PolicySettings } from "../config/policy/policy-file.ts";
-import { describeForVisitors } from "../config/summary.ts";
-import type { History } from "../history/history.ts";
+import { describeForVisitors, tokenForms } from "../config/summary.ts";
 import { startHttpServer } from "../http/server.ts";
 import type { McpServers } from "../mcp/servers.ts";
 import { createTokenStore } from "../mcp/tokens.ts";
-import type { Files } from "../media/files.ts";
 import { createMetrics, type Metrics } from "../metrics/metrics.ts";
 import type { GatewayProblem, GatewayState } from "../models/health.ts";
 import { createScheduler } from "../pacing/scheduler.ts";
 import type { Adapter } from "../port/adapter.ts";
+import { NO_RIGHT } from "../port/right.ts";
 import { createSeal } from "../port/seal.ts";
+import type { Setup } from "../port/setup.ts";
 import { openDatabase } from "../store/database.ts";
 import { createStores, type Stores } from "../store/keyv.ts";
 import { findExposed } from "../store/private-files.ts";
-import { createCurrentTime } from "../tools/current-time.ts";
-import { createFetchUrl } from "../tools/fetch-url.ts";
-import type { ReadBefore } from "../tools/past.ts";
-import { createReadFile } from "../tools/read-file.ts";
-import { createReadThread } from "../tools/read-thread.ts";
-import { createFindOthers, createHistorySearch, createSearchHistory } from "../tools/search-history.ts";
-import type { Tool } from "../tools/tool.ts";
+import { createTools } from "../tools/tools.ts";
+import { createArrivals } from "./arrivals.ts";
 import { openDashboard, type ProcessState } from "./dashboard.ts";
 import { createEngine, type Engine } from "./engine.ts";
 import { openMcpServers, openPolicyFile } from "./followed-files.ts";
 import { openGateway } from "./gateway.ts";
 import { readKeys } from "./keys.ts";
 import { createPictureSources } from "./picture-sources.ts";
+import { openPlatforms, type Platforms } from "./platforms.ts";
 import { pseudonym } from "./pseudonym.ts";
-import { openSharedLimits, type SharedLimits } from "./shared.ts";
 
-/** Longest that requests under way hold up the end. */
+/** Longest that running requests delay the shutdown. */
 const LAST_REQUESTS_MS = 1_000;
 const STORE_PROBE_MS = 2_000;
-/** Longest that other processes are waited for, which are to hear what only this one does. */
+/** Longest that a platform waits for another process to take over its connections. */
 const HAND_OVER_MS = 10_000;
 
 export interface Service {
   url: string;
-  /** Whether people can chat at `url`. */
+  /** True if people can chat at `url`. */
   hasPage: boolean;
-  engine: Pick<Engine, "people" | "history" | "usage" | "audit">;
-  /** Throws for a platform that is not switched on. */
+  engine: Engine;
+  /** Throws if the platform is not configured. */
   adapterOf(platform: string): Adapter;
-  /** Resolves when every platform is connected. Rejects when one is not, and when it is closed. */
+  /** Resolves when every platform is connected. Rejects if one cannot connect, or when the service is closed. */
   run(): Promise<void>;
-  /** Work that is under way may go on for `graceMs`; what comes after that is bounded by itself. */
+  /** Lets running work continue for `graceMs`; each later step has its own timeout. */
   close(graceMs: number): Promise<void>;
 }
 
@@ -58,69 +52,31 @@ export interface ServiceOptions {
   config: Config;
   /** Reads the file of the tool servers again. */
   readMcp(): McpSettings;
-  /** Reads the file of the policy again. */
+  /** Reads the policy file again. */
   readPolicy(signal: AbortSignal): Promise<PolicySettings>;
   log: Logger;
-  createPlatforms(options: PlatformsOptions): Promise<Platforms>;
-  /** A platform takes this bot no more. `isLast`: there is no other one. */
+  /** Opens the setup, which the page offers while no platform is connected; absent: it is not offered. */
+  openSetup?: () => Promise<Setup>;
+  /** Called when a platform permanently refuses this bot. `isLast`: no other platform is left. */
   onFatal(reason: string, isLast: boolean): void;
-  /** The person at the terminal has nothing more to say. */
+  /** Called when the person at the terminal ends the chat. */
   onEnd(): void;
 }
 
-export interface PlatformsOptions {
-  config: Config;
-  engine: Pick<
-    Engine,
-    | "commands"
-    | "listModels"
-    | "imagineMenu"
-    | "readAbout"
-    | "findTurn"
-    | "isListening"
-    | "looking"
-    | "readPersona"
-    | "access"
-    | "eraseConversations"
-    | "queue"
-  >;
-  database: DatabaseSync;
-  stores: Pick<Stores, "open" | "inTurn" | "shared" | "now">;
-  /** Absent where no other process calls the platforms. */
-  limits?: Pick<SharedLimits, "waitsOf"> | undefined;
-  /** Signs what proves that a browser was let in before. */
-  browserKey: string;
-  /** Marks the bot's own messages, so that they are found again. */
-  markKey: string;
-  log: Logger;
-  /** A platform takes this bot no more. */
-  onFatal(reason: string): void;
-  /** The person at the terminal has nothing more to say. */
-  onEnd(): void;
-}
-
-export interface Platforms {
-  adapters: ReadonlyMap<string, Adapter>;
-  /** Their routes on the one HTTP server. */
-  mounts: Hono[];
-  /** Shows the operator a problem of the gateway; undefined: it is over. */
-  showGateway(problem: GatewayProblem | undefined): void;
-}
-
-/** Puts the service together: store, gateway, engine, platforms, HTTP. Nothing is worked on before `run`. */
+/** Puts the service together: store, gateway, engine, platforms, HTTP. No work starts before `run`. */
 export async function startService(options: ServiceOptions): Promise<Service> {
-  const { config, log, createPlatforms, onEnd } = options;
+  const { config, log, openSetup, onEnd } = options;
   const [listens, works] = [config.role !== "worker", config.role !== "ingress"];
   let isClosing = false;
   let serviceUrl: string | undefined;
   const database = openStorage(config, log);
-  const stores = createStores({ redisUrl: config.redisUrl, database, log });
+  // For work that is not off the queue; the engine asks for the right of each piece of work that is.
+  const stores = createStores({ redisUrl: config.redisUrl, database, log }, NO_RIGHT);
   const keys = await readKeys(stores);
-  const limits = openSharedLimits(stores, (key, calls) => scheduler.recall(key, calls), log);
-  const scheduler = createScheduler({ now: () => performance.now(), onCall: limits?.calls.note });
-  const reachable = publicFileOrigins(config);
+  const scheduler = createScheduler({ now: () => performance.now() });
+  const reachable = config.platforms.flatMap(({ module, config }) => module.fileOrigins?.(config) ?? []);
   const onProblem = (problem: GatewayProblem | undefined) => platforms.showGateway(problem);
-  const gateway = await openGateway({ config, reachable, onProblem, shared: limits, log });
+  const gateway = await openGateway({ config, reachable, onProblem, log });
   const isStoreReachable = () => stores.isReachable(AbortSignal.timeout(STORE_PROBE_MS));
   const readState = (): ProcessState => {
     const { queue } = engine;
@@ -139,11 +95,10 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     database,
     stores,
     gateway: gateway.client,
-    toTools: (history, files) => toTools(history, files, adapterOf, config.fetchUrlHosts),
+    toTools: (services) => createTools({ ...services, fetchUrlHosts: config.fetchUrlHosts }),
     outside: mcp,
     references: pictures.references,
     scheduler,
-    calls: limits?.calls,
     adapterOf,
     pseudonym: (platform, userId) => pseudonym(keys.pseudonymKey, platform, userId),
     metrics,
@@ -151,8 +106,9 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     log,
   });
   const onFatal = (reason: string) => options.onFatal(reason, platforms.adapters.size === 1);
-  const platforms = await createPlatforms({ config, engine, database, stores, limits, ...keys, log, onFatal, onEnd });
+  const platforms = await openPlatforms({ config, engine, database, stores, ...keys, openSetup, log, onFatal, onEnd });
   const adapters = [...platforms.adapters.values()];
+  const arrivals = createArrivals(() => (listens ? adapters : []), log);
   for (const health of [gateway.health, gateway.secondHealth]) health?.begin();
 
   const inForce = { ...policy.shown, toolServers: () => options.readMcp().servers };
@@ -170,7 +126,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       ...(gateway.health && { gateway: gateway.health.state }),
       ...(gateway.secondHealth && { secondGateway: gateway.secondHealth.state }),
     },
-    mounts: [pictures.routes, ...shown, ...(listens ? platforms.mounts : [])],
+    mounts: [pictures.routes, arrivals.routes, ...shown, ...(listens ? platforms.mounts : [])],
     about: describeForVisitors(config),
     closeTimeoutMs: LAST_REQUESTS_MS,
   });
@@ -179,18 +135,22 @@ export async function startService(options: ServiceOptions): Promise<Service> {
 
   return {
     url: server.url,
-    hasPage: listens && config.localChat.enabled,
+    hasPage: listens && config.platforms.some(({ module }) => module.surface === "page"),
     engine,
     adapterOf,
     async run() {
       engine.queue.start(works ? engine.worker : undefined);
       dashboard.begin();
-      if (listens) for (const adapter of adapters) await adapter.listen(engine.accept, engine.sayWaits);
+      if (works) engine.alarm.start();
+      const listening = listens ? adapters : [];
+      for (const adapter of listening)
+        await adapter.listen(arrivals.watch(adapter, engine.accept), engine.notifyDelayed);
     },
     async close(graceMs) {
       isClosing = true;
+      engine.alarm.close();
       const cutAt = performance.now() + graceMs;
-      // Nothing more is accepted; running work may still write its end; then everything it wrote with goes away.
+      // The order: accept nothing more, let running work write its end, then close what it writes with.
       const handOverMs = Math.min(graceMs, HAND_OVER_MS);
       await Promise.allSettled(adapters.map((adapter) => adapter.pause(handOverMs)));
       await engine.queue.close(Math.max(0, cutAt - performance.now()));
@@ -202,7 +162,6 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       await Promise.allSettled([...adapters.map((adapter) => adapter.close()), server.close()]);
       await gateway.close();
       await leaving;
-      limits?.close();
       await stores.close();
       database.close();
     },
@@ -211,7 +170,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
 
 function findAdapter({ adapters }: Platforms, platform: string): Adapter {
   const adapter = adapters.get(platform);
-  if (adapter === undefined) throw new Error(`${platform} is not switched on, so nothing can be written there.`);
+  if (adapter === undefined) throw new Error(`${platform} is not configured, so the bot cannot write there.`);
   return adapter;
 }
 
@@ -219,8 +178,7 @@ function findAdapter({ adapters }: Platforms, platform: string): Adapter {
 function toEngineSettings(config: Config) {
   const { botName, removesWithQuestion, limits, gateway } = config;
   const { chatModel: model, imageModel, systemPrompt } = gateway;
-  const severalWorkspaces = platformsOfSeveralWorkspaces(config);
-  return { botName, removesWithQuestion, model, imageModel, systemPrompt, limits, severalWorkspaces };
+  return { botName, removesWithQuestion, model, imageModel, systemPrompt, limits };
 }
 
 function observeState(metrics: Metrics, { role, limits }: Config, read: () => ProcessState): void {
@@ -240,7 +198,7 @@ function toConnections(adapters: readonly Adapter[]): Record<string, number> {
   return Object.fromEntries(adapters.map((adapter) => [adapter.platform, Number(adapter.isConnected())]));
 }
 
-/** The embedded sandbox has no state, and nothing can be wrong with it. */
+/** The embedded sandbox has no state: it always works. */
 function isWorking(state: GatewayState | undefined): boolean {
   return state === undefined || state === "ok" || state === "not known yet";
 }
@@ -256,30 +214,10 @@ function openStorage({ dataDir }: Config, log: Logger): DatabaseSync {
   return database;
 }
 
-/** Opens the servers of tools. Their tokens are stored only where there is a key to encrypt them. */
+/** Opens the tool servers. Stores their tokens only if there is a key to encrypt them. */
 function openMcp({ config, readMcp, log }: ServiceOptions, stores: Stores): McpServers {
   const { mcp, encryptionKey } = config;
   const seal = encryptionKey && createSeal(encryptionKey);
   const tokens = seal && createTokenStore({ keyv: stores.open("tool-server-tokens"), seal, log });
-  return openMcpServers({ ...mcp, read: readMcp, tokens, log });
-}
-
-function toTools(
-  history: History,
-  files: Files,
-  adapterOf: (platform: string) => Adapter,
-  fetchUrlHosts: readonly string[],
-): Tool[] {
-  const readBefore = toReadBefore(history);
-  return [
-    createCurrentTime(Date.now),
-    createSearchHistory(createHistorySearch(readBefore), createFindOthers({ history, adapterOf })),
-    createReadThread({ readBefore, adapterOf }),
-    createReadFile(files, readBefore),
-    ...(fetchUrlHosts.length > 0 ? [createFetchUrl(fetchUrlHosts)] : []),
-  ];
-}
-
-function toReadBefore(history: History): ReadBefore {
-  return (conversationId, beforeId, maxEntries) => history.read(conversationId, { maxEntries, beforeId });
+  return openMcpServers({ ...mcp, read: readMcp, tokens, tokenForms: tokenForms(config.modules), log });
 }

@@ -1,51 +1,41 @@
 import { stringify } from "yaml";
+import type { Names } from "../admin/names.ts";
 import type { SettingsPart } from "../admin/page/wire.ts";
 import type { Config } from "../config/config.ts";
 import type { McpServerConfig } from "../config/mcp-servers.ts";
-import type { Policy } from "../config/policy/policy-file.ts";
 import { describeConfig } from "../config/summary.ts";
-import type { Audit, AuditEntry } from "../policy/audit.ts";
-import type { ChatRules } from "../policy/chat-rules.ts";
+import type { AuditEntry } from "../policy/audit.ts";
 import { describeRule } from "../policy/rules.ts";
-import { describeOptions } from "../settings/answer-options.ts";
-import type { ChannelInForce, Settings } from "../settings/settings.ts";
+import { describeStanding } from "../schedules/wording.ts";
+import { describeSettings } from "../settings/list.ts";
 import type { Engine } from "./engine.ts";
 
 const MAX_CHANGES = 100;
 
-export interface InForceDeps {
+export interface InForceDeps extends Engine {
   config: Config;
-  policy(): Policy;
-  /** Sentences about changes of the policy file that an administrator should know of. */
+  /** Sentences about changes of the policy file, for administrators. */
   policyWarnings(): readonly string[];
-  /** The servers that the file names by now. */
+  /** The servers that the file names now. */
   toolServers(): readonly McpServerConfig[];
-  /** How they are doing in this process. One that runs no turns has none. */
-  toolReports: Engine["toolReports"];
-  settings: Pick<Settings, "list">;
-  chatRules: Pick<ChatRules, "read">;
-  audit: Pick<Audit, "read">;
+  names: Names;
 }
 
-/** Everything that is in force, for people to read. Rejects when the store does not answer. */
-export async function readInForce({
-  config,
-  policy,
-  policyWarnings,
-  toolServers,
-  ...deps
-}: InForceDeps): Promise<SettingsPart[]> {
-  const [channels, chatRules, changes] = await Promise.all([
+/** Describes all current settings for people. Rejects if the store does not answer. */
+export async function readInForce(deps: InForceDeps): Promise<SettingsPart[]> {
+  const { config, policy, policyWarnings, toolServers } = deps;
+  const [channels, chatRules, schedules, changes] = await Promise.all([
     deps.settings.list(),
     deps.chatRules.read(),
+    deps.schedules.list(),
     deps.audit.read(MAX_CHANGES),
   ]);
   const { access = {}, quotas, prices, models } = policy();
   const rules = [
     ...policyWarnings().map((value) => ({ name: "Warning", value })),
-    ...chatRules.map(({ id, rule }) => ({ name: `Rule ${id} of the chat`, value: describeRule(rule) })),
+    ...chatRules.map(({ id, rule }) => ({ name: `Rule ${id} set in chat`, value: describeRule(rule) })),
     ...(access.rules ?? []).map((rule, index) => ({
-      name: `Rule ${index + 1} of the file`,
+      name: `Rule ${index + 1} in the policy file`,
       value: describeRule(rule),
     })),
     ...(access.admins ?? []).map((who) => ({ name: "Admin", value: who })),
@@ -53,31 +43,47 @@ export async function readInForce({
   return [
     {
       title: "Configuration",
-      about: "As the process that shows this page was started.",
+      about: "The configuration of the process that serves this page.",
       rows: describeConfig(config).map(splitLine),
     },
     {
       title: "Channels",
-      about: channels.length === 0 ? "Every channel is as configured." : "Only what differs from the configuration.",
-      rows: channels.map(describeChannel),
+      about:
+        channels.length === 0 ? "Every channel uses the configuration." : "Only differences from the configuration.",
+      rows: await Promise.all(
+        channels.map(async (channel) => ({
+          name: (await deps.names.place(channel)).text,
+          value: describeSettings(channel).join("\n"),
+        })),
+      ),
     },
     {
-      title: "Who may do what",
-      about: rules.length === 0 ? "No rules: everybody may use everything." : "The first rule that matches decides.",
+      title: "Schedules",
+      about: schedules.length === 0 ? "None." : "The next run first.",
+      rows: await Promise.all(
+        schedules.map(async (one) => ({
+          name: (await deps.names.place(one.reply)).text,
+          value: describeStanding(one, deps.now()),
+        })),
+      ),
+    },
+    {
+      title: "Access rules",
+      about: rules.length === 0 ? "No rules: everyone can use everything." : "The first rule that matches decides.",
       rows: rules,
     },
-    toSection("Quotas", quotas, "There are none."),
-    toSection("Prices", prices, "There are none, so what models cost is only known where the gateway tells it."),
-    toSection("Models", models, "No rules: the models are those of the gateway."),
+    toSection("Quotas", quotas, "None."),
+    toSection("Prices", prices, "None, so a model's cost is known only if the gateway reports it."),
+    toSection("Models", models, "No rules: all models of the gateway are offered."),
     {
       title: "Tool servers",
-      ...(toolServers().length === 0 && { about: "There are none." }),
+      ...(toolServers().length === 0 && { about: "None." }),
       rows: toolServers().map((config) => describeServer(config, deps.toolReports())),
     },
     {
       title: "Changes",
-      about: changes.length === 0 ? "Nobody has changed anything yet." : `The newest ${MAX_CHANGES} at most.`,
-      rows: changes.map(describeChange),
+      about: changes.length === 0 ? "No changes yet." : `The ${MAX_CHANGES} most recent at most.`,
+      rows: await Promise.all(changes.map((change) => describeChange(change, deps.names))),
     },
   ];
 }
@@ -87,36 +93,13 @@ function splitLine(line: string): { name: string; value: string } {
   return { name, value: rest.join(": ") };
 }
 
-function describeChannel({
-  platform,
-  channelId,
-  workspaceId,
-  model,
-  persona,
-  prompts,
-  options,
-  serversOff,
-  listens,
-}: ChannelInForce) {
-  const parts = [
-    model && `Model: ${model}`,
-    options && describeOptions(options) !== "" && `Options: ${describeOptions(options)}`,
-    persona && `Persona: ${persona}`,
-    serversOff && `Tool servers switched off: ${serversOff.join(", ")}`,
-    prompts && `Suggests: ${prompts.join(" | ")}`,
-    listens && "Answers everything that is said to nobody else",
-  ];
-  const place = [platform, workspaceId, channelId].filter(Boolean).join(" · ");
-  return { name: place, value: parts.filter(Boolean).join("\n") };
+/** A section of the policy file, with a row for each field. */
+function toSection(title: string, section: object | undefined, none: string): SettingsPart {
+  const rows = Object.entries(section ?? {}).map(([name, value]) => ({ name, value: stringify(value).trim() }));
+  return { title, about: section === undefined ? none : "From the policy file.", rows };
 }
 
-/** A section of the policy file as it stands there. */
-function toSection(title: string, section: unknown, none: string): SettingsPart {
-  if (section === undefined) return { title, about: none, rows: [] };
-  return { title, rows: [{ name: "Policy file", value: stringify(section).trim() }] };
-}
-
-/** Leaves the arguments of a program out, which may hold secrets. */
+/** Leaves out a program's arguments, which can contain secrets. */
 function describeServer(
   { name, transport, allow, deny, channels, approve }: McpServerConfig,
   reports: ReturnType<Engine["toolReports"]>,
@@ -131,9 +114,13 @@ function describeServer(
   return { name, value: state === undefined ? value : `${value}\nNow: ${state}` };
 }
 
-function describeChange({ at, name, platform, channelId, what, before, after }: AuditEntry) {
-  const who = name === "" ? "somebody who was forgotten" : name;
-  const place = channelId === undefined ? platform : `${platform} · ${channelId}`;
+async function describeChange(
+  { at, name, platform, workspaceId, channelId, what, before, after }: AuditEntry,
+  names: Names,
+) {
+  const who = name === "" ? "a person whose data was erased" : name;
+  const where = { platform, channelId, ...(workspaceId !== undefined && { workspaceId }) };
+  const place = channelId === undefined ? platform : (await names.place({ ...where, channelId })).text;
   const change = before === undefined ? (after ?? "as configured") : `${before} → ${after ?? "as configured"}`;
   return {
     name: new Date(at).toISOString().slice(0, 16).replace("T", " "),

@@ -1,16 +1,19 @@
 import type { Logger } from "pino";
 import type { Service } from "./service.ts";
 
-/** Signals closer together than this are one. */
+/** Signals closer together than this count as one. */
 const SAME_SIGNAL_MS = 1_000;
-/** The part of the grace kept for closing: last words of cut answers, open calls, connections. Each is bounded. */
+/**
+ * The part of the grace period for closing: last words of aborted answers, open calls, connections. Each has its own
+ * timeout.
+ */
 const CLOSE_MS = 7_000;
 
 const LAUNCHER_POLL_MS = 500;
 
 interface EndOptions {
   exitCode?: number;
-  /** Longest that the end may take. Zero where running work could not be written any more, so that waiting helps nobody. */
+  /** Longest that the shutdown takes. 0 if running work cannot be written any more, so waiting would not help. */
   graceMs?: number;
 }
 
@@ -19,24 +22,27 @@ export interface Shutdown {
   isBegun(): boolean;
 }
 
-/** Ends the process in order the first time, also while it starts, and at once the second time. */
+/**
+ * Returns a function that shuts the process down in order the first time, even while it starts, and at once the second
+ * time.
+ */
 export function createEnding(starting: Promise<Pick<Service, "close">>, usualGraceMs: number, log: Logger): Shutdown {
   let askedAt: number | undefined;
 
   async function end(why: string, { exitCode = 0, graceMs = usualGraceMs }: EndOptions): Promise<void> {
     if (askedAt !== undefined) {
-      // Ctrl-C at a terminal reaches this process twice: from the terminal, and passed on by npm.
+      // Ctrl-C at a terminal reaches this process twice: from the terminal, and from npm.
       if (performance.now() - askedAt > SAME_SIGNAL_MS) process.exit(1);
       return;
     }
     askedAt = performance.now();
     const longestMs = Math.max(graceMs, CLOSE_MS);
-    log.info(`${why}: finishing the running work within ${longestMs / 1_000} s; a second signal stops it at once`);
+    log.info(`${why}: finishing the running work within ${longestMs / 1_000} s; a second signal exits at once`);
     setTimeout(() => {
-      log.error("the service did not end in time and is cut; open work is taken up again at the next start");
+      log.error("the shutdown timed out and is aborted; the next start resumes open work");
       process.exit(1);
     }, longestMs);
-    // A start that failed says so itself, and has left nothing to close.
+    // A failed start reports its own error, and has left nothing to close.
     const service = await starting.catch(() => undefined);
     await service?.close(longestMs - CLOSE_MS);
     process.exit(exitCode);
@@ -46,8 +52,8 @@ export function createEnding(starting: Promise<Pick<Service, "close">>, usualGra
 }
 
 /**
- * Calls `onGone` once when the parent process has ended: a killed launcher such as npm takes nothing along, and the
- * survivor would hold port and data. Not for a process whose parent leaves on purpose. Keeps no process alive.
+ * Calls `onGone` once when the parent process has ended: a killed launcher such as npm does not stop its children, and
+ * the survivor would block port and data. Don't use it if the parent exits on purpose. Keeps no process alive.
  */
 export function watchLauncher(onGone: () => void): void {
   const launcher = process.ppid;

@@ -1,19 +1,19 @@
-/** Bounds the bytes that are held at once in one process, for all who hold some of one kind together. */
+/** Limits the bytes that all holders of one kind in this process hold together. */
 export interface ByteBudget {
-  /** A share of one holder, empty at first. */
+  /** Opens an empty share for a new holder. */
   open(): ByteShare;
-  /** Resolves when a share is released next. */
+  /** Resolves when a share is released. */
   released(): Promise<void>;
 }
 
 export interface ByteShare {
-  /** Asks to hold `sizeBytes` in all. False where there is no room for that: the share then holds what it held. */
+  /** Requests to hold `sizeBytes` in total. Returns false and changes nothing if there is no room. */
   hold(sizeBytes: number): boolean;
-  /** Gives everything back, once, however often it is called. */
+  /** Releases all bytes of the share. Calling it again changes nothing. */
   release(): void;
 }
 
-/** A share never holds more than it leaves free, so that holders that never end cannot use everything up. */
+/** A share can hold at most half of the free bytes, so holders that never release them cannot use up the budget. */
 export function createByteBudget(maxBytes: number): ByteBudget {
   let heldBytes = 0;
   let next = Promise.withResolvers<void>();
@@ -25,7 +25,7 @@ export function createByteBudget(maxBytes: number): ByteBudget {
       return {
         hold(sizeBytes) {
           const othersBytes = heldBytes - ownBytes;
-          // What is no number has no room either: added up, it would make room for everything.
+          // Also false for NaN. Adding NaN to the total would disable the limit.
           const hasRoom = sizeBytes <= maxBytes - othersBytes - sizeBytes;
           if (!isOpen || !hasRoom) return false;
           heldBytes = othersBytes + sizeBytes;

@@ -5,8 +5,8 @@ import { LoggableError } from "../port/errors.ts";
 export const NEVER = new AbortController().signal;
 
 /**
- * Runs `task` for at most `timeoutMs`. Its signal aborts when that time is over, with a `TimeoutError`, or with
- * `signal`; this rejects at the same moment, even if the task goes on.
+ * Runs `task` for at most `timeoutMs`. Aborts the task's signal with a `TimeoutError` after that time, or when `signal`
+ * aborts. Then it rejects at once, even if the task continues.
  */
 export async function runWithin<T>(
   timeoutMs: number,
@@ -28,7 +28,10 @@ export async function runWithin<T>(
   }
 }
 
-/** Waits for `work` for at most `timeoutMs`, then rejects with a `LoggableError` of these words and ignores it. */
+/**
+ * Waits for `work` for at most `timeoutMs`. Then rejects with a `LoggableError` with the message `words` and ignores
+ * `work`.
+ */
 export async function waitWithin<T>(timeoutMs: number, work: Promise<T>, words: string): Promise<T> {
   const late = Promise.withResolvers<never>();
   const timer = setTimeout(() => late.reject(new LoggableError(words)), timeoutMs);
@@ -39,12 +42,12 @@ export async function waitWithin<T>(timeoutMs: number, work: Promise<T>, words: 
   }
 }
 
-/** Waits for `work`, but no longer than `ms`, in which it does not hold the process open; undefined when that is over first. */
+/** Waits for `work` for at most `ms`, then resolves to undefined. The timer does not keep the process alive. */
 export function waitAtMost<T>(work: Promise<T>, ms: number): Promise<T | undefined> {
   return Promise.race([work, sleep(ms, undefined, { ref: false })]);
 }
 
-/** Waits for `promise`, but not beyond the abort of `signal`: then rejects with its reason and ignores the promise. */
+/** Waits for `promise` until `signal` aborts. Then rejects with the signal's reason and ignores the promise. */
 export async function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   const aborted = Promise.withResolvers<never>();
   const onAbort = () => aborted.reject(signal.reason);
@@ -57,7 +60,13 @@ export async function untilAborted<T>(promise: Promise<T>, signal: AbortSignal):
   }
 }
 
-/** Maps with at most `concurrency` calls at a time, keeping the order. Begins nothing after a rejection. */
+/** Resolves to `otherwise` if `ask` fails or takes longer than `ms` milliseconds. */
+export function askWithin<T>(ms: number, ask: (signal: AbortSignal) => Promise<T>, otherwise: T): Promise<T> {
+  const signal = AbortSignal.timeout(ms);
+  return untilAborted(ask(signal), signal).catch(() => otherwise);
+}
+
+/** Maps with at most `concurrency` calls at a time and keeps the order. Starts nothing after a rejection. */
 export async function mapBounded<T, R>(
   items: readonly T[],
   concurrency: number,
@@ -67,7 +76,7 @@ export async function mapBounded<T, R>(
   const waiting = items.entries();
   let failed = false;
 
-  // All workers draw from one iterator, so an item is begun as soon as any of them is free.
+  // All workers share one iterator, so the next item starts as soon as one of them is free.
   async function work(): Promise<void> {
     for (const [index, item] of waiting) {
       try {

@@ -1,17 +1,18 @@
 /**
- * Runs a bounded number of tasks at a time. Owners take turns: one with many tasks does not hold up one with a single
- * task. Rejects with the signal's reason when it aborts while the task waits; a task that runs hears of it itself.
+ * Runs a limited number of tasks at a time. Owners take turns, so an owner with many tasks does not delay an owner with
+ * one. If the signal aborts while a task is waiting, rejects with the signal's reason. A running task must watch the
+ * signal itself.
  */
 export type FairTurns = <T>(owner: string, task: () => Promise<T>, signal: AbortSignal) => Promise<T>;
 
 type Begin = () => void;
 
 export function createFairTurns(places = 1): FairTurns {
-  /** The waiting tasks of each owner, owners in the order of their turns. */
+  /** The waiting tasks by owner. The owners are in the order of their turns. */
   const waiting = new Map<string, Begin[]>();
   let running = 0;
 
-  /** Hands the place of a task that has ended to the next owner. */
+  /** Gives the slot of a finished task to the next owner. */
   function next(): void {
     const [turn] = waiting;
     if (turn === undefined) {
@@ -19,7 +20,7 @@ export function createFairTurns(places = 1): FairTurns {
       return;
     }
     const [owner, [begin, ...rest]] = turn;
-    // An owner with further tasks goes to the end.
+    // An owner with further tasks moves to the end.
     waiting.delete(owner);
     if (rest.length > 0) waiting.set(owner, rest);
     begin?.();

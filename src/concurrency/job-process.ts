@@ -4,24 +4,27 @@ import { untilAborted } from "./deadlines.ts";
 import { createFairTurns } from "./fair-turns.ts";
 import { BYTES_FD, type Packed, pack, unpack } from "./packed-bytes.ts";
 
-/** Longest that a job waits for those before it. */
+/** Longest time that a job waits for earlier jobs. */
 const WAIT_MS = 60_000;
-/** After this the process ends, and its memory is given back. */
+/** The process ends after this idle time, to free its memory. */
 const IDLE_MS = 30_000;
-/** The child inherits no environment. glibc keeps what was freed in every arena: with one, 51 MiB instead of 328 after 25 large AVIFs. */
+/**
+ * The child does not inherit the environment. glibc keeps freed memory in every arena. After 25 large AVIFs, the
+ * default number of arenas needs 328 MiB, and a single arena needs 51 MiB.
+ */
 const ENVIRONMENT = { MALLOC_ARENA_MAX: "1", UV_THREADPOOL_SIZE: "1" };
 
 export interface JobProcessOptions {
-  /** Path of what runs in the process: it calls `serveJobs`. */
+  /** Path of a program that calls `serveJobs`. */
   program: string;
   nodeOptions?: readonly string[];
-  /** Longest for one job. */
+  /** Longest time for one job. */
   jobMs: number;
   waitMs?: number;
   idleMs?: number;
 }
 
-/** `too-slow`: given up. `busy`: never began. `failed`: the process died, most often for want of memory. */
+/** `too-slow`: timed out. `busy`: never started. `failed`: the process died, usually because it was out of memory. */
 export interface Undone {
   problem: { kind: "too-slow" | "busy" | "failed" };
   /** For the log. */
@@ -29,14 +32,14 @@ export interface Undone {
 }
 
 /**
- * Resolves to what the process answers, or to why there is no answer. `owner` is the person for whom it is done, or
- * another word for who has to wait; owners take turns. Rejects only with the signal's reason, also in the middle of a job.
+ * Resolves to the process's result, or to the reason why there is none. `owner` is the person who needs it, or another
+ * key; owners take turns. Rejects only when the signal aborts, with its reason.
  */
 export type AskProcess<Job, Answer> = (job: Job, owner: string, signal: AbortSignal) => Promise<Answer | Undone>;
 
 /**
- * Runs jobs one at a time in a process of its own, which bounds what they take and break. A thread would not do: V8
- * ends the whole process when one allocation passes a worker's limit (Node 26.10, reproduced).
+ * Runs jobs one at a time in a separate process, to limit their memory and contain crashes. A thread cannot do that: V8
+ * ends the whole process when one allocation exceeds a worker's limit (Node 26.10, reproduced).
  */
 export function createJobProcess<Job extends object, Answer>(options: JobProcessOptions): AskProcess<Job, Answer> {
   const { program, nodeOptions = [], jobMs, waitMs = WAIT_MS, idleMs = IDLE_MS } = options;
@@ -49,10 +52,10 @@ export function createJobProcess<Job extends object, Answer>(options: JobProcess
       serialization: "advanced",
       execArgv: [...nodeOptions],
       env: ENVIRONMENT,
-      // Warnings of the libraries may quote the file.
+      // The libraries' warnings can quote the file.
       stdio: ["ignore", "ignore", "ignore", "ipc", "pipe"],
     });
-    // Also keeps a failure to start, or to be written to, from being nobody's.
+    // `error` also reports failures to start the process or to write to it.
     for (const event of ["exit", "error"]) started.on(event, () => drop(started));
     bytesOf(started)?.on("error", () => drop(started));
     return started;
@@ -105,11 +108,11 @@ export function createJobProcess<Job extends object, Answer>(options: JobProcess
   };
 }
 
-/** Rejects when the process ends before it has answered. */
+/** Rejects if the process ends before it answers. */
 async function ask<Answer>(worker: ChildProcess, job: object): Promise<Answer> {
   const { promise, resolve, reject } = Promise.withResolvers<Answer>();
   const bytes = bytesOf(worker);
-  const onEnd = (cause: unknown) => reject(new Error("The process ended before it answered.", { cause }));
+  const onEnd = (cause: unknown) => reject(new Error("The process ended before it responded.", { cause }));
   const onMessage = (answer: unknown) => {
     if (bytes !== undefined) resolve(unpack(answer as Packed, bytes) as Promise<Answer>);
   };
@@ -130,7 +133,7 @@ async function ask<Answer>(worker: ChildProcess, job: object): Promise<Answer> {
   }
 }
 
-/** The stream next to the messages; undefined for a process that could not be started. */
+/** The byte stream next to the messages. Undefined if the process could not be started. */
 function bytesOf({ stdio }: Pick<ChildProcess, "stdio">): Socket | undefined {
   const stream = stdio.at(BYTES_FD);
   return stream instanceof Socket ? stream : undefined;

@@ -1,7 +1,7 @@
 export interface KeyedQueue {
-  /** Runs tasks that share a key one after another, and tasks with different keys side by side. */
+  /** Runs tasks with the same key one after another, and tasks with different keys in parallel. */
   run<T>(key: string, task: () => Promise<T>): Promise<T>;
-  /** Resolves when everything that was given to `run` before has ended. */
+  /** Resolves when all tasks that `run` has received so far have ended. */
   idle(): Promise<void>;
 }
 
@@ -11,7 +11,7 @@ export function createKeyedQueue(): KeyedQueue {
   return {
     run(key, task) {
       const result = (tails.get(key) ?? Promise.resolve()).then(task);
-      // The tail swallows failures so that one failed task does not fail the next.
+      // The tail swallows failures, so that one failed task does not fail the next.
       const tail = result.then(noop, noop).finally(() => {
         if (tails.get(key) === tail) tails.delete(key);
       });

@@ -1,17 +1,17 @@
 import { BoundedMap } from "./bounded-map.ts";
 
-/** A look-up that found nothing is made again after this. */
+/** A lookup that found nothing is repeated after this time. */
 const MISS_MS = 60_000;
 
 export interface LookupCacheOptions {
-  /** For how long a found value is reused, milliseconds. */
+  /** How long a found value is reused, in milliseconds. */
   freshMs: number;
   maxEntries: number;
   /** Milliseconds. */
   now(): number;
 }
 
-/** Remembers what was looked up, and for a minute that nothing was found. Concurrent callers share one look-up. */
+/** Caches lookups. Caches for a minute that a lookup found nothing. Concurrent callers share one lookup. */
 export interface LookupCache {
   /** `find` must not reject. */
   get<T>(key: string, find: () => Promise<T | undefined>): Promise<T | undefined>;

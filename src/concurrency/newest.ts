@@ -1,12 +1,12 @@
-/** Shows a value that changes faster than it can be shown. */
+/** Shows a value that can change faster than it can be shown. */
 export interface Newest<T> {
-  /** Shows the value as soon as no other is being shown, unless a newer one takes its place before. */
+  /** Shows the value after the current one, unless a newer one replaces it first. */
   show(value: T): void;
-  /** Resolves when nothing is being shown, and nothing waits to be. */
+  /** Resolves when nothing is being shown or waiting. */
   settled(): Promise<void>;
 }
 
-/** Calls `show` with the newest value, one call at a time, skipping those in between. Ignores rejections. */
+/** Calls `show` with the newest value, one call at a time, and skips older values. Ignores rejections. */
 export function createNewest<T>(show: (value: T) => Promise<unknown>, shown: T): Newest<T> {
   let newest = shown;
   let latest = shown;

@@ -1,19 +1,21 @@
 import { once } from "node:events";
 import type { Duplex } from "node:stream";
 
-/** The file descriptor of the stream, as the started process sees it: it follows standard streams and messages. */
+/**
+ * The file descriptor of the byte stream in the child process. It follows the standard streams and the message channel.
+ */
 export const BYTES_FD = 4;
 
-/** A message between processes whose bytes are sent beside it, in this order. */
+/** A message between processes. Its byte arrays are sent separately, in the order of `lengths`. */
 export interface Packed {
   value: unknown;
   lengths: number[];
 }
 
-/** The key of an object that replaces bytes in a packed value; its value is their index. */
+/** In a packed value, an object with this key replaces bytes. Its value is the index of the bytes. */
 const PLACE = "bytes of the stream";
 
-/** Takes the bytes out of a plain value: a serialized message would copy them, and block the event loop meanwhile. */
+/** Takes the bytes out of a plain value. Serializing bytes in a message would copy them and block the event loop. */
 export function pack(value: unknown): { message: Packed; parts: Uint8Array[] } {
   const parts: Uint8Array[] = [];
   const replace = (part: unknown): unknown => {
@@ -25,7 +27,7 @@ export function pack(value: unknown): { message: Packed; parts: Uint8Array[] } {
   return { message: { value: replace(value), lengths: parts.map(({ byteLength }) => byteLength) }, parts };
 }
 
-/** Reads the bytes of a message from the stream, and puts them back. Never resolves if the stream ends before. */
+/** Reads the message's bytes from the stream and puts them back. Never resolves if the stream ends early. */
 export async function unpack({ value, lengths }: Packed, stream: Duplex): Promise<unknown> {
   const parts = lengths.map((length) => Buffer.allocUnsafe(length));
   for (const part of parts) await fill(part, stream);

@@ -1,21 +1,23 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { FencedError } from "../port/right.ts";
 import { NEVER } from "./deadlines.ts";
-import { FencedError } from "./fence.ts";
 
 export interface RetryOptions {
-  /** In milliseconds, one before each further attempt: there is one attempt more than there are pauses. */
+  /** The pauses before the retries, in milliseconds. There is one attempt more than pauses. */
   pausesMs: Iterable<number>;
-  /** True when another attempt may help; absent: always. */
+  /** Whether a retry can help; absent: it always can. */
   mayPass?(error: unknown): boolean;
-  /** The pause that a failure asks for in place of its own, in milliseconds. */
+  /** The pause in milliseconds that the failure itself asks for; it replaces the next one. */
   askedMs?(error: unknown): number | undefined;
-  /** Told of each failure that another attempt follows. */
+  /** Called with each failure before its retry. */
   onRetry?(error: unknown): void;
-  /** Without it a pause holds the process open. */
+  /** If true, pauses do not keep the process alive. */
   isIdle?: boolean;
 }
 
-/** Repeats an attempt after pauses. Rejects with the last failure, with one that does not pass, or when aborted. */
+/**
+ * Retries a failed attempt after pauses. Rejects with the last failure, with one that a retry cannot help, or on abort.
+ */
 export async function retry<T>(attempt: () => Promise<T>, options: RetryOptions, signal: AbortSignal): Promise<T> {
   const { pausesMs, mayPass, askedMs, onRetry, isIdle = false } = options;
   for (const pauseMs of pausesMs) {
@@ -34,10 +36,10 @@ export async function retry<T>(attempt: () => Promise<T>, options: RetryOptions,
 }
 
 const STORE_PAUSES_MS = [200, 1_000];
-/** Pauses for writes that would be missed later: together as long as a store takes to start anew. */
+/** Pauses for important writes. Their sum is the time that a store needs to restart. */
 export const PATIENT_PAUSES_MS = [...STORE_PAUSES_MS, 2_000, 4_000];
 
-/** Writes to a store that may be away for a moment. Resolves to whether it was written in the end. */
+/** Writes to a store that can be briefly unavailable. Resolves to whether the write succeeded. */
 export async function persist(
   write: () => Promise<unknown>,
   onFailure: (error: unknown) => void,

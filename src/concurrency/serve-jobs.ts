@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { Socket } from "node:net";
 import { BYTES_FD, type Packed, pack, unpack } from "./packed-bytes.ts";
 
-/** Does the jobs of the process that started this one, see `createJobProcess`. `run` never rejects. */
+/** Runs jobs for the parent process, see `createJobProcess`. `run` never rejects. */
 export function serveJobs(run: (job: never) => Promise<object>): void {
   preferForKilling();
   const bytes = new Socket({ fd: BYTES_FD });
@@ -12,18 +12,18 @@ export function serveJobs(run: (job: never) => Promise<object>): void {
     for (const part of parts) bytes.write(part);
   };
   process.on("message", (given) => void answer(given as Packed));
-  // A job at work could hold an orderly exit up for as long as it takes.
+  // A clean exit would wait for the running job.
   process.on("disconnect", () => process.kill(process.pid, "SIGKILL"));
-  // In a terminal everybody is interrupted; the one that started this decides when it ends.
+  // In a terminal, Ctrl+C interrupts all processes, but the parent decides when this one ends.
   process.on("SIGINT", () => {});
   process.on("SIGTERM", () => {});
 }
 
-/** Makes Linux end this process before any other when memory runs out. */
+/** Makes Linux kill this process first if memory runs out. */
 function preferForKilling(): void {
   try {
     writeFileSync("/proc/self/oom_score_adj", "1000");
   } catch {
-    // Not on Linux, or not allowed.
+    // The system is not Linux, or does not permit this.
   }
 }

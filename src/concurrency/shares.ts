@@ -1,65 +1,33 @@
-/** Numbered parts of something, shared out evenly among processes that come and go. Pure and plain data. */
+import type { Claim, Share } from "../port/shares.ts";
+
+/** Divides numbered parts evenly among processes that start and stop. Pure functions on plain data. */
 
 export interface Shares {
-  /** The processes, by their ids. */
+  /** By process id. */
   readonly members: Readonly<Record<string, Member>>;
-  /** The parts, by their numbers. */
+  /** By the number of the part. */
   readonly parts: readonly Part[];
 }
 
 interface Member {
-  /** A process that does not say that it lives counts as gone from then on. */
+  /** After this time, the process counts as stopped unless it renews its claim. */
   until: number;
-  /** The process takes nothing more, and gives what it has to others. */
+  /** The process is stopping: it hands over its parts and gets no new ones. */
   isLeaving: boolean;
 }
 
 interface Part {
-  /** The process that uses it, until another one does too. */
+  /** The process that uses the part now. */
   holder?: string;
-  /** The process that is about to use it, and to take it over. */
+  /** The process that will use the part next. */
   heir?: string;
 }
 
 export const NO_SHARES: Shares = { members: {}, parts: [] };
 
-export interface Claim {
-  id: string;
-  count: number;
-  /** The parts that it has in use. */
-  inUse: readonly number[];
-  /** The parts that it makes ready at a time, at most; 0: it takes no further ones now. */
-  atOnce: number;
-  isLeaving: boolean;
-  /** Milliseconds from `now` for which it counts as living. */
-  forMs: number;
-  now: number;
-}
-
-export interface Share {
-  /** The parts that it is to have in use, or to make ready. */
-  own: readonly number[];
-  /** Those of `inUse` that were nobody's before: of a process that is gone without having handed them over, or never used. */
-  inherited: readonly number[];
-  /** Some parts are nobody's yet. */
-  isOpen: boolean;
-  /** True while nobody else would take its parts. */
-  isAlone: boolean;
-}
-
-/** The parts as one process sees them, which shares them with others. */
-export interface SharedParts {
-  /** To be called every second, for as long as this process has anything. Rejects while its share is unknown. */
-  claim(claim: Pick<Claim, "count" | "inUse" | "atOnce" | "isLeaving">): Promise<Share>;
-  /** Gives all parts back; `count` is their number. Never rejects. */
-  leave(count: number): Promise<void>;
-  /** Takes a turn that comes once in `everyMs` milliseconds, among all processes. False: not yet. */
-  takeTurn(name: string, everyMs: number): Promise<boolean>;
-}
-
 /**
- * Gives a process its share. Parts of nobody, or of a process that leaves, go to those with the fewest; then a process
- * that has two fewer than another takes one of the other's.
+ * Gives a process its share. A part without a holder, or whose holder is stopping, goes to the process with the fewest
+ * parts. Then a process that has at least two fewer parts than another gets one of them.
  */
 export function claimShare(before: Shares, claim: Claim): { after: Shares; share: Share } {
   const { id, count, inUse, atOnce, isLeaving, forMs, now } = claim;
@@ -77,13 +45,13 @@ export function claimShare(before: Shares, claim: Claim): { after: Shares; share
   const isOf = (member: string) => (part: Part) => (part.heir ?? part.holder) === member;
   const countOf = (member: string) => parts.filter(isOf(member)).length;
   for (const part of parts) {
-    // Its holder was taken for gone, and is there again.
+    // The holder had counted as stopped, but is back.
     const isNeedless = part.heir !== undefined && stays(part.holder) && countOf(part.heir) > countOf(part.holder ?? "");
     if (isNeedless) delete part.heir;
   }
 
   const isFree = ({ holder, heir }: Part) => heir === undefined && !stays(holder);
-  /** The next part for this process; undefined where it has its share. */
+  /** The next part for this process. Undefined if it has its share. */
   function findNext(): Part | undefined {
     const own = countOf(id);
     const free = parts.find(isFree);
@@ -107,7 +75,7 @@ export function claimShare(before: Shares, claim: Claim): { after: Shares; share
   };
 }
 
-/** Takes a process out at once: what it had is nobody's. */
+/** Removes a process at once, so its parts have no holder. */
 export function leaveShares({ members, parts }: Shares, id: string): Shares {
   return { members: Object.fromEntries(Object.entries(members).filter(([member]) => member !== id)), parts };
 }

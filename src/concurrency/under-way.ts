@@ -1,8 +1,7 @@
-/** Work that has begun and not ended. */
 export interface UnderWay {
-  /** Passes the work on unchanged, and knows of it until it ends. */
+  /** Tracks a promise until it settles, and returns it. */
   hold<T>(work: Promise<T>): Promise<T>;
-  /** Resolves when everything that is held now has ended, well or not. */
+  /** Resolves when all work that is tracked now has settled. */
   settled(): Promise<void>;
 }
 

@@ -2,9 +2,9 @@ import type { HttpBindings } from "@hono/node-server";
 import type { Context } from "hono";
 import type { ByteBudget } from "../concurrency/byte-budget.ts";
 
-/** Passed by the one HTTP server along with every request. */
+/** The HTTP server passes this with every request. */
 export interface ServerBindings extends HttpBindings {
-  /** Shared by all routes. */
+  /** Limits the total size of request bodies in all routes. */
   bodies: ByteBudget;
 }
 
@@ -12,7 +12,7 @@ export function bindingsOf(context: Context): ServerBindings {
   return context.env as ServerBindings;
 }
 
-/** True once nobody waits for the answer any more: a failure after that is none of the server's. */
+/** True if the client has disconnected. Later errors are then not the server's fault. */
 export function hasLeft(context: Context): boolean {
   return context.req.raw.signal.aborted;
 }

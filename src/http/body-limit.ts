@@ -6,17 +6,20 @@ const DEFAULT_TIMEOUT_MS = 10_000;
 
 export interface BodyLimit {
   maxBytes: number;
-  /** Longest that it may take to arrive. */
+  /** Longest time until the whole body has arrived. */
   timeoutMs?: number;
-  /** The message for the person whose body is longer. */
+  /** The message for a person whose request is too large. */
   tooLong?: string;
 }
 
 /**
- * Reads the body of a request and hands it on, whole. To be put on a route after everything that can be decided
- * without a body, since nothing else reads one: what is too long, too slow, or too much beside what others send at the
- * same time is answered with 413, 408 or 503, and the rest of it is not kept. What a body holds counts until its answer
- * is out. Hono's own limit copies the server's request, and fails because it is none of the platform's.
+ * Reads the whole request body and passes it on. Mount it on a route after the checks that need no body; nothing else
+ * reads bodies.
+ *
+ * Responds with 413 if a body is too large, 408 if it is too slow, and 503 if all bodies together exceed the budget. A
+ * body counts against the budget until its response is sent.
+ *
+ * Hono's own limit copies the request. That fails, because the server's request is not a standard one.
  */
 export function limitBody({ maxBytes, timeoutMs = DEFAULT_TIMEOUT_MS, tooLong }: BodyLimit): MiddlewareHandler {
   return async (context, next) => {
@@ -33,7 +36,7 @@ export function limitBody({ maxBytes, timeoutMs = DEFAULT_TIMEOUT_MS, tooLong }:
       const body = source === null ? new Uint8Array() : await readBounded(source, { maxBytes, share }, bounded);
       if (body === "too-large") return refuseLength();
       if (body === "no-room") return refuseForNow(context);
-      // As a stream: bytes would be copied at once, which takes 60 ms for the largest.
+      // Passes a stream, because Hono would copy bytes at once, which takes 60 ms for the largest body.
       const stream = new ReadableStream({
         start(controller) {
           controller.enqueue(body);
@@ -44,7 +47,7 @@ export function limitBody({ maxBytes, timeoutMs = DEFAULT_TIMEOUT_MS, tooLong }:
       context.req.raw = new Request(url, init);
     } catch {
       if (late.aborted && !signal.aborted) return context.json({ error: "The request took too long to arrive." }, 408);
-      // The sender has left: nobody gets this answer.
+      // The sender has disconnected and will not see this response.
       return context.body(null, 400);
     }
     return next();
@@ -53,5 +56,5 @@ export function limitBody({ maxBytes, timeoutMs = DEFAULT_TIMEOUT_MS, tooLong }:
 
 function refuseForNow(context: Context): Response {
   context.header("Retry-After", "2");
-  return context.json({ error: "The server takes in too much at the moment. Try again in a moment." }, 503);
+  return context.json({ error: "The server is receiving too much right now. Try again in a moment." }, 503);
 }

@@ -3,16 +3,16 @@ import { isIP, isIPv4, isIPv6 } from "node:net";
 import { isPublicAddress } from "../media/public-address.ts";
 
 /**
- * Matches the headers in which proxies name themselves or the caller: `Forwarded`, `X-Forwarded-*`, `Via`, `CDN-Loop`,
- * `CF-Ray`, `Tailscale-User-Login`, and each vendor's name for the caller's address (`True-Client-IP`, `X-Real-IP`,
- * `X-Azure-SocketIP`, `X-Remote-Addr`, …). Browsers send no such header.
+ * Matches headers in which proxies name themselves or the caller: `Forwarded`, `X-Forwarded-*`, `Via`, `CDN-Loop`,
+ * `CF-Ray`, `Tailscale-User-Login`, and vendors' names for the caller's address (`True-Client-IP`, `X-Real-IP`,
+ * `X-Azure-SocketIP`, `X-Remote-Addr`, …). Browsers don't send such headers.
  */
 const FORWARDING =
   /forwarded|^(?:x-)?via$|^cdn-loop$|^(?:cf|tailscale|fastly|fly|ngrok|x-(?:amzn?|azure|arr|original|envoy|proxy|remote|scheme|request|correlation))(?:-|$)|(?:client|real|remote|connecting|source|user|origin|socket|cluster|peer|viewer)-?(?:ip|addr|address|host|port)(?:v?[46])?$/;
 
 /**
- * Names a request's source for counting. Headers of proxies count only from private networks, and beside the address,
- * so that nobody passes for another. An IPv6 source is its /64.
+ * Names the source of a request, to count requests per source. Proxy headers count only if they come from a private
+ * network, and only in addition to the address, so a client cannot impersonate another one. An IPv6 source is its /64.
  */
 export function nameSource({ socket, headers }: Pick<IncomingMessage, "socket" | "headers">): string {
   const peer = toAddress(socket.remoteAddress ?? "");
@@ -31,9 +31,9 @@ export function nameSource({ socket, headers }: Pick<IncomingMessage, "socket" |
 }
 
 /**
- * True for a program on this machine. A request through a proxy, or for a foreign host name, is from elsewhere. A proxy
- * on this machine that adds no header and sends a local host name cannot be recognized, unless it speaks HTTP/1.0 as
- * nginx does by default.
+ * True for a program on this machine. False if the request passed through a proxy or names another host. Does not
+ * detect a local proxy that adds no header, sends a local host name and uses HTTP/1.1. (nginx is detected: its default
+ * is HTTP/1.0.)
  */
 export function isFromHere({
   socket,
@@ -46,14 +46,14 @@ export function isFromHere({
   return isLocal && isLoopbackHost(headers.host ?? "") && !isForwarded;
 }
 
-/** A `Host` header, with or without a port, names this machine only. */
+/** True if a `Host` header names this machine, with or without a port. */
 export function isLoopbackHost(host: string): boolean {
   const name = host.startsWith("[") ? host.slice(0, host.indexOf("]") + 1) : (host.split(":")[0] ?? "");
   if (name === "[::1]" || (isIPv4(name) && name.startsWith("127."))) return true;
   return /^(?:.+\.)?localhost$/i.test(name);
 }
 
-/** Takes off the prefix with which an IPv6 socket shows an IPv4 address. */
+/** Removes the prefix that an IPv6 socket adds to an IPv4 address. */
 function toAddress(address: string): string {
   return address.replace(/^::ffff:(?=\d+\.)/i, "");
 }

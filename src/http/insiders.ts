@@ -4,13 +4,13 @@ import { bindingsOf } from "./bindings.ts";
 import { isFromHere, nameSource } from "./client-address.ts";
 import { createSecretGuard } from "./secret-guard.ts";
 
-/** The callers who may know how this process is doing. */
+/** The callers who can see this process's state. */
 export interface Insiders {
-  /** True for a request of theirs; otherwise the answer for a stranger. */
+  /** Returns true for an insider, or the response for anyone else. */
   admit(context: Context): true | Response;
 }
 
-/** With a token, its bearers alone; without one, requests from this machine. */
+/** If a token is set, only callers who send it are insiders. Otherwise, requests from this machine are. */
 export function createInsiders(token: string | undefined, log: Logger): Insiders {
   const guard = token && createSecretGuard({ secret: token, name: "METRICS_TOKEN", log, now: () => performance.now() });
   return {
@@ -18,14 +18,14 @@ export function createInsiders(token: string | undefined, log: Logger): Insiders
       const { incoming } = bindingsOf(context);
       if (!guard) {
         if (isFromHere(incoming)) return true;
-        return context.json({ error: "Only this machine is answered here until METRICS_TOKEN is set." }, 403);
+        return context.json({ error: "Only requests from this machine are allowed until METRICS_TOKEN is set." }, 403);
       }
       const [, given] = /^Bearer +(\S+)$/i.exec(incoming.headers.authorization ?? "") ?? [];
       const verdict = given === undefined ? undefined : guard.judge(given, { address: nameSource(incoming) });
       if (verdict?.kind === "right") return true;
       if (verdict?.kind === "wait") {
         const headers = { "Retry-After": String(Math.ceil(verdict.waitMs / 1_000)) };
-        return context.json({ error: "Too many wrong tokens were given from here. Try again later." }, 429, headers);
+        return context.json({ error: "Too many wrong tokens from your address. Try again later." }, 429, headers);
       }
       const headers = { "WWW-Authenticate": 'Bearer realm="Palaver"' };
       return context.json({ error: "This needs METRICS_TOKEN, as Authorization: Bearer." }, 401, headers);

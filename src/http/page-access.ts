@@ -1,7 +1,7 @@
 import type { Context, MiddlewareHandler } from "hono";
 import { isLoopbackHost } from "./client-address.ts";
 
-/** Lets a request in only under a name of this machine or an allowed one: a guard against DNS rebinding. */
+/** Accepts only requests whose host is this machine or an allowed name, to prevent DNS rebinding. */
 export function checkHost(allowedHosts: readonly string[]): MiddlewareHandler {
   const allowed = new Set(allowedHosts.map((host) => host.toLowerCase()));
   return async (c, next) => {
@@ -16,7 +16,7 @@ export function checkHost(allowedHosts: readonly string[]): MiddlewareHandler {
   };
 }
 
-/** Refuses what another site's page sends: every request that changes something must come from this page. */
+/** Refuses changes unless the page itself requests them. */
 export const checkOrigin: MiddlewareHandler = async (c, next) => {
   if (c.req.method !== "GET" && c.req.method !== "HEAD" && !isSameOrigin(c)) {
     return c.json({ error: "This request did not come from the page itself, so it was refused." }, 403);
@@ -24,7 +24,6 @@ export const checkOrigin: MiddlewareHandler = async (c, next) => {
   return next();
 };
 
-/** Sets the headers that every answer to a page of ours carries. */
 export const hardenHeaders: MiddlewareHandler = async (c, next) => {
   await next();
   c.header("X-Content-Type-Options", "nosniff");

@@ -3,22 +3,21 @@ import { readdirSync, readFileSync } from "node:fs";
 import { findPackageJSON, stripTypeScriptTypes } from "node:module";
 import { type Context, Hono } from "hono";
 
-/** Styles that our pages share. */
 const SHARED = new URL("page/", import.meta.url);
 const IMPORT_MAP = /<script type="importmap">([\s\S]*?)<\/script>/;
 
 export interface PageAssetsOptions {
-  /** Its folder, with `index.html` and every module, style and picture of it. */
+  /** The page's folder, with `index.html` and all modules, styles and images. */
   folder: URL;
   /** Paths at which `index.html` is served. */
   paths: readonly string[];
-  /** The path below which everything else is, such as "/assets". */
+  /** The base path of all other files, such as "/assets". */
   at: string;
-  /** The only files of packages that are served: package, then file, or a folder of fonts ending in "/". */
+  /** The package files that are served. Maps a package to file names, or to a folder of fonts ending in "/". */
   vendor: ReadonlyMap<string, readonly string[]>;
-  /** Packages that the page fetches when it needs them, not before. */
+  /** Packages that the page loads only when needed. */
   onDemand?: readonly string[];
-  /** Names of policies by which its libraries may make markup of strings. */
+  /** Names of the Trusted Types policies. The page's libraries create markup with them. */
   trustedTypes: readonly string[];
 }
 
@@ -28,10 +27,9 @@ interface Asset {
   etag: string;
 }
 
-/** The assets that this process has served so far. */
 const assets = new Map<string, Asset>();
 
-/** A page and everything it loads, each read and stripped of types when it is first asked for. */
+/** Serves a page and all files that it loads. Reads a file and removes its types on the first request. */
 export function createPageAssets(options: PageAssetsOptions): Hono {
   const { folder, paths, at, vendor, onDemand = [], trustedTypes } = options;
   const readers = new Map<string, () => Asset>();
@@ -80,7 +78,7 @@ export function createPageAssets(options: PageAssetsOptions): Hono {
   });
 }
 
-/** Always asked for again, so that a newer release is seen at once; the answer is a short 304 then. */
+/** Browsers revalidate every time, so they see a new release at once. An unchanged file costs only a short 304. */
 function serve(c: Context, { contentType, body, etag }: Asset): Response {
   c.header("ETag", etag);
   c.header("Cache-Control", "no-cache");
@@ -89,13 +87,13 @@ function serve(c: Context, { contentType, body, etag }: Asset): Response {
   return c.body(body);
 }
 
-/** Every browser that runs our pages takes this form of them. */
+/** Lists fonts in one format only, which every supported browser can read. */
 function fontsIn(folder: string, root: string): string[] {
   const names = readdirSync(new URL(folder, `file://${root}`));
   return names.filter((name) => name.endsWith(".woff2")).map((name) => folder + name);
 }
 
-/** Undefined for a file that is no part of a page. */
+/** Undefined if the file is not part of a page. */
 function toPageReader(url: URL): (() => Asset) | undefined {
   const name = url.pathname;
   const read = () => readFileSync(url, "utf8");
@@ -113,14 +111,16 @@ function toAsset(contentType: string, body: Asset["body"]): Asset {
   return { contentType, body, etag: `"${hash}"` };
 }
 
-/** All modules are fetched side by side instead of one import after another. */
+/** Preloads all modules in parallel. Otherwise, the browser would discover them one after another. */
 function withPreloads(html: string, paths: readonly string[]): string {
   const modules = paths.filter((path) => /\.(ts|m?js)$/.test(path) && !path.endsWith("/wire.ts"));
   const links = modules.map((path) => `<link rel="modulepreload" href="${path}">`);
   return html.replace("<!-- modulepreload -->", links.join("\n    "));
 }
 
-/** Only the page's own scripts run. Trusted Types bar markup from strings except through the libraries named. */
+/**
+ * Only the page's own scripts run. Trusted Types forbid markup from strings, except by the libraries in `trustedTypes`.
+ */
 function toPolicy(html: string, trustedTypes: readonly string[]): string {
   const importMap = IMPORT_MAP.exec(html)?.[1] ?? "";
   const hash = createHash("sha256").update(importMap).digest("base64");

@@ -13,18 +13,18 @@ const PURPOSE = "palaver browser v1";
 
 export interface PasswordOptions {
   password: string;
-  /** Signs the cookies of browsers that were let in. */
+  /** Key that signs the cookies of known browsers. */
   browserKey: string;
-  /** The message for a person who gave none, or a wrong one. */
+  /** The message for a person whose password is missing or wrong. */
   hint: string;
-  /** Names the secret in the log. */
+  /** The secret's name in the log. */
   name: string;
   log: Logger;
 }
 
 /**
- * HTTP Basic authentication with any user name. Wrong tries slow their source down. Browsers let in get a cookie that
- * only spares them the wait behind a guesser at the same address.
+ * HTTP Basic authentication with any user name. Wrong tries slow down further tries from their source. Known browsers
+ * have a cookie. The cookie only spares them waits that someone else's guesses at the same address cause.
  */
 export function requirePassword({ password, browserKey, hint, name, log }: PasswordOptions): MiddlewareHandler {
   const guard = createSecretGuard({ secret: password, name, log, now: () => performance.now() });
@@ -39,7 +39,7 @@ export function requirePassword({ password, browserKey, hint, name, log }: Passw
     if (verdict.kind === "wait") {
       const seconds = Math.ceil(verdict.waitMs / 1_000);
       context.header("Retry-After", String(seconds));
-      return context.json({ error: `Too many wrong passwords were given. Try again in ${seconds} s.` }, 429);
+      return context.json({ error: `Too many wrong passwords. Try again in ${seconds} s.` }, 429);
     }
     if (browser === undefined) browsers.remember(context);
     return next();
@@ -51,13 +51,12 @@ function refuse(context: Context, hint: string): Response {
   return context.json({ error: hint }, 401);
 }
 
-/** A new password, or a new key, ends what was signed with the last one. */
+/** A new password or key makes earlier cookies invalid. */
 function createBrowsers(browserKey: string, password: string) {
   const key = createHmac("sha256", browserKey).update(`${PURPOSE}\n${password}`).digest();
   const sign = (text: string) => createHmac("sha256", key).update(text).digest();
 
   return {
-    /** The id of a browser that was let in before. */
     read(context: Context): string | undefined {
       const [, text = "", id, expiresAt, signature = ""] =
         /^(([\w-]{22})\.(\d{1,12}))\.([\w-]{43})$/.exec(getCookie(context, COOKIE) ?? "") ?? [];

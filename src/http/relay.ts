@@ -1,7 +1,7 @@
 import { Hono } from "hono";
 import type { Relay } from "../media/relay.ts";
 
-/** Headers that forbid to cache a picture, to guess its type, to run it, or to frame it in another page. */
+/** These headers forbid caching, type sniffing, scripts and framing. */
 const HEADERS: Readonly<Record<string, string>> = {
   "x-content-type-options": "nosniff",
   "cache-control": "private, no-store",
@@ -9,11 +9,13 @@ const HEADERS: Readonly<Record<string, string>> = {
   "cross-origin-resource-policy": "same-origin",
   "content-security-policy": "default-src 'none'; frame-ancestors 'none'; sandbox",
   "x-robots-tag": "noindex",
-  // A range is answered with the whole.
+  // A range request gets the whole file.
   "accept-ranges": "none",
 };
 
-/** `GET` and `HEAD` of relayed pictures; 404 for anything wrong. Paths are keys, and stay out of the log. */
+/**
+ * `GET` and `HEAD` for relayed images. Responds with 404 to any invalid request. The paths are secret and never logged.
+ */
 export function createRelayRoutes(relay: Pick<Relay, "open">): Hono {
   return new Hono().all("/relay/*", async (context) => {
     const { method, url, raw } = context.req;
@@ -30,7 +32,7 @@ export function createRelayRoutes(relay: Pick<Relay, "open">): Hono {
   });
 }
 
-/** The path as it was requested: not decoded, and with its query, as a link has none. */
+/** The path as requested, not decoded and with its query. A valid link has no query, so it must not match one. */
 function toPath(url: string): string {
   return url.replace(/^https?:\/\/[^/?#]*/i, "");
 }

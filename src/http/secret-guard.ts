@@ -2,45 +2,45 @@ import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import type { Logger } from "pino";
 import { BoundedMap } from "../concurrency/bounded-map.ts";
 
-/** Wrong tries of one source that cost no time. */
+/** Number of wrong tries per source before the first pause. */
 const FREE_TRIES = 5;
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 60_000;
-/** A source begins anew after this time without a wrong try. */
+/** After this time without a wrong try, a source's earlier tries are forgotten. */
 const FORGET_MS = 15 * 60_000;
-/** Wrong tries of all unknown sources together: this many at once, then one a second. */
+/** Limit for wrong tries from all unknown sources together: this many at once, then one per second. */
 const BURST_TRIES = 60;
 const REFILL_MS = 1_000;
-/** Who was told to wait so often, and did, is looked at with a pace of its own. */
+/** A source that waited through this many pauses gets a separate pace. */
 const PATIENT_WAITS = 3;
-/** Strangers can fill the first map; only people who know the secret fill the second. */
+/** Trusted sources have a separate limit, so that unknown ones cannot displace them. */
 const MAX_SOURCES = 10_000;
 const MAX_TRUSTED = 1_000;
 const MAX_WRONG = 4;
 
 export interface TrySource {
   address: string;
-  /** The id of a browser that was let in before, proved. */
+  /** The id of a known browser, already verified. */
   browser?: string | undefined;
 }
 
 export type Verdict = { kind: "right" } | { kind: "wrong" } | { kind: "wait"; waitMs: number };
 
 /**
- * Compares what people give with a secret, the slower the more of it was wrong. Logs each wrong try without its text,
- * and how many were not looked at before it.
+ * Compares input with a secret, and slows down after each wrong try. Logs each wrong try, without its text but with the
+ * number of tries refused before it.
  */
 export interface SecretGuard {
-  /** While a source has to wait, what it gives is not looked at, right or wrong. */
+  /** While the source must wait, does not check the input at all, so the verdict reveals nothing about it. */
   judge(given: string, source: TrySource): Verdict;
 }
 
 export interface SecretGuardOptions {
   secret: string;
-  /** Names the secret in the log. */
+  /** The secret's name in the log. */
   name: string;
   log: Logger;
-  /** Milliseconds of a clock that never jumps. */
+  /** Milliseconds of a monotonic clock. */
   now(): number;
 }
 
@@ -48,16 +48,19 @@ interface Failures {
   count: number;
   at: number;
   until: number;
-  /** Digests of the latest wrong ones: the same once more is no new guess, but a page that is still open. */
+  /**
+   * Digests of the latest wrong tries. The same value again comes from a page that is still open, so it is not a new
+   * guess.
+   */
   wrong: string[];
 }
 
 /**
- * After a few wrong tries an address pauses, for a minute at most. All of them together have a pace of their own, for
- * guesses from many addresses; it does not hold for an address that was right before, and whoever waits as told shares
- * another pace with those who do. A browser that was let in before is counted by itself, since behind a proxy everybody
- * may have one address. So people who know the secret get in at once from a known place, and after the pause from any
- * other, whatever others do.
+ * After a few wrong tries, an address must pause for up to a minute. All unknown addresses share one pace, which limits
+ * guesses from many addresses. An address that was right before is exempt. Addresses that waited through their pauses
+ * share a second pace. Known browsers are counted separately, because everyone behind a proxy can have the same
+ * address. Therefore, people who know the secret get in at once from a known place, and after a pause from anywhere
+ * else.
  */
 export function createSecretGuard({ secret, name, log, now }: SecretGuardOptions): SecretGuard {
   const key = randomBytes(32);
@@ -67,10 +70,10 @@ export function createSecretGuard({ secret, name, log, now }: SecretGuardOptions
   const trusted = new Set<string>();
   const [unknown, patient] = [createPace(BURST_TRIES, now), createPace(1, now)];
   const waits = new BoundedMap<string, { count: number; until: number }>(MAX_SOURCES);
-  /** Tries of all sources that were not looked at, since the latest line of the log. */
+  /** Tries from all sources that were refused since the last log line. */
   let refused = 0;
 
-  /** The pace by which an address that nobody knows is looked at. */
+  /** Picks the pace for an unknown address. */
   function paceOf(address: string): Pace {
     const { count = 0, until = 0 } = waits.get(address) ?? {};
     return unknown.waitMs() > 0 && count >= PATIENT_WAITS && now() >= until ? patient : unknown;
@@ -78,7 +81,7 @@ export function createSecretGuard({ secret, name, log, now }: SecretGuardOptions
 
   function noteWait(address: string, waitMs: number): void {
     const { count = 0, until = 0 } = waits.get(address) ?? {};
-    // Asking again before the time that was told is no waiting.
+    // A try before the pause is over does not count as waiting.
     if (now() >= until) waits.set(address, { count: count + 1, until: now() + waitMs });
   }
 
@@ -111,8 +114,8 @@ export function createSecretGuard({ secret, name, log, now }: SecretGuardOptions
     const pauseMs = doublings < 0 ? 0 : Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** doublings);
     entry.until = now() + pauseMs;
     entry.wrong = [hash, ...entry.wrong].slice(0, MAX_WRONG);
-    // Refused tries have no line of their own: whoever makes thousands would fill the log.
-    log.warn({ source, tries: entry.count, refusedBefore: refused, pauseMs }, `A wrong ${name} was given`);
+    // Refused tries are only counted, because thousands of lines would fill the log.
+    log.warn({ source, tries: entry.count, refusedBefore: refused, pauseMs }, `a wrong ${name} was given`);
     refused = 0;
   }
 
@@ -144,12 +147,12 @@ export function createSecretGuard({ secret, name, log, now }: SecretGuardOptions
 }
 
 interface Pace {
-  /** Milliseconds until the next try; 0: now. */
+  /** Milliseconds until the next try; 0 if it is allowed now. */
   waitMs(): number;
   take(): void;
 }
 
-/** So many tries at once, then one each `REFILL_MS`. */
+/** Allows `burst` tries at once, then one every `REFILL_MS`. */
 function createPace(burst: number, now: () => number): Pace {
   let [tries, at] = [burst, now()];
 

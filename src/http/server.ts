@@ -13,36 +13,41 @@ import { refuseOddRequests } from "./odd-requests.ts";
 
 export interface HttpServerOptions {
   host: string;
-  /** 0: any free one. */
+  /** 0 means any free port. */
   port: number;
   log: Logger;
-  /** The checks that `/readyz` makes, by name. */
+  /** The checks behind `/readyz`, by name. */
   health: Readonly<Record<string, HealthCheck>>;
-  /** Further facts that `/readyz` tells. */
+  /** Further facts in the response of `/readyz`. */
   states?: Readonly<Record<string, () => string>>;
   metrics: Pick<Metrics, "render">;
-  /** Lets read the metrics and the details of `/readyz`; without, only this machine may. */
+  /**
+   * Grants access to the metrics and to the details of `/readyz`. If absent, only programs on this machine can read
+   * them.
+   */
   metricsToken?: string | undefined;
-  /** Applications with the whole path of each of their routes, asked in this order. They read bodies by `limitBody`. */
+  /**
+   * Applications whose routes have full paths, in the order in which they are tried. They read bodies with `limitBody`.
+   */
   mounts: readonly Hono[];
-  /** Sentences for a browser at `/`, if nothing is mounted there. */
+  /** Sentences for a browser at `/` if no application has that path. */
   about?: readonly string[];
-  /** Bound of all bodies that are being read or answered, together. */
+  /** Limit for the total size of all request bodies in use. */
   maxBodyBytes?: number;
-  /** Longest that `close` waits for answers that are under way, streams included. */
+  /** Longest time that `close` waits for responses in progress, including streams. */
   closeTimeoutMs?: number;
 }
 
 export interface HttpServer {
-  /** Reaches it from this machine; without a slash at the end. */
+  /** The address for programs on this machine, without a trailing slash. */
   url: string;
-  /** Takes no more requests, ends idle connections, waits for the rest for a bounded time, then cuts them. */
+  /** Stops accepting connections and closes idle ones. Waits for the others for a limited time, then closes them. */
   close(): Promise<void>;
 }
 
-/** Room for the largest file of the page from each connection that a browser opens. */
+/** Large enough for the page's largest file on each connection that a browser opens. */
 const DEFAULT_MAX_BODY_BYTES = 128 * 1024 * 1024;
-/** Most connections: each costs some ten kilobytes before it has said anything. */
+/** Maximum number of connections. Each uses about ten kilobytes before its first request. */
 const MAX_CONNECTIONS = 2_000;
 const DEFAULT_CLOSE_TIMEOUT_MS = 5000;
 const HEADERS_TIMEOUT_MS = 10_000;
@@ -50,7 +55,7 @@ const REQUEST_TIMEOUT_MS = 120_000;
 const KEEP_ALIVE_TIMEOUT_MS = 65_000;
 const IDLE_SWEEP_MS = 100;
 
-/** Starts the one HTTP server. Rejects with a sentence that says what to change when it cannot listen. */
+/** Starts the HTTP server. If it cannot listen, rejects with a sentence that says what to change. */
 export async function startHttpServer(options: HttpServerOptions): Promise<HttpServer> {
   const app = createApp(options);
   const bodies = createByteBudget(options.maxBodyBytes ?? DEFAULT_MAX_BODY_BYTES);
@@ -61,14 +66,14 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     {
       headersTimeout: HEADERS_TIMEOUT_MS,
       requestTimeout: REQUEST_TIMEOUT_MS,
-      // Longer than a proxy in front keeps its side open, or it would send into a closed connection.
+      // Must be longer than a proxy's timeout. Otherwise, the proxy could send a request into a closed connection.
       keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
     },
     (incoming, outgoing) => void answer(incoming, outgoing),
   );
   server.maxConnections = MAX_CONNECTIONS;
   await listen(server, options);
-  server.on("error", (error) => options.log.error({ err: error }, "The HTTP server failed"));
+  server.on("error", (error) => options.log.error({ err: error }, "the HTTP server failed"));
   let closed: Promise<void> | undefined;
   return {
     url: urlOf(server, options.host),
@@ -89,13 +94,13 @@ function createApp({ health, states, metrics, metricsToken, mounts, about = [], 
   app.get("/", (context) => context.html(renderAbout(about), 200, { "content-security-policy": "default-src 'none'" }));
   app.notFound((context) => context.json({ error: "There is nothing at this address." }, 404));
   app.onError((error, context) => {
-    // The rest of a relayed picture's path is a key.
+    // The rest of a relayed image's path is secret.
     const path = context.req.path.replace(/^\/relay\/.*/s, "/relay/…");
     if (hasLeft(context)) {
-      log.debug({ method: context.req.method, path }, "A request was left before its answer");
+      log.debug({ method: context.req.method, path }, "a client disconnected before the response");
       return context.body(null, 400);
     }
-    log.error({ err: error, method: context.req.method, path }, "A request failed");
+    log.error({ err: error, method: context.req.method, path }, "a request failed");
     return context.json({ error: "Something went wrong here; the log says what." }, 500);
   });
   return app;
@@ -128,9 +133,9 @@ function listen(server: Server, { host, port }: HttpServerOptions): Promise<void
 function describeListenError({ code, message }: NodeJS.ErrnoException, host: string, port: number): string {
   switch (code) {
     case "EADDRINUSE":
-      return `Port ${port} on ${host} is taken by another program: end it, or set PORT to a free one.`;
+      return `Port ${port} on ${host} is in use by another program: stop that program, or set PORT to a free port.`;
     case "EACCES":
-      return `Port ${port} on ${host} may not be opened by this user: set PORT to a number above 1023.`;
+      return `Port ${port} on ${host} cannot be opened by this user: set PORT to a number above 1023.`;
     case "EADDRNOTAVAIL":
     case "ENOTFOUND":
     case "EAI_AGAIN":
@@ -147,7 +152,7 @@ function urlOf(server: Server, host: string): string {
   return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 
-/** Node closes a kept-alive connection only if it is idle at that moment, so those that become idle are swept up. */
+/** Node closes only connections that are idle at that moment, so this checks again for connections that become idle. */
 async function close(server: Server, timeoutMs: number): Promise<void> {
   const sweep = setInterval(() => server.closeIdleConnections(), IDLE_SWEEP_MS);
   const cut = setTimeout(() => server.closeAllConnections(), timeoutMs);
@@ -159,14 +164,14 @@ async function close(server: Server, timeoutMs: number): Promise<void> {
   }
 }
 
-/** Resolves to whether what it is named after works. May reject or hang: both count as no. */
+/** Resolves to true if the part works. A rejection or a hang counts as false. */
 type HealthCheck = () => Promise<boolean>;
 
 const CHECK_TIMEOUT_MS = 2000;
 
 /**
- * `GET /healthz`: the process is alive. `GET /readyz`: 200 when every check says yes, else 503. Insiders see each
- * check, and each of the `states`, which change no status; strangers see only the sum.
+ * `GET /healthz`: the process is alive. `GET /readyz`: 200 if every check passes, otherwise 503. Insiders see each
+ * check and the `states`, which do not affect the status. Others see only the result.
  */
 export function createHealthRoutes(
   checks: Readonly<Record<string, HealthCheck>>,
@@ -196,7 +201,6 @@ async function runCheck(check: HealthCheck): Promise<"ok" | "failed" | "timed ou
   }
 }
 
-/** `GET /metrics` for Prometheus. */
 export function createMetricsRoutes(metrics: Pick<Metrics, "render">, insiders: Insiders): Hono {
   return new Hono().get("/metrics", async (context) => {
     const admitted = insiders.admit(context);

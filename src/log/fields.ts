@@ -1,13 +1,18 @@
 export type Redact = (text: string) => string;
 
 const MAX_DEPTH = 6;
-/** Values in one log line: a platform's object may lead to everything that platform knows. */
+/** Maximum number of values in one log line, because an SDK's object can lead to everything that the SDK holds. */
 const MAX_VALUES = 300;
 const MAX_CHARS = 4000;
-/** Cutting comes after redacting, or half a key could stay; this bounds what is redacted only to be cut. */
+/**
+ * Text is redacted before it is truncated, because truncation could leave half a key. This limits how much is redacted.
+ */
 const MAX_CHARS_READ = 50_000;
 
-/** Fields copied from an error when they are a number, or one word. Never headers, bodies, requests or configurations. */
+/**
+ * Fields that are copied from an error if they are numbers or single words. Never headers, bodies, requests or
+ * configurations.
+ */
 const ERROR_FIELDS = [
   "name",
   "type",
@@ -24,10 +29,9 @@ const NAME = /^[\w./:@+[\]-]{1,120}$/;
 const FRAME = /^ +at .*$/;
 
 /**
- * Turns what somebody wants to log into plain values of bounded size. Errors are reduced to known fields wherever
- * they stand, bytes to their number, and every text passes `redact` before it is cut. The message of an error may
- * quote people, the model, a file's name or a gateway: without `withMessages` only the words stand there that a
- * `LoggableError` has of its own. Never throws.
+ * Turns a value into plain values of limited size for the log. Reduces errors to known fields at any depth, and bytes
+ * to their count. Redacts every text before truncating it. An error's message can quote people, the model, a file name
+ * or a gateway, so without `withMessages` only a `LoggableError`'s own words stay. Never throws.
  */
 export function describeForLog(value: unknown, redact: Redact, withMessages = false): unknown {
   let valuesLeft = MAX_VALUES;
@@ -58,7 +62,7 @@ export function describeForLog(value: unknown, redact: Redact, withMessages = fa
     return Object.fromEntries(takeFew(known).map(([name, field]) => [name, describe(field, depth + 1)]));
   }
 
-  /** A cause may be anything, also a whole response, or somebody's words. */
+  /** A cause can be anything, for example a whole response or a person's text. */
   function toCause(cause: unknown): unknown {
     if (cause instanceof Error || typeof cause === "number") return cause;
     return withMessages && typeof cause === "string" ? cause : "[not an error]";
@@ -73,17 +77,17 @@ export function describeForLog(value: unknown, redact: Redact, withMessages = fa
   try {
     return describe(value, 0);
   } catch {
-    // A getter of a foreign object may throw; a log line must not.
+    // Another library's getter can throw, but logging must not.
     return "[unreadable]";
   }
 }
 
-/** True for a text from outside that is a name, such as an id or a code, and no sentence. */
+/** True if a text from outside is a name, such as an id or a code, not a sentence. */
 export function isName(text: string): boolean {
   return NAME.test(text);
 }
 
-/** The frames of the stack. The message, which stands before them, may have lines that look like frames. */
+/** The stack's frames. The message before them can contain lines that look like frames. */
 function toFrames({ message, stack = "" }: Error): string {
   const behind = message === "" ? stack : stack.slice(stack.indexOf(message) + message.length);
   const frames = stack.includes(message) ? behind.split("\n").filter((line) => FRAME.test(line)) : [];

@@ -6,18 +6,20 @@ const DEBUG = pino.levels.values["debug"] ?? 20;
 
 export interface LogOptions {
   level: string;
-  /** Values that must not appear in any line, besides everything that looks like a key. */
+  /** Values that must not appear in the log. Everything that looks like a key is removed too. */
   secrets: readonly string[];
-  /** Standard output when absent. */
+  /** Patterns of the platforms' tokens. */
+  tokens: readonly RegExp[];
+  /** Absent: standard output. */
   destination?: DestinationStream;
 }
 
 /**
- * A logger whose lines carry no secret: errors are reduced to known fields, and finished lines are redacted. Quotes in
- * an error's message appear at `debug` and below only, in a line of their own.
+ * Creates a logger whose lines contain no secrets: it reduces errors to known fields and redacts finished lines. Quotes
+ * in an error's message appear only at `debug` and below, in a separate line.
  */
-export function createLogger({ level, secrets, destination = toStandardOutput() }: LogOptions): Logger {
-  const redactor = createRedactor(secrets);
+export function createLogger({ level, secrets, tokens, destination = toStandardOutput() }: LogOptions): Logger {
+  const redactor = createRedactor(secrets, tokens);
   const describe = (value: unknown) => describeForLog(value, redactor.text);
   const describeFields = (fields: object, withMessages: boolean) =>
     Object.fromEntries(
@@ -27,11 +29,12 @@ export function createLogger({ level, secrets, destination = toStandardOutput() 
   return pino(
     {
       level,
-      // Collectors of the lines know process id and host name.
+      // Log collectors already know the process id and the host name.
       base: null,
       timestamp: stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
-      // Pino's own copies every field that an error carries; fields of a child logger pass only through here.
+      // Pino's own serializer copies every field of an error. Fields of a child logger pass only through this
+      // serializer.
       serializers: { err: describe },
       hooks: {
         streamWrite: redactor.line,
@@ -44,7 +47,7 @@ export function createLogger({ level, secrets, destination = toStandardOutput() 
           const fields = first instanceof Error ? { err: first } : first;
           Reflect.apply(method, this, [describeFields(fields, level <= DEBUG), ...rest]);
           const isCut = level > DEBUG && Object.values(fields).some((value) => value instanceof Error);
-          if (isCut) this.debug(fields, "the same, with all that its error said");
+          if (isCut) this.debug(fields, "the same, with the whole error");
         },
       },
     },
@@ -52,7 +55,10 @@ export function createLogger({ level, secrets, destination = toStandardOutput() 
   );
 }
 
-/** Writes each line at once. Pino's default writes in the background, where last words overtake earlier lines. */
+/**
+ * Writes each line at once. Pino's default writes in the background, so the last line before an exit could appear too
+ * early.
+ */
 function toStandardOutput(): DestinationStream {
   return pino.destination({ dest: 1, sync: true });
 }

@@ -1,56 +1,55 @@
 const MARK = "[redacted]";
 
 /**
- * The shapes of keys of all vendors. The first group, where there is one, is kept. They are looked for in plain
- * text, so a letter or digit before it means that it is part of a longer word: "task-…" is not "sk-…".
+ * Patterns for all vendors' keys. The first group stays in the text. A letter or digit before a match makes it part of
+ * a longer word: "task-…" is not "sk-…".
  */
-const PATTERNS: readonly RegExp[] = [
-  // Slack: bot, user, refresh and app-level tokens, and the addresses that are keys themselves.
-  /(?<![A-Za-z0-9])xox[a-z](?:\.xox[a-z])?-[\w-]{4,}/g,
-  /(?<![A-Za-z0-9])xapp-[\w-]{4,}/g,
-  /(hooks\.slack\.com\/)[^\s"'<>]+/g,
-  // Discord: bot tokens (id.time.hmac), and the tokens inside webhook and interaction addresses.
-  /(?<![\w-])[\w-]{23,30}\.[\w-]{6,7}\.[\w-]{27,}/g,
-  /(\/(?:webhooks|interactions)\/\d{5,20}\/)[\w-]{20,}/g,
-  /(?<![A-Za-z0-9])sk-[\w-]{8,}/g,
-  /(\bBearer\s+)[^\s"'\\,;]{6,}/gi,
-  // Signed addresses: the parameters that make them valid. Also when the address is itself a parameter.
-  /((?:[?&]|%3F|%26)[\w.-]{0,40}(?:sig|signature|hm|token|key|secret|password|credential)(?:=|%3D))[^\s"'<>\\&]+/gi,
-  /(:\/\/)[^\s/"'<>@:]{0,100}:[^\s/"'<>@]{1,300}(?=@)/g,
+const FORMS: readonly RegExp[] = [
+  /(?<![A-Za-z0-9])sk-[\w-]{8,}/,
+  /(\bBearer\s+)[^\s"'\\,;]{6,}/i,
+  // Signed addresses: the parameters that make them valid, even if the address itself is a parameter.
+  /((?:[?&]|%3F|%26)[\w.-]{0,40}(?:sig|signature|hm|token|key|secret|password|credential)(?:=|%3D))[^\s"'<>\\&]+/i,
+  /(:\/\/)[^\s/"'<>@:]{0,100}:[^\s/"'<>@]{1,300}(?=@)/,
 ];
 
-/** The same patterns for JSON, where `\n` may stand right before a key: finds too much rather than too little. */
-const SUSPICIOUS =
-  /xox[a-z]|xapp-|sk-|bearer\s|hooks\.slack|\/(?:webhooks|interactions)\/|[\w-]{6}\.[\w-]{27}|(?:sig|signature|hm|token|key|secret|password|credential)(?:=|%3D)|:\/\/[^\s/"]*@/i;
+/** Cheaper patterns for JSON. They can match too much, but never too little. */
+const SUSPICIOUS = /sk-|bearer\s|(?:sig|signature|hm|token|key|secret|password|credential)(?:=|%3D)|:\/\/[^\s/"]*@/i;
 
-/** A secret shorter than this would take ordinary words out of the log. */
+/** Shorter secrets are not redacted, because they would match ordinary words. */
 const MIN_SECRET_CHARS = 6;
 
 export interface Redactor {
   text: (text: string) => string;
-  /** One line of JSON without secrets in its keys or values; still one line of JSON. */
+  /** Redacts keys and values in one line of JSON. The result is still one line of JSON. */
   line: (line: string) => string;
 }
 
-/** Takes out these exact values, also escaped for JSON or an address, and whatever looks like a key. */
-export function createRedactor(secrets: readonly string[]): Redactor {
+/**
+ * Redacts these exact values, also if they are escaped for JSON or an address, and everything that looks like a key.
+ * `tokens` are patterns of the platforms' tokens.
+ */
+export function createRedactor(secrets: readonly string[], tokens: readonly RegExp[]): Redactor {
+  const forms = [...tokens, ...FORMS].map(({ source, flags }) => new RegExp(source, `${flags}g`));
+  const hints = tokens.map(toHint);
   const variants = [...new Set(secrets.filter((secret) => secret.length >= MIN_SECRET_CHARS).flatMap(toVariants))]
-    // Longest first, or a secret that contains another would leave its rest behind.
+    // Longest first: if one secret contains another, replacing the shorter one first would leave the rest of the longer
+    // one.
     .sort((a, b) => b.length - a.length);
   const exact =
     variants.length === 0 ? undefined : new RegExp(variants.map((variant) => RegExp.escape(variant)).join("|"), "gi");
 
   function text(plain: string): string {
     let clean = exact === undefined ? plain : plain.replace(exact, MARK);
-    for (const pattern of PATTERNS) {
+    for (const pattern of forms) {
       clean = clean.replace(pattern, (_, kept: unknown) => (typeof kept === "string" ? kept + MARK : MARK));
     }
     return clean;
   }
 
   function line(json: string): string {
-    // Reading the line back costs more than the log line itself, so only suspicious ones are.
-    if (!SUSPICIOUS.test(json) && (exact === undefined || json.search(exact) === -1)) return json;
+    // Parsing a line costs more than writing it, so only suspicious lines are parsed.
+    if (![SUSPICIOUS, ...hints].some((hint) => hint.test(json)) && (exact === undefined || json.search(exact) === -1))
+      return json;
     try {
       return JSON.stringify(redactValue(JSON.parse(json), text)) + (json.endsWith("\n") ? "\n" : "");
     } catch {
@@ -59,6 +58,11 @@ export function createRedactor(secrets: readonly string[]): Redactor {
   }
 
   return { text, line };
+}
+
+/** Removes the lookbehind, because in JSON the letter of an escape such as `\n` can precede a token. */
+function toHint({ source, flags }: RegExp): RegExp {
+  return new RegExp(source.replace(/^\(\?<!\[[^\]]*\]\)/, ""), flags);
 }
 
 function toVariants(secret: string): string[] {

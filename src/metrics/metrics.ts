@@ -2,68 +2,78 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom
 
 const PREFIX = "palaver_";
 
-/** Seconds. Made for waiting people: fine below five seconds, coarse up to the longest turn. */
+/** In seconds. Fine steps up to five seconds, because people are waiting; coarse ones up to the longest turn. */
 const LATENCY_BUCKETS_S = [0.1, 0.25, 0.5, 0.75, 1, 1.5, 2, 3, 5, 8, 13, 20, 30, 60, 120];
 
-/** Each sample wakes the process: at the usual 10 ms an idle one takes 0.4 % of a core. Delays include this time. */
+/**
+ * Each sample wakes the process. With the default of 10 ms, an idle process uses 0.4 % of a core. Measured delays
+ * include this interval.
+ */
 const LAG_SAMPLE_MS = 100;
 
-/** Gauges, read whenever the metrics are. One with a label has a series for each of its values. */
+/** Gauges. They are read when the metrics are read. A gauge with a label has one series per value. */
 const GAUGES = {
-  role: { help: "1 for what this process does.", label: "role" },
-  queue_waiting: { help: "Accepted events that are not done; those of all processes, where they share a Redis." },
-  queue_active: { help: "Conversations that this process works on." },
-  queue_places: { help: "Conversations that this process may work on at once." },
-  unkept_answers: { help: "Answers that wait in DATA_DIR until the history takes them." },
-  store_reachable: { help: "1 while the store takes what is written." },
-  gateway_working: { help: "0 while the gateway does not do what it is configured for." },
-  gateway_paused_models: { help: "Models that are left alone, as they failed again and again or asked for it." },
-  platform_connected: { help: "1 while this process hears the platform.", label: "platform" },
+  role: { help: "1 for the role of this process.", label: "role" },
+  queue_waiting: { help: "Accepted events of this process that are not finished; add up all processes." },
+  queue_active: { help: "Conversations that this process is working on." },
+  queue_places: { help: "Conversations that this process can work on at once." },
+  unkept_answers: { help: "Answers waiting in DATA_DIR to be added to the history." },
+  store_reachable: { help: "1 while the store accepts writes." },
+  gateway_working: { help: "0 while the gateway has a problem." },
+  gateway_paused_models: { help: "Models paused after repeated failures or at the gateway's request." },
+  platform_connected: { help: "1 while this process is connected to the platform.", label: "platform" },
 } as const;
 
 export type GaugeName = keyof typeof GAUGES;
-/** One figure, or one for each value of the gauge's label. */
+/** One number, or one for each value of the gauge's label. */
 type Reading = number | Readonly<Record<string, number>>;
 type Read = () => Reading | Promise<Reading>;
 
-/** Counts what happens in this process. No method ever throws: a turn must not fail because it was counted. */
+/** Counts events in this process. Methods never throw, because a turn must not fail because of a counter. */
 export interface Metrics {
-  /** `outcome` is one of a few fixed words: each makes a series of its own. */
+  /** `outcome` must be one of a few fixed words, because each word creates a series. */
   turnEnded(outcome: string): void;
-  /** From the platform's time of the message to the first text of the model. */
+  /** Time from the message, according to the platform, to the model's first text. */
   firstToken(seconds: number): void;
-  /** From the platform's time of the message to the first text that a person can read. */
+  /** Time from the message, according to the platform, to the first text that a person can read. */
   firstVisible(seconds: number): void;
   tokens(direction: "prompt" | "completion", count: number, estimated: boolean): void;
-  /** Somebody judged an answer. */
   feedback(platform: string, feedback: "good" | "bad"): void;
-  /** Somebody said why an answer is bad. */
   reasonGiven(platform: string): void;
-  /** A picture is there, or failed. The same `id` counts once. Resolves when it is counted, or cannot be for now. */
+  /**
+   * An image was created or failed. The same `id` counts once. Resolves when the image is counted or cannot be counted
+   * now.
+   */
   pictureEnded(outcome: "drawn" | "failed" | "stopped", id: string): Promise<void>;
   platformCall(platform: string, call: "post" | "edit" | "upload" | "remove"): void;
-  /** A 429 received. */
+  /** The service received a 429. */
   rateLimited(side: "gateway" | "platform"): void;
-  /** Another model, or the second gateway, was asked in place of what a question was for. */
-  detoured(to: "model" | "gateway"): void;
+  /** The fallback model or the second gateway answered instead of the requested one. */
+  fellBack(to: "model" | "gateway"): void;
   streamOpened(): void;
   streamClosed(): void;
-  /** An event was not accepted: the platform has to bring it again. */
+  /** An event was not accepted, so the platform must deliver it again. */
   intakeFailed(): void;
-  /** Work of this process was taken over by another one while it went on. */
+  /** Another process took over work that this process was still doing. */
   takenOver(): void;
-  /** Work failed, or processes died of it, again and again. */
+  /** Palaver gave up on work that failed repeatedly or repeatedly killed its process. */
   givenUp(): void;
-  /** Asked whenever the metrics are read; the latest one given counts. Where it fails, it reads as 0, or as no value. */
+  /**
+   * Calls `read` whenever the metrics are read. A later call for the same gauge replaces it. If it fails, the gauge is
+   * 0 or has no value.
+   */
   observe(name: GaugeName, read: Read): void;
-  /** Everything in Prometheus' text format. */
+  /** Returns all metrics in Prometheus's text format. */
   render(): Promise<{ contentType: string; body: string }>;
 }
 
-/** The runtime's own metrics (event-loop lag, memory, GC). What observes it cannot be ended: there is one. */
+/**
+ * The runtime's own metrics: event-loop lag, memory, garbage collection. Collecting them cannot be stopped, so there is
+ * only one registry for them.
+ */
 let runtime: Registry | undefined;
 
-/** Metrics of one process, with a registry of their own and the runtime's. */
+/** Creates the metrics of one process. They include the runtime's. */
 export function createMetrics(): Metrics {
   runtime ??= observeRuntime();
   const registries = [runtime, new Registry()] as const;
@@ -81,7 +91,7 @@ export function createMetrics(): Metrics {
   );
   const streams = new Gauge({
     name: `${PREFIX}upstream_streams_open`,
-    help: "Streams from the gateway that are open.",
+    help: "Open streams from the gateway.",
     registers: [registry],
   });
   const observed = createGauges(registry);
@@ -98,7 +108,7 @@ export function createMetrics(): Metrics {
     pictureEnded: async (outcome) => counters.pictures.inc({ outcome }),
     platformCall: (platform, call) => counters.platformCalls.inc({ platform, call }),
     rateLimited: (side) => counters.rateLimits.inc({ side }),
-    detoured: (to) => counters.detours.inc({ to }),
+    fellBack: (to) => counters.fallbacks.inc({ to }),
     streamOpened: () => streams.inc(),
     streamClosed: () => streams.dec(),
     intakeFailed: () => counters.intakeFailures.inc(),
@@ -122,29 +132,32 @@ function createCounters(registry: Registry) {
   const counter = <Label extends string>(name: string, help: string, labelNames: Label[]) =>
     new Counter({ name: PREFIX + name, help, labelNames, registers: [registry] });
   const counters = {
-    turns: counter("turns_total", "Turns that ended, by how.", ["outcome"]),
+    turns: counter("turns_total", "Ended turns, by outcome.", ["outcome"]),
     tokens: counter("tokens_total", "Tokens, by direction and whether they were estimated.", [
       "direction",
       "estimated",
     ]),
-    feedback: counter("feedback_total", "Answers judged by people, by platform and judgement.", [
-      "platform",
-      "feedback",
-    ]),
-    reasons: counter("feedback_reasons_total", "Reasons that people gave for their judgement, by platform.", [
-      "platform",
-    ]),
-    pictures: counter("pictures_total", "Pictures asked for, by what became of them.", ["outcome"]),
+    feedback: counter("feedback_total", "Ratings of answers, by platform and rating.", ["platform", "feedback"]),
+    reasons: counter("feedback_reasons_total", "Reasons given for ratings, by platform.", ["platform"]),
+    pictures: counter("pictures_total", "Requested images, by outcome.", ["outcome"]),
     platformCalls: counter("platform_calls_total", "Messages written to a platform, by call.", ["platform", "call"]),
-    rateLimits: counter("rate_limits_total", "429 answers received, by who gave them.", ["side"]),
-    detours: counter("gateway_detours_total", "Requests to the fallback model or gateway, by which.", ["to"]),
+    rateLimits: counter("rate_limits_total", "429 responses received, by sender.", ["side"]),
+    fallbacks: counter("gateway_detours_total", "Requests to the fallback model or gateway, by target.", ["to"]),
     intakeFailures: counter("intake_failures_total", "Events that were not accepted.", []),
-    takenOver: counter("taken_over_total", "Work of this process that another one took over while it went on.", []),
-    givenUp: counter("given_up_total", "Work that failed, or processes died of, again and again.", []),
+    takenOver: counter(
+      "taken_over_total",
+      "Work of this process that another process took over while it was still running.",
+      [],
+    ),
+    givenUp: counter(
+      "given_up_total",
+      "Work that was given up because it failed or killed its process repeatedly.",
+      [],
+    ),
   };
-  // A series that appears only with its first event cannot be alerted on.
+  // Creates each series with 0, because an alert misses a series that appears only with its first event.
   for (const side of ["gateway", "platform"]) counters.rateLimits.inc({ side }, 0);
-  for (const to of ["model", "gateway"]) counters.detours.inc({ to }, 0);
+  for (const to of ["model", "gateway"]) counters.fallbacks.inc({ to }, 0);
   return counters;
 }
 

@@ -1,0 +1,14 @@
+/** Makes each lookup once for all questions with the same signal, so a new piece of work looks everything up again. */
+export type SharedLookups = <T>(signal: AbortSignal, key: string, find: () => Promise<T>) => Promise<T>;
+
+export function createSharedLookups(): SharedLookups {
+  const bySignal = new WeakMap<AbortSignal, Map<string, Promise<unknown>>>();
+
+  return <T>(signal: AbortSignal, key: string, find: () => Promise<T>) => {
+    const known = bySignal.get(signal) ?? new Map<string, Promise<unknown>>();
+    bySignal.set(signal, known);
+    const found = known.get(key) ?? find();
+    known.set(key, found);
+    return found as Promise<T>;
+  };
+}

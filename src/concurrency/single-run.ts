@@ -1,0 +1,38 @@
+/** Runs a task at most once at a time, even if callers ask for it more often. */
+export interface SingleRun {
+  /**
+   * Runs the task. If the task is already running, it runs again afterwards. Resolves when the current run has ended.
+   */
+  run(): Promise<void>;
+  /** Runs the task now, even if another run is stuck. */
+  restart(): Promise<void>;
+}
+
+/** The task never rejects. */
+export function createSingleRun(task: () => Promise<unknown>): SingleRun {
+  let current: Promise<void> | undefined;
+  let isDue = false;
+
+  async function begin(): Promise<void> {
+    isDue = false;
+    const own = execute(() => current === own);
+    current = own;
+    return own;
+  }
+
+  async function execute(isCurrent: () => boolean): Promise<void> {
+    await task();
+    if (!isCurrent()) return;
+    current = undefined;
+    if (isDue) void begin();
+  }
+
+  return {
+    run() {
+      if (current === undefined) return begin();
+      isDue = true;
+      return current;
+    },
+    restart: begin,
+  };
+}
