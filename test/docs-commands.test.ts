@@ -6,14 +6,15 @@ import { DatabaseSync } from "node:sqlite";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect, onTestFinished, test } from "vitest";
+import { isRedisMissing, startRedis } from "../lab/support/redis.ts";
+import { openDatabase } from "../src/store/database.ts";
 import { start } from "./sandbox/sandbox.ts";
-import { isRedisMissing, startRedis } from "./support/redis.ts";
 
 const run = promisify(execFile);
 const root = fileURLToPath(new URL("..", import.meta.url));
 const PATH = `${dirname(process.execPath)}${delimiter}${process.env["PATH"]}`;
 
-/** The blocks of commands in a document that have these words, each a program for Bash. */
+/** The blocks of commands in a document that contain these words. Each block is a Bash program. */
 function commandsWith(document: string, words: string): string[] {
   const blocks = readFileSync(root + document, "utf8").matchAll(/^```sh\n([^]*?)^```$/gm);
   return Array.from(blocks, ([, block = ""]) => block).filter((block) => block.includes(words));
@@ -24,14 +25,14 @@ test("the commands of docs/operations.md save the database while it is open, and
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   mkdirSync(join(folder, "data"));
   const path = join(folder, "data/palaver.sqlite");
-  const database = new DatabaseSync(path);
-  database.exec("PRAGMA journal_mode = WAL; CREATE TABLE said (text TEXT); INSERT INTO said VALUES ('before')");
+  const database = openDatabase(path);
+  database.exec("CREATE TABLE said (text TEXT); INSERT INTO said VALUES ('before')");
   const [save = ""] = commandsWith("docs/operations.md", "npm run backup -- backup.sqlite");
   const [restore = ""] = commandsWith("docs/operations.md", "600 backup.sqlite data/palaver.sqlite");
-  // npm runs the script in the checkout, which has no such folder.
+  // npm runs the script in the checkout, which does not have this folder.
   const own = `npm() { node --disable-warning=ExperimentalWarning "${root}src/backup.ts" "$4"; }\n`;
   await run("bash", ["-ec", own + save], { cwd: folder, env: { PATH } });
-  await expect(run("bash", ["-ec", own + save], { cwd: folder, env: { PATH } })).rejects.toThrow("exists already");
+  await expect(run("bash", ["-ec", own + save], { cwd: folder, env: { PATH } })).rejects.toThrow("already exists");
   database.exec("INSERT INTO said VALUES ('after')");
   database.close();
 
@@ -42,14 +43,14 @@ test("the commands of docs/operations.md save the database while it is open, and
   expect(statSync(path).mode & 0o777).toBe(0o600);
 });
 
-test.skipIf(isRedisMissing)("the commands of docs/operations.md save what Redis has, and restore it", async () => {
+test.skipIf(isRedisMissing)("the commands of docs/operations.md save Redis's data, and restore it", async () => {
   const folder = mkdtempSync(join(tmpdir(), "palaver-commands-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const { url: REDIS_URL, stop } = await startRedis({ isKept: true });
   onTestFinished(stop);
   const bash = (program: string) => run("bash", ["-ec", program], { cwd: folder, env: { PATH, REDIS_URL } });
   const [save = ""] = commandsWith("docs/operations.md", "--rdb");
-  // Redis waits for five seconds otherwise, as others might want the same.
+  // Otherwise Redis would wait five seconds for other replicas.
   const prepare = ["set said before", "config set repl-diskless-sync-delay 0"];
   await bash(prepare.map((command) => `redis-cli -u "$REDIS_URL" ${command}\n`).join("") + save);
   await stop();

@@ -16,12 +16,12 @@ interface Lockfile {
   packages: Record<string, { name?: string; version?: string; dev?: boolean }>;
 }
 
-/** What is installed at `node_modules/a/node_modules/b`. */
+/** The name of the package at `node_modules/a/node_modules/b`. */
 function toName(path: string): string {
   return path.replace(/^.*node_modules\//, "");
 }
 
-/** A repository with what a release touches, in a folder that is gone after the test. */
+/** A repository with the files that a release changes, in a temporary folder. */
 function makeRepository(changelog: string) {
   const home = mkdtempSync(join(tmpdir(), "palaver-release-"));
   onTestFinished(() => rmSync(home, { recursive: true, force: true }));
@@ -69,7 +69,7 @@ test("npm run release changes nothing when there are no unreleased notes", () =>
   expect(run("git", "status", "--short").stdout).toBe("");
 });
 
-test("npm run sbom lists every package that is shipped, in the published form of CycloneDX 1.5", () => {
+test("npm run sbom lists every shipped package, in the published format of CycloneDX 1.5", () => {
   const { stdout } = spawnSync("npm", ["run", "-s", "sbom"], { cwd: root, encoding: "utf8", maxBuffer: 2 ** 26 });
   const bom = JSON.parse(stdout) as { components: { purl: string }[] };
   const library = require.resolve("@cyclonedx/cyclonedx-library/package.json");
@@ -89,13 +89,13 @@ test("npm run sbom lists every package that is shipped, in the published form of
   expect(listed.toSorted()).toEqual([...new Set(purls)].toSorted());
 });
 
-test("every dependency has a licence that is allowed, and docs/licences.md lists those that are shipped", () => {
+test("every dependency has an allowed licence, and docs/licences.md lists the shipped ones", () => {
   const lockfile = readFileSync(`${root}package-lock.json`, "utf8");
   expect(findForbidden(lockfile)).toEqual([]);
   expect(readFileSync(`${root}docs/licences.md`, "utf8")).toBe(printLicences(lockfile));
 });
 
-test("a licence that is not allowed is found, and one of several that one may choose suffices", () => {
+test("a licence that is not allowed is found, and one allowed licence among alternatives suffices", () => {
   const packages = {
     "": { license: "MIT" },
     "node_modules/a": { license: "AGPL-3.0-only" },
@@ -115,7 +115,7 @@ test.each([
   ["npm error code ENOTFOUND\nnpm error network", 1, 0, "not checked"],
   ["1 package has an invalid registry signature:", 1, 1, "invalid registry signature"],
   ["2 packages have missing registry signatures but the registry is providing signing keys:", 1, 1, "missing"],
-])("the signatures of the packages: %j with %d ends with %d", (output, npmStatus, status, told) => {
+])("npm's report %j of signatures with exit code %d leads to exit code %d", (output, npmStatus, status, told) => {
   const folder = mkdtempSync(join(tmpdir(), "palaver-npm-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   writeFileSync(join(folder, "npm"), `#!/bin/sh\necho ${JSON.stringify(output)}\nexit ${npmStatus}\n`, { mode: 0o755 });
@@ -125,7 +125,7 @@ test.each([
   expect(run.stdout).toContain(told);
 });
 
-test("the workflow runs what CI runs anywhere, and commands that exist", () => {
+test("the workflow runs the same commands as CI elsewhere, and existing ones", () => {
   const workflow = parse(readFileSync(`${root}.github/workflows/ci.yaml`, "utf8")) as {
     jobs: Record<string, { steps: { run?: string }[] }>;
   };
@@ -147,11 +147,11 @@ test("no command needs an npm hook, which npm skips if a user's configuration sa
   expect(readFileSync(`${root}.npmrc`, "utf8")).not.toContain("ignore-scripts");
 });
 
-test("the lockfile names no address that packages are downloaded from", () => {
+test("the lockfile contains no download addresses", () => {
   expect(readFileSync(`${root}package-lock.json`, "utf8")).not.toMatch(/"resolved": "https?:/);
 });
 
-test("the image is built from files that its context has", () => {
+test("the image's build context contains every file that the image needs", () => {
   const copied = /^cp (?:-R )?(.+) "\$image\/app(?:\/\.ci)?"$/gm;
   const needed = [...readFileSync(`${root}.ci/image.sh`, "utf8").matchAll(copied)].flatMap(([, names = ""]) =>
     names.split(" "),

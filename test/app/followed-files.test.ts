@@ -12,21 +12,21 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
+import { recordingLog } from "../../lab/support/log.ts";
 import { openPolicyFile } from "../../src/app/followed-files.ts";
 import { type PolicySettings, readPolicyFile } from "../../src/config/policy/policy-file.ts";
 import { readBoundedText } from "../../src/config/read-text.ts";
-import { recordingLog } from "../support/log.ts";
 
 const LOOK_MS = 2_000;
 const DENY = "access: { rules: [{ deny: chat, to: guests }] }";
 const RULES = [{ deny: "chat", to: "guests" }];
 
 interface FollowOptions {
-  /** Replaces the reading of the file. */
+  /** Used instead of the function that reads the file. */
   read?: (path: string) => Promise<PolicySettings>;
 }
 
-/** A policy file, and what is in force after each look at it. */
+/** Writes a policy file, and collects the policy after each check of the file. */
 function follow(text: string, { read }: FollowOptions = {}) {
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
   const folder = mkdtempSync(join(tmpdir(), "palaver-policy-"));
@@ -34,7 +34,7 @@ function follow(text: string, { read }: FollowOptions = {}) {
   let writes = 0;
   const write = (next: string) => {
     writeFileSync(path, next);
-    // Each write has a time of its own, however fast they follow.
+    // Each write gets a different time, however fast they follow each other.
     utimesSync(path, 1_000 + writes, 1_000 + writes);
     writes += 1;
   };
@@ -56,9 +56,9 @@ function follow(text: string, { read }: FollowOptions = {}) {
   return { path, folder, write, look, warnings, lines, close, rules: () => current().access?.rules };
 }
 
-test("a policy that changes is in force once its file has not been written for a while", async () => {
+test("a changed policy takes effect once its file has not been written for a while", async () => {
   const { write, look, rules } = follow(DENY);
-  // Many programs empty a file before they write it, and half of one may be valid.
+  // Many programs empty a file before they write it, and half of a file can be valid.
   write("");
   await look();
   expect(rules()).toEqual(RULES);
@@ -70,14 +70,14 @@ test("a policy that changes is in force once its file has not been written for a
 });
 
 test.each(["", "\n", "# nothing\n", "null", "access: [", "access: *nobody", "acces: {}"])(
-  "a policy that becomes %j leaves the former one in force, and says so to administrators",
+  "a policy that becomes %j leaves the old one in effect and tells administrators",
   async (broken) => {
     const { write, look, rules, warnings, lines } = follow(DENY);
     write(broken);
     await look();
     await look();
     expect(rules()).toEqual(RULES);
-    expect(warnings()[0]).toContain("The policy before the last change is in force: POLICY_FILE ");
+    expect(warnings()[0]).toContain("The previous policy is in effect: POLICY_FILE ");
     expect(lines.filter(({ level }) => level === 50)).toHaveLength(1);
     write(DENY);
     await look();
@@ -86,7 +86,7 @@ test.each(["", "\n", "# nothing\n", "null", "access: [", "access: *nobody", "acc
   },
 );
 
-test("a policy that loses all its rules, admins, quotas or offered models is a warning until they are back", async () => {
+test("a policy that loses all its rules, admins, quotas or offered models causes a warning until they are back", async () => {
   const whole = `{ access: { admins: ["person:1"], rules: [{ deny: chat, to: guests }] },
     quotas: { person: { day: { requests: 5 } } }, models: { offered: [{ models: [small] }] } }`;
   const { write, look, rules, warnings, lines } = follow(whole);
@@ -111,7 +111,7 @@ test("a policy that loses all its rules, admins, quotas or offered models is a w
   expect(warnings()).toEqual([]);
 });
 
-test("a policy file that is gone leaves the former one in force", async () => {
+test("a policy file that is deleted leaves the old policy in effect", async () => {
   const { look, rules, path } = follow(DENY);
   rmSync(path);
   await look();
@@ -119,7 +119,7 @@ test("a policy file that is gone leaves the former one in force", async () => {
   expect(rules()).toEqual(RULES);
 });
 
-test("a link that leads to another file of the same size and time is a change, as with a ConfigMap", async () => {
+test("a link that points to another file of the same size and time is a change, as with a ConfigMap", async () => {
   const { path, folder, look, rules } = follow(DENY);
   for (const [name, text] of [
     ["1", "access: { rules: [{ deny: files }] } "],
@@ -167,7 +167,7 @@ test("a policy file that is written while it is read is read again", async () =>
   expect(rules()).toEqual([{ deny: "tools" }]);
 });
 
-test("one reading of the policy is under way at a time, and the newest content wins", async () => {
+test("the policy is read by one reader at a time, and the newest content wins", async () => {
   const readings: Array<(settings: PolicySettings) => void> = [];
   const { write, look, rules } = follow(DENY, { read: () => new Promise((resolve) => readings.push(resolve)) });
   write("access: { rules: [{ deny: files }] }");
@@ -185,7 +185,7 @@ test("one reading of the policy is under way at a time, and the newest content w
   expect(rules()).toEqual([{ deny: "tools" }]);
 });
 
-test("a policy that cannot be read just now is read later, with one line in the log", async () => {
+test("a policy that cannot be read is read later, with one line in the log", async () => {
   let isAway = true;
   const { write, look, rules, lines } = follow(DENY, {
     async read(path) {
@@ -202,7 +202,7 @@ test("a policy that cannot be read just now is read later, with one line in the 
   expect(rules()).toEqual([{ deny: "files" }]);
 });
 
-test("a policy that changed between the start and the first look is in force, and an unchanged one is no news", async () => {
+test("a policy that changed between the start and the first check takes effect, and an unchanged one logs nothing", async () => {
   const { path, look, rules, lines, write } = follow(DENY);
   for (let looks = 0; looks < 3; looks++) await look();
   utimesSync(path, 9_000, 9_000);
@@ -219,7 +219,7 @@ test("a policy that changed between the start and the first look is in force, an
   expect(early.rules()).toEqual([{ deny: "files" }]);
 });
 
-test("a policy file behind a link that leads to itself does not end the process", async () => {
+test("a policy file that is a link to itself does not stop the process", async () => {
   const { folder, look, rules } = follow(DENY);
   rmSync(folder, { recursive: true });
   symlinkSync(folder, folder);
@@ -229,7 +229,7 @@ test("a policy file behind a link that leads to itself does not end the process"
   expect(() => statSync(folder)).toThrow("ELOOP");
 });
 
-test("a policy file that grows without end is refused after its bound", async () => {
+test("a policy file that keeps growing is refused at its size limit", async () => {
   const { path, look, rules, warnings } = follow(DENY);
   truncateSync(path, 2 ** 40);
   await look();

@@ -1,12 +1,12 @@
 import { expect, onTestFinished, test } from "vitest";
+import { recordingLog, silent } from "../../lab/support/log.ts";
 import { openGateway } from "../../src/app/gateway.ts";
-import { readConfig } from "../../src/config/config.ts";
 import { start } from "../sandbox/sandbox.ts";
+import { readConfig } from "../support/config.ts";
 import { eventually } from "../support/eventually.ts";
 import { refusal, startFaultServer } from "../support/fault-server.ts";
-import { recordingLog, silent } from "../support/log.ts";
 
-test("the fallback model and the second gateway are looked at too, and people hear of the first gateway alone", async () => {
+test("the fallback model and the second gateway are checked too, and users see only the first gateway's state", async () => {
   const [first, second] = [await start(), await start()];
   const config = readConfig({
     GATEWAY_BASE_URL: first.url,
@@ -22,7 +22,6 @@ test("the fallback model and the second gateway are looked at too, and people he
     config,
     reachable: [],
     onProblem: (problem) => void told.push(problem?.sentence),
-    shared: undefined,
     log,
   });
   onTestFinished(gateway.close);
@@ -42,7 +41,7 @@ test("the fallback model and the second gateway are looked at too, and people he
   ]);
 });
 
-test("IMAGE_API sets the only way in which the gateway is asked for pictures", async () => {
+test("IMAGE_API decides which API the gateway is called with for images", async () => {
   const server = await startFaultServer(refusal(404, "Not Found"));
   const given = { GATEWAY_BASE_URL: server.url, GATEWAY_API_KEY: "k", CHAT_MODEL: "m", IMAGE_MODEL: "painter" };
   const config = readConfig({ ...given, IMAGE_API: "images" });

@@ -3,10 +3,10 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
+import { recordingLog } from "../../lab/support/log.ts";
 import { openMcpServers } from "../../src/app/followed-files.ts";
 import { readMcpFile } from "../../src/config/mcp-servers.ts";
 import { eventually } from "../support/eventually.ts";
-import { recordingLog } from "../support/log.ts";
 
 const PLACE = { platform: "local", channelId: "c" };
 
@@ -18,7 +18,7 @@ test("the file of tool servers is followed while it changes, and problems in it 
   const path = join(folder, "mcp.json");
   const { log, lines } = recordingLog();
   const read = () => readMcpFile(path, {}, (file) => readFileSync(file, "utf8"));
-  const mcp = openMcpServers({ path, servers: [], refused: [], read, log });
+  const mcp = openMcpServers({ path, servers: [], refused: [], tokenForms: [], read, log });
   onTestFinished(() => mcp.close());
   const look = () => vi.advanceTimersByTime(2_000);
   const names = () => (look(), mcp.report(PLACE).map(({ name }) => name));
@@ -26,7 +26,7 @@ test("the file of tool servers is followed while it changes, and problems in it 
     look(), lines.filter(({ msg }) => String(msg).startsWith("MCP_CONFIG")).map(({ level }) => level)
   );
 
-  // At once: half of it would be a file with problems.
+  // Written in one step, because half of it would be a file with problems.
   function write(json: string): void {
     writeFileSync(`${path}.new`, json);
     renameSync(`${path}.new`, path);
@@ -40,6 +40,6 @@ test("the file of tool servers is followed while it changes, and problems in it 
   expect(names()).toEqual(["first"]);
   write(JSON.stringify({ mcpServers: { second: server } }));
   await eventually(names).toEqual(["second"]);
-  // Not even of a file that was not there is anything told before it changes.
+  // The file was missing at the start, which caused no log line.
   expect(told()).toEqual([30, 50, 30]);
 });

@@ -1,27 +1,27 @@
 import { DatabaseSync } from "node:sqlite";
 import sharp from "sharp";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { openBotStores, readKept } from "../../lab/support/bot-store.ts";
+import { startEngine } from "../../lab/support/engine.ts";
+import { action, ben, command, deleted, edited, message } from "../../lab/support/events.ts";
+import { fakePlatform } from "../../lab/support/fake-platform.ts";
+import { silent } from "../../lab/support/log.ts";
+import { linked, owner } from "../../lab/support/picture-turn.ts";
 import { chooseRelayUrl, createPictureSources } from "../../src/app/picture-sources.ts";
-import { readConfig } from "../../src/config/config.ts";
 import { startHttpServer } from "../../src/http/server.ts";
 import { FileProblem } from "../../src/media/file-problem.ts";
 import { createMetrics } from "../../src/metrics/metrics.ts";
 import type { Adapter } from "../../src/port/adapter.ts";
 import type { ActionEvent, AttachmentRef } from "../../src/port/events.ts";
 import { start } from "../sandbox/sandbox.ts";
-import { openBotStores, readKept } from "../support/bot-store.ts";
-import { startEngine } from "../support/engine.ts";
-import { action, ben, command, deleted, edited, message } from "../support/events.ts";
-import { fakePlatform } from "../support/fake-platform.ts";
+import { readConfig } from "../support/config.ts";
 import { connect } from "../support/gateway-client.ts";
 import { startImageGateway } from "../support/image-gateway.ts";
-import { silent } from "../support/log.ts";
-import { linked, owner } from "../support/picture-job.ts";
 
 const never = new AbortController().signal;
 const HERE = "http://127.0.0.1:3000";
 
-/** What every gateway but the embedded one needs. */
+/** All gateways except the embedded one need this. */
 const REAL = { GATEWAY_API_KEY: "key", CHAT_MODEL: "m" };
 
 describe("chooseRelayUrl", () => {
@@ -35,12 +35,12 @@ describe("chooseRelayUrl", () => {
       { ...REAL, GATEWAY_BASE_URL: "https://gateway.example", PUBLIC_URL: "https://bot.example/" },
       "https://bot.example",
     ],
-  ])("knows how %s reaches the service", (_, env, url) => {
+  ])("chooseRelayUrl knows how %s reaches the service", (_, env, url) => {
     expect(chooseRelayUrl(readConfig(env), HERE)).toBe(url);
   });
 });
 
-/** Sources whose files the sandbox gateway can fetch, for a platform that opens files like this. */
+/** Sources with files that the sandbox gateway can fetch, on a platform that opens files this way. */
 async function startSources(openAttachment: Adapter["openAttachment"]) {
   const platform = fakePlatform();
   const adapter: Adapter = { ...platform.adapter, openAttachment };
@@ -69,7 +69,7 @@ async function startSources(openAttachment: Adapter["openAttachment"]) {
   return { platform, adapter, database, references, gateway };
 }
 
-/** Sources of one picture, links to it, and what its platform says when it is asked for again. */
+/** Sources for one image, links to it, and the platform's response when it is asked again. */
 async function startLinks() {
   const bytes = await sharp({ create: { width: 8, height: 8, channels: 3, background: "red" } })
     .png()
@@ -85,7 +85,7 @@ async function startLinks() {
     ref,
     fail: (error: Error) => void (failure = error),
     async toLink(authorId: string): Promise<string> {
-      const prepared = await sources.references.prepare([ref], { jobId: "j1", platform: "test", authorId }, never);
+      const prepared = await sources.references.prepare([ref], { turnId: "j1", platform: "test", authorId }, never);
       const [part] = prepared.ok ? prepared.parts : [];
       if (part === undefined) throw new Error("There is no link.");
       return part.fileUri;
@@ -98,7 +98,7 @@ async function* toSource(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
 }
 
 describe("createPictureSources", () => {
-  test("the sandbox draws from a private picture without any address being set", async () => {
+  test("the sandbox uses a private image as a source without any configured address", async () => {
     const webp = await sharp({ create: { width: 64, height: 64, channels: 3, background: "red" } })
       .webp()
       .toBuffer();
@@ -114,7 +114,7 @@ describe("createPictureSources", () => {
     expect(text).toContain("1 reference picture");
   });
 
-  test("forgetting a person ends the links to the files they had drawn from", async () => {
+  test("erasing a person ends the links to their source files", async () => {
     const { references, platform, database, adapter, gateway, toLink } = await startLinks();
     const { accept, idle } = startEngine({ gateway, references, platform, database, adapterOf: () => adapter });
     const [mine, others] = [await toLink("ada"), await toLink("ben")];
@@ -146,34 +146,34 @@ describe("createPictureSources", () => {
       if (status !== undefined) await idle();
       expect((await fetch(link)).status).toBe(200);
       await accept(command("forget", "conversation"));
-      await until(() => texts().some((text) => text.includes("Erased: 1 message of this conversation.")));
+      await until(() => texts().some((text) => text.includes("Erased 1 message from this conversation.")));
       await idle();
       expect((await fetch(link)).status).toBe(404);
       expect((await readKept(database)).join("\n")).not.toContain("marmalade");
     },
   );
 
-  test("forgetting a conversation ends the wish for a picture that waits for its turn, with the message that says so", async () => {
+  test("erasing a conversation cancels an image that waits for its turn, and removes its message", async () => {
     const { references, platform, database, adapter } = await startLinks();
     const end = Promise.withResolvers<undefined>();
     onTestFinished(() => end.resolve(undefined));
     const { gateway } = await startImageGateway(undefined, { meet: () => end.promise });
     const options = { gateway, references, platform, database, adapterOf: () => adapter };
     const { accept, idle, texts, until } = startEngine({ ...options, imageModel: "sandbox-image" });
-    const isWaiting = (text: string) => text.startsWith("Waiting: other pictures");
+    const isWaiting = (text: string) => text.startsWith("Waiting for other images");
     for (let asked = 0; !texts().some(isWaiting); asked++) {
       await accept(command("imagine", `a marmalade fox ${asked}`));
       await new Promise(setImmediate);
     }
     await accept(command("forget", "conversation"));
-    await until(() => texts().some((text) => text.includes("of this conversation.")));
+    await until(() => texts().some((text) => text.includes("from this conversation.")));
     await idle();
     end.resolve(undefined);
     expect(texts().filter(isWaiting)).toEqual([]);
     expect((await readKept(database)).join("\n")).not.toContain("marmalade");
   });
 
-  test("a message that is deleted, or edited without its files, ends the links to them", async () => {
+  test("deleting a message, or editing it so that it loses its files, ends the links to these", async () => {
     const { references, platform, database, adapter, gateway, toLink, ref } = await startLinks();
     const { accept, idle } = startEngine({ gateway, references, platform, database, adapterOf: () => adapter });
     const [first, second] = [message("one"), message("two")];
@@ -198,16 +198,16 @@ describe("createPictureSources", () => {
     expect(await statuses(later)).toEqual([404]);
   });
 
-  test("the platform is asked whether a file is still there, and a failure is no answer", async () => {
+  test("the platform is asked whether a file still exists, and a failure does not count as an answer", async () => {
     const { toLink, fail } = await startLinks();
     const link = await toLink("ada");
     fail(new Error("It could not be fetched.", { cause: new FileProblem("unavailable", "could not be fetched") }));
     expect((await fetch(link)).status).toBe(200);
-    fail(new Error("It cannot be opened.", { cause: new FileProblem("gone", "is not there any more") }));
+    fail(new Error("It cannot be opened.", { cause: new FileProblem("gone", "no longer exists") }));
     expect((await fetch(link)).status).toBe(404);
   });
 
-  test("a file that the platform keeps no more is opened from its copy while its job is kept", async () => {
+  test("a file that the platform has deleted is opened from its copy while its job is stored", async () => {
     const bytes = await sharp({ create: { width: 8, height: 8, channels: 3, background: "red" } })
       .png()
       .toBuffer();
@@ -228,7 +228,7 @@ describe("createPictureSources", () => {
 
     const later = startEngine({ ...options, imageModel: "sandbox-image" });
     const press = (name: ActionEvent["action"]) => action(name, channel[0]?.draft.buttons[0]?.turnId ?? "");
-    // One after the other: two jobs at once end in any order.
+    // One after the other, because two concurrent jobs can finish in any order.
     for (const name of ["again", "vary"] as const) {
       await later.accept(press(name));
       await later.idle();
@@ -243,6 +243,6 @@ describe("createPictureSources", () => {
     await later.idle();
     await later.accept({ ...command("imagine", "a cat", { author: ben }), attachments: [ref] });
     await later.idle();
-    expect(texts().at(-1)).toContain("`a.png` cannot be used as a reference");
+    expect(texts().at(-1)).toContain("I can't use `a.png` as a reference");
   });
 });

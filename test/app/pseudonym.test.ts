@@ -2,11 +2,11 @@ import { describe, expect, test } from "vitest";
 import { pseudonym } from "../../src/app/pseudonym.ts";
 
 describe("pseudonym", () => {
-  test("is the same for the same person", () => {
+  test("a pseudonym is the same for the same person", () => {
     expect(pseudonym("secret", "slack", "U1")).toBe(pseudonym("secret", "slack", "U1"));
   });
 
-  test("differs by person, platform and secret", () => {
+  test("a pseudonym differs by person, platform and secret", () => {
     const all = [
       pseudonym("secret", "slack", "U1"),
       pseudonym("secret", "slack", "U2"),
@@ -17,7 +17,7 @@ describe("pseudonym", () => {
     expect(new Set(all).size).toBe(all.length);
   });
 
-  test("is short, plain and without the id", () => {
+  test("a pseudonym is short, plain and does not contain the id", () => {
     expect(pseudonym("secret", "slack", "U0123456789")).toMatch(/^u_[\w-]{22}$/);
     expect(pseudonym("secret", "slack", "U0123456789")).not.toContain("U0123456789");
   });

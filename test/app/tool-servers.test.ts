@@ -1,9 +1,10 @@
 import { expect, onTestFinished, test } from "vitest";
-import { readInForce } from "../../src/app/settings-in-force.ts";
-import { readConfig } from "../../src/config/config.ts";
+import { silent } from "../../lab/support/log.ts";
+import { program, speaker, toMcpConfig } from "../../lab/support/mcp-world.ts";
+import { fakeServices } from "../../lab/support/services.ts";
+import { type InForceDeps, readInForce } from "../../src/app/settings-in-force.ts";
 import { createMcpServers } from "../../src/mcp/servers.ts";
-import { silent } from "../support/log.ts";
-import { program, speaker, toMcpConfig } from "../support/mcp-world.ts";
+import { readConfig } from "../support/config.ts";
 
 test("the dashboard shows which tool servers are ready, and why the others are not", async () => {
   const code = `
@@ -14,16 +15,21 @@ test("the dashboard shows which tool servers are ready, and why the others are n
   const servers = createMcpServers(configs, silent);
   onTestFinished(() => servers.close());
   await servers.tried();
-  const parts = await readInForce({
-    config: readConfig({}),
-    policy: () => ({}),
-    toolServers: () => [...configs, toMcpConfig("new", crashing)],
-    toolReports: () => servers.report(),
-    settings: { list: async () => [] },
-    chatRules: { read: async () => [] },
-    policyWarnings: () => [],
-    audit: { read: async () => [] },
-  });
+  const parts = await readInForce(
+    fakeServices<InForceDeps>({
+      config: readConfig({}),
+      policy: () => ({}),
+      toolServers: () => [...configs, toMcpConfig("new", crashing)],
+      toolReports: () => servers.report(),
+      settings: { list: async () => [] },
+      chatRules: { read: async () => [] },
+      schedules: { list: async () => [] },
+      now: Date.now,
+      policyWarnings: () => [],
+      audit: { read: async () => [] },
+      names: { place: async ({ channelId }) => ({ text: channelId }) },
+    }),
+  );
   const rows = parts
     .find(({ title }) => title === "Tool servers")
     ?.rows.map(({ name, value }) => [name, value.split("\n")[1]]);

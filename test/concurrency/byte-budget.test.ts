@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { createByteBudget } from "../../src/concurrency/byte-budget.ts";
 
 describe("createByteBudget", () => {
-  test("lets a body hold as much as it leaves free", () => {
+  test("a byte budget lets a body hold as much as it leaves free", () => {
     const budget = createByteBudget(100);
     const [first, second] = [budget.open(), budget.open()];
     expect([first.hold(50), first.hold(51)]).toEqual([true, false]);
@@ -12,7 +12,7 @@ describe("createByteBudget", () => {
     expect(second.hold(50)).toBe(true);
   });
 
-  test("has room for something short however many hold what they can", () => {
+  test("a byte budget keeps room for a small share, even if many others hold all they can", () => {
     const budget = createByteBudget(128 * 1024 * 1024);
     for (let count = 0; count < 60; count++) {
       const share = budget.open();
@@ -21,14 +21,14 @@ describe("createByteBudget", () => {
     expect(budget.open().hold(20_000)).toBe(true);
   });
 
-  test("has no room for a size that is no number, and goes on with the others", () => {
+  test("a byte budget rejects NaN sizes, and continues with others", () => {
     const budget = createByteBudget(100);
     expect(budget.open().hold(Number.NaN)).toBe(false);
     expect(budget.open().hold(50)).toBe(true);
     expect(budget.open().hold(50)).toBe(false);
   });
 
-  test("is never exceeded, and is whole again once everything is given back, also twice", () => {
+  test("a byte budget is never exceeded, and is full again after all releases, even repeated ones", () => {
     const step = fc.record({ body: fc.nat(4), sizeBytes: fc.nat(120), isOver: fc.boolean() });
     fc.assert(
       fc.property(fc.array(step), (steps) => {

@@ -10,12 +10,12 @@ describe("runWithin", () => {
     await expect(runWithin(LONG_MS, async () => "done", never)).resolves.toBe("done");
   });
 
-  test("runWithin abandons a task that ignores its signal when the time is over", async () => {
+  test("runWithin abandons a task that ignores its signal after the timeout", async () => {
     const late = runWithin(5, () => new Promise(() => {}), never);
     await expect(late).rejects.toMatchObject({ name: "TimeoutError", message: "Not finished within 5 ms." });
   });
 
-  test("runWithin aborts the task's own signal when the time is over", async () => {
+  test("runWithin aborts the task's own signal after the timeout", async () => {
     const ended = Promise.withResolvers<unknown>();
     const task = async (signal: AbortSignal) => {
       signal.addEventListener("abort", () => ended.resolve(signal.reason));
@@ -32,7 +32,7 @@ describe("runWithin", () => {
     await expect(running).rejects.toBe("stopped");
   });
 
-  test("runWithin begins nothing under a signal that has aborted", async () => {
+  test("runWithin starts nothing if the signal has already aborted", async () => {
     let begun = false;
     const running = runWithin(LONG_MS, async () => void (begun = true), AbortSignal.abort("stopped"));
     await expect(running).rejects.toBe("stopped");
@@ -77,7 +77,7 @@ describe("mapBounded", () => {
     expect(most).toBe(3);
   });
 
-  test("mapBounded begins nothing after a rejection", async () => {
+  test("mapBounded starts nothing after a rejection", async () => {
     const begun: number[] = [];
     const mapped = mapBounded([0, 1, 2, 3], 2, async (item) => {
       begun.push(item);

@@ -3,7 +3,7 @@ import { createFairTurns } from "../../src/concurrency/fair-turns.ts";
 
 const never = new AbortController().signal;
 
-/** Tasks that say when they begin and end when they are told to. */
+/** Tasks that report their start, and end on demand. */
 function setUp(places?: number) {
   const inTurn = createFairTurns(places);
   const begun: string[] = [];
@@ -23,7 +23,7 @@ function setUp(places?: number) {
 }
 
 describe("createFairTurns", () => {
-  test("runs one task at a time, the next when one has ended", async () => {
+  test("fair turns run one task at a time, and the next when it has ended", async () => {
     const { begun, add, end } = setUp();
     const both = [add("ada", "a1"), add("ben", "b1")] as const;
     expect(begun).toEqual(["a1"]);
@@ -34,7 +34,7 @@ describe("createFairTurns", () => {
     expect(await both[1]).toBe("b1");
   });
 
-  test("runs as many at a time as there are places", async () => {
+  test("fair turns run as many tasks at a time as there are slots", async () => {
     const { begun, add, end } = setUp(2);
     const all = ["a1", "a2", "a3", "b1"].map((name) => add(name.slice(0, 1), name));
     expect(begun).toEqual(["a1", "a2"]);
@@ -51,7 +51,7 @@ describe("createFairTurns", () => {
     await more[2];
   });
 
-  test("lets a person with one task pass those with many", async () => {
+  test("fair turns let an owner with one task pass owners with many", async () => {
     const { begun, add, end } = setUp();
     const names = ["a1", "a2", "a3", "a4", "b1", "c1", "c2"];
     const all = names.map((name) => add(name.slice(0, 1), name));
@@ -62,7 +62,7 @@ describe("createFairTurns", () => {
     expect(await Promise.all(all)).toEqual(names);
   });
 
-  test("goes on after a task that fails", async () => {
+  test("fair turns continue after a failed task", async () => {
     const { inTurn, add, end } = setUp();
     const failing = inTurn("ada", () => Promise.reject(new Error("broken")), never);
     const next = add("ben", "b1");
@@ -71,7 +71,7 @@ describe("createFairTurns", () => {
     expect(await next).toBe("b1");
   });
 
-  test("leaves the queue with its signal, and holds up no other task", async () => {
+  test("an aborted task leaves fair turns and delays no other task", async () => {
     const { begun, add, end } = setUp();
     const first = add("ada", "a1");
     const left = new AbortController();

@@ -19,7 +19,7 @@ const startServing = (run: string) =>
   start(`import { serveJobs } from ${JSON.stringify(SERVE_JOBS)}; serveJobs(${run});`);
 
 describe("a job for a separate process", () => {
-  test("takes its bytes there and back beside the messages, wherever they stand in it", async () => {
+  test("a job's bytes travel next to the messages, wherever they are in the job and the answer", async () => {
     const ask = startServing("async (job) => ({ ...job, seen: job.parts.map(({ bytes }) => bytes.length) })");
     const large = Buffer.alloc(17 * 1024 * 1024, "large");
     const job = {
@@ -36,8 +36,8 @@ describe("a job for a separate process", () => {
     }
   });
 
-  // To serialize a message copies it, which blocked the event loop for 16 MiB and more.
-  test("sends a message without its bytes", async () => {
+  // Serializing a message copies it. For 16 MiB and more, this blocked the event loop.
+  test("a job's message contains no bytes", async () => {
     const ask = start(`import { serialize } from "node:v8";
       process.on("message", (message) =>
         process.send({ value: { length: serialize(message).length }, lengths: [] }));`);
@@ -46,7 +46,7 @@ describe("a job for a separate process", () => {
     expect("length" in answer && Number(answer.length)).toBeLessThan(200);
   });
 
-  test("that is given up in the middle of its bytes leaves nothing for the next one", async () => {
+  test("a job that is given up in the middle of its bytes leaves nothing for the next one", async () => {
     const ask = startServing("async ({ bytes }) => ({ first: bytes[0] })");
     const leaving = new AbortController();
     const left = ask({ bytes: Buffer.alloc(17 * 1024 * 1024, 1) }, "ada", leaving.signal);
@@ -55,7 +55,7 @@ describe("a job for a separate process", () => {
     expect(await ask({ bytes: Uint8Array.of(2) }, "ada", signal)).toEqual({ first: 2 });
   });
 
-  test("fails if its process ends while it reads the bytes", async () => {
+  test("a job fails if its process ends while it reads the bytes", async () => {
     const ask = start("process.on('message', () => process.exit(1));");
     const answer = await ask({ bytes: Buffer.alloc(17 * 1024 * 1024) }, "ada", signal);
     expect(answer).toMatchObject({ problem: { kind: "failed" } });

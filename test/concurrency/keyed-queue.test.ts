@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { createKeyedQueue } from "../../src/concurrency/keyed-queue.ts";
 
 describe("createKeyedQueue", () => {
-  test("a keyed queue runs tasks of one key one after another, and of another key beside them", async () => {
+  test("a keyed queue runs tasks of one key one after another, and of other keys in parallel", async () => {
     const queue = createKeyedQueue();
     const order: string[] = [];
     const first = Promise.withResolvers<void>();
@@ -19,7 +19,7 @@ describe("createKeyedQueue", () => {
     expect(order).toEqual(["a1 begins", "b1", "a1 ends", "a2"]);
   });
 
-  test("a keyed queue gives each caller its own result, and goes on after a failure", async () => {
+  test("a keyed queue gives each caller its own result, and continues after a failure", async () => {
     const queue = createKeyedQueue();
     const failing = queue.run("a", () => Promise.reject(new Error("no")));
     const next = queue.run("a", () => Promise.resolve(7));
@@ -27,7 +27,7 @@ describe("createKeyedQueue", () => {
     expect(await next).toBe(7);
   });
 
-  test("a keyed queue is idle once everything it was given has ended, failures too", async () => {
+  test("a keyed queue is idle once all its tasks have ended, even failed ones", async () => {
     const queue = createKeyedQueue();
     await queue.idle();
     const end = Promise.withResolvers<void>();

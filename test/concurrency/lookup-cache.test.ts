@@ -12,8 +12,8 @@ function startCache() {
   return { answers, find, found: () => found, wait: (ms: number) => void (nowMs += ms) };
 }
 
-describe("the look-up cache", () => {
-  test("reuses a found value for as long as it is fresh, and a miss for a minute", async () => {
+describe("the lookup cache", () => {
+  test("the lookup cache reuses a found value while it is fresh, and a miss for a minute", async () => {
     const { answers, find, found, wait } = startCache();
     expect(await answers.get("a", () => find("Ada"))).toBe("Ada");
     expect(await answers.get("b", () => find(undefined))).toBeUndefined();
@@ -27,7 +27,7 @@ describe("the look-up cache", () => {
     expect(await answers.get("a", () => find("Ada L."))).toBe("Ada L.");
   });
 
-  test("forgets the oldest value where there are too many", async () => {
+  test("the lookup cache forgets the oldest value if there are too many", async () => {
     const { answers, find, found } = startCache();
     await answers.get("first", () => find("first"));
     for (let count = 0; count < 10_000; count++) await answers.get(`${count}`, () => find("x"));

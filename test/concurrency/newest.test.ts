@@ -8,7 +8,7 @@ function start() {
     calls.push(value);
     await gate.promise;
   }, "");
-  /** Ends the call under way. */
+  /** Ends the current call. */
   const next = (failure?: Error) => {
     const { resolve, reject } = gate;
     gate = Promise.withResolvers();
@@ -19,7 +19,7 @@ function start() {
 }
 
 describe("the newest value", () => {
-  test("is shown after the call under way, and those before it are skipped", async () => {
+  test("the newest value is shown after the current call, and older ones are skipped", async () => {
     const { newest, calls, next } = start();
     for (const value of ["a", "b", "c"]) newest.show(value);
     expect(calls).toEqual(["a"]);
@@ -30,7 +30,7 @@ describe("the newest value", () => {
     expect(calls).toEqual(["a", "c"]);
   });
 
-  test("that is there already is not shown again, and the next one still is", async () => {
+  test("an unchanged value is not shown again, and the next one is", async () => {
     const { newest, calls, next } = start();
     newest.show("");
     expect(calls).toEqual([]);
@@ -40,7 +40,7 @@ describe("the newest value", () => {
     expect(calls).toEqual(["a"]);
   });
 
-  test("is shown also when the one before it could not be", async () => {
+  test("the newest value is shown even if the previous one failed", async () => {
     const { newest, calls, next } = start();
     newest.show("a");
     newest.show("b");

@@ -3,7 +3,7 @@ import { persist, retry } from "../../src/concurrency/retry.ts";
 
 const never = new AbortController().signal;
 
-/** Fails as often as there are errors, then resolves to the number of the attempt. */
+/** Fails once for each of the errors, then resolves to the number of the attempt. */
 function failing(...errors: Error[]) {
   let attempts = 0;
   return async () => {
@@ -14,29 +14,29 @@ function failing(...errors: Error[]) {
 }
 
 describe("retry", () => {
-  test("resolves to the first attempt that succeeds, and tells of those that failed before it", async () => {
+  test("retry resolves to the first success, and reports the failures before it", async () => {
     const failures: unknown[] = [];
     const options = { pausesMs: [0, 0, 0], onRetry: (error: unknown) => failures.push(error) };
     await expect(retry(failing(new Error("one"), new Error("two")), options, never)).resolves.toBe(3);
     expect(failures.map(String)).toEqual(["Error: one", "Error: two"]);
   });
 
-  test("rejects with the failure of the attempt behind the last pause", async () => {
+  test("retry rejects with the failure after the last pause", async () => {
     const attempt = failing(new Error("one"), new Error("two"), new Error("three"));
     await expect(retry(attempt, { pausesMs: [0] }, never)).rejects.toThrow("two");
   });
 
-  test("rejects at once with a failure that does not pass", async () => {
+  test("retry rejects at once with a permanent failure", async () => {
     const options = { pausesMs: [60_000], mayPass: () => false };
     await expect(retry(failing(new Error("no")), options, never)).rejects.toThrow("no");
   });
 
-  test("waits as long as a failure asks for, in place of the pause", async () => {
+  test("retry waits as long as a failure asks for instead of the pause", async () => {
     const options = { pausesMs: [60_000], askedMs: () => 0 };
     await expect(retry(failing(new Error("busy")), options, never)).resolves.toBe(2);
   });
 
-  test("rejects with the reason of a signal that aborts in a pause, and makes no further attempt", async () => {
+  test("retry rejects with the reason of a signal that aborts in a pause, and makes no further attempt", async () => {
     const controller = new AbortController();
     const attempt = failing(new Error("one"));
     const options = { pausesMs: [60_000], onRetry: () => queueMicrotask(() => controller.abort("shutdown")) };
@@ -46,7 +46,7 @@ describe("retry", () => {
 });
 
 describe("persist", () => {
-  test("writes again what failed for a moment, and says whether it was written", async () => {
+  test("persist repeats a write that failed briefly, and says whether it succeeded", async () => {
     const failures: unknown[] = [];
     let attempts = 0;
     const write = async () => {
@@ -57,7 +57,7 @@ describe("persist", () => {
     expect(failures.map(String)).toEqual(["Error: attempt 1", "Error: attempt 2"]);
   });
 
-  test("gives up on what fails for good", async () => {
+  test("persist gives up on a permanent failure", async () => {
     const failures: unknown[] = [];
     expect(
       await persist(
@@ -68,7 +68,7 @@ describe("persist", () => {
     expect(failures).toHaveLength(3);
   });
 
-  test("tries once more than it is given pauses", async () => {
+  test("persist makes one more attempt than there are pauses", async () => {
     const failures: unknown[] = [];
     const fail = () => Promise.reject(new Error("no"));
     expect(await persist(fail, (error) => failures.push(error), [0, 0, 0, 0])).toBe(false);

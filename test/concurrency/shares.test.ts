@@ -1,10 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type Claim, claimShare, leaveShares, NO_SHARES, type Shares } from "../../src/concurrency/shares.ts";
+import { claimShare, leaveShares, NO_SHARES, type Shares } from "../../src/concurrency/shares.ts";
+import type { Claim } from "../../src/port/shares.ts";
 
 const MEMBER_MS = 3_000;
 
-/** Processes that claim one after the other, as often as it takes; what they are given they connect before the next time. */
+/** Processes that claim in turn until nothing changes. Each connects its parts before the next claim. */
 function createWorld(count: number, atOnce = 1) {
   let shares: Shares = NO_SHARES;
   let now = 0;
@@ -38,33 +39,33 @@ function createWorld(count: number, atOnce = 1) {
   };
 }
 
-describe("parts that are shared out", () => {
-  test("all go to the only one, one at a time", () => {
+describe("shared parts", () => {
+  test("shared parts all go to the only process, one at a time", () => {
     const world = createWorld(3);
     expect(world.claim("a")).toEqual({ own: [0], inherited: [], isOpen: true, isAlone: true });
     expect(world.claim("a").own).toEqual([0, 1]);
     expect(world.claim("a")).toEqual({ own: [0, 1, 2], inherited: [1], isOpen: false, isAlone: true });
   });
 
-  test("are evenly spread over those who begin together, and each is connected once", () => {
+  test("shared parts are spread evenly over processes that start together, and each is connected once", () => {
     const world = createWorld(5);
     world.settle(["a", "b"]);
     expect(world.sizes(["a", "b"])).toEqual([3, 2]);
     expect(world.connected()).toBe(5);
   });
 
-  test("pass to one who comes later, who has them in use before they are let go", () => {
+  test("shared parts move to a new process, which uses them before the old one lets go", () => {
     const world = createWorld(2);
     world.settle(["a"]);
     expect(world.claim("b").own).toHaveLength(1);
-    // It connects still.
+    // The process is still connecting.
     expect(world.claim("a").own).toEqual([0, 1]);
     expect(world.claim("b").inherited).toEqual([]);
     expect(world.claim("a").own).toHaveLength(1);
     expect(world.connected()).toBe(3);
   });
 
-  test("pass from one who leaves, who has them in use until another one does", () => {
+  test("shared parts leave with a leaving process only once another one uses them", () => {
     const world = createWorld(1);
     world.settle(["a", "b"]);
     world.leaving.add("a");
@@ -75,7 +76,7 @@ describe("parts that are shared out", () => {
     expect(world.claim("a").own).toEqual([]);
   });
 
-  test("are nobody's when one has gone, and are shared out among the others", () => {
+  test("shared parts of a process that has gone are divided among the others", () => {
     const world = createWorld(4);
     world.settle(["a", "b", "c"]);
     world.leave("a");
@@ -83,18 +84,18 @@ describe("parts that are shared out", () => {
     expect(world.sizes(["b", "c"])).toEqual([2, 2]);
   });
 
-  test("are free when their holder is silent for too long, which later gets only free ones back", () => {
+  test("shared parts are free if their holder is silent for too long, and it gets only free ones back", () => {
     const world = createWorld(2);
     world.settle(["a", "b"]);
     world.pass(MEMBER_MS);
-    // It has not connected the other one's yet.
+    // The process has not connected the other process's part yet.
     expect(world.claim("b").own).toEqual([0, 1]);
     world.inUse.set("b", [1]);
     expect(world.claim("a").own).toEqual([0]);
     expect(world.claim("b").own).toEqual([1]);
   });
 
-  test("stay with the new holder when a silent one comes back", () => {
+  test("shared parts stay with the new holder when a silent one comes back", () => {
     const world = createWorld(1);
     world.settle(["a"]);
     world.pass(MEMBER_MS);
@@ -104,12 +105,12 @@ describe("parts that are shared out", () => {
     expect(world.claim("a").own).toEqual([]);
   });
 
-  test("are not taken by one who may take none at the moment", () => {
+  test("shared parts are not given to a process that cannot take any now", () => {
     const world = createWorld(2);
     expect(world.claim("a", { atOnce: 0 })).toEqual({ own: [], inherited: [], isOpen: true, isAlone: true });
   });
 
-  test("each have one holder, differ by one at most, and rest, whoever comes and goes", () => {
+  test("shared parts have one holder each, differ by one at most and settle, however processes come and go", () => {
     const steps = fc.array(fc.record({ id: fc.constantFrom("a", "b", "c", "d"), leaves: fc.boolean() }), {
       size: "+1",
     });

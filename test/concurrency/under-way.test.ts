@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { createUnderWay } from "../../src/concurrency/under-way.ts";
 
-test("what is under way settles when all that is held has ended, well or not", async () => {
+test("tracked work settles when all of it has ended, successfully or not", async () => {
   const underWay = createUnderWay();
   const [one, other] = [Promise.withResolvers<string>(), Promise.withResolvers<string>()];
   const held = underWay.hold(one.promise);

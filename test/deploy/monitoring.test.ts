@@ -25,7 +25,10 @@ const expressions = dashboard.panels.flatMap(({ targets }) => targets.map(({ exp
 const folder = mkdtempSync(join(tmpdir(), "palaver-monitoring-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** Debian's `prometheus` has it. Without it these tests are skipped by name; where everything must run they fail instead. */
+/**
+ * A part of Debian's `prometheus`. Without it, these tests are skipped by name. If all tests must run, they fail
+ * instead.
+ */
 const isPromtoolMissing = process.env["CI"] !== "true" && spawnSync("promtool", ["--version"]).error !== undefined;
 
 function promtool(...args: string[]): string {
@@ -34,7 +37,7 @@ function promtool(...args: string[]): string {
   return status === 0 ? "" : stdout + stderr;
 }
 
-/** The series that a process shows, by name, each with the names of its labels. */
+/** The names of the series from a process, each with the names of its labels. */
 async function readSeries(): Promise<Set<string>> {
   const metrics = createMetrics();
   const { body } = await metrics.render();
@@ -56,7 +59,7 @@ describe("deploy/prometheus and deploy/grafana", () => {
     expect(series.has("palaver_gone_total")).toBe(false);
   });
 
-  test("every alert leads to its section of docs/operations.md", () => {
+  test("every alert links to its section of docs/operations.md", () => {
     const headings = [...read("docs/operations.md").matchAll(/^#+ (.+)$/gm)].map(([, heading = ""]) => heading);
     expect(alerts.map(({ alert }) => alert).filter((alert) => !headings.includes(alert))).toEqual([]);
     for (const { alert, annotations, labels } of alerts) {
@@ -65,14 +68,14 @@ describe("deploy/prometheus and deploy/grafana", () => {
     }
   });
 
-  test("the dashboard says what each of its panels shows", () => {
+  test("each panel of the dashboard has a description", () => {
     const titles = dashboard.panels.map(({ title }) => title);
     expect(titles.filter((title) => title === "")).toEqual([]);
     expect(new Set(titles).size).toBe(titles.length);
   });
 
-  describe.skipIf(isPromtoolMissing)("by promtool", () => {
-    test("the configuration and the alerts can be read", () => {
+  describe.skipIf(isPromtoolMissing)("promtool", () => {
+    test("promtool accepts the configuration and the alerts", () => {
       expect(promtool("check", "config", "--syntax-only", "deploy/prometheus/prometheus.yaml")).toBe("");
       expect(promtool("check", "rules", "deploy/prometheus/alerts.yaml")).toBe("");
     });
@@ -83,7 +86,7 @@ describe("deploy/prometheus and deploy/grafana", () => {
       expect(alerts.map(({ alert }) => alert).filter((alert) => !tried.includes(alert))).toEqual([]);
     });
 
-    test("the expressions of the dashboard can be read", () => {
+    test("promtool accepts the dashboard's expressions", () => {
       const path = join(folder, "panels.yaml");
       const toRules = (all: readonly string[]) => {
         const records = all.map((expr, index) => ({

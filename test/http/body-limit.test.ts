@@ -2,20 +2,20 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { Hono } from "hono";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { recordingLog } from "../../lab/support/log.ts";
 import { type BodyLimit, limitBody } from "../../src/http/body-limit.ts";
 import { startHttpServer } from "../../src/http/server.ts";
 import { createMetrics } from "../../src/metrics/metrics.ts";
-import { recordingLog } from "../support/log.ts";
 
 interface Connection {
   socket: Socket;
-  /** All that came back by now. */
+  /** Everything received so far. */
   answer(): string;
-  /** All that came back, once the connection is over. */
+  /** Everything that was received, available when the connection is closed. */
   whole: Promise<string>;
 }
 
-/** A server that gives bodies back, and what its requests come to as they stand. */
+/** A server that responds with each request's body, and the requests as they arrive. */
 async function setUp(limit: BodyLimit = { maxBytes: 10 }, maxBodyBytes?: number) {
   const { log, lines } = recordingLog();
   const app = new Hono()
@@ -52,62 +52,62 @@ async function setUp(limit: BodyLimit = { maxBytes: 10 }, maxBodyBytes?: number)
 const PIECES = "POST /echo HTTP/1.1\r\nTransfer-Encoding: chunked";
 
 describe("limitBody", () => {
-  test("lets pass what is short enough, with a length, in pieces and without a body", async () => {
+  test("limitBody passes short bodies, with a length, in chunks, and requests without a body", async () => {
     const { send } = await setUp();
     expect(await send("POST /echo HTTP/1.1\r\nContent-Length: 10", "0123456789")).toMatch(/ 200 [^]*said: 0123456789$/);
     expect(await send(PIECES, "5\r\n01234\r\n5\r\n56789\r\n0\r\n\r\n")).toMatch(/ 200 [^]*said: 0123456789$/);
     expect(await send("POST /echo HTTP/1.1")).toMatch(/ 200 [^]*said: $/);
   });
 
-  test("hands on a request that can be copied, also without a body", async () => {
+  test("limitBody passes on a request that can be copied, even without a body", async () => {
     const { send } = await setUp();
     expect(await send("POST /copy HTTP/1.1")).toMatch(/ 200 [^]*copied: $/);
     expect(await send(PIECES.replace("/echo", "/copy"), "1\r\nx\r\n0\r\n\r\n")).toMatch(/ 200 [^]*copied: x$/);
   });
 
-  test("refuses what is too long, with a length and in pieces, before it is there", async () => {
+  test("limitBody rejects a long body before it has arrived, with a length and in chunks", async () => {
     const { send } = await setUp();
     expect(await send("POST /echo HTTP/1.1\r\nContent-Length: 11")).toMatch(/ 413 [^]*10 bytes/);
     expect(await send(PIECES, "b\r\n01234567890\r\n")).toMatch(/ 413 [^]*10 bytes/);
   });
 
-  test("ends a body that does not arrive in time", async () => {
+  test("limitBody aborts a body that does not arrive in time", async () => {
     const { send } = await setUp({ maxBytes: 10, timeoutMs: 50 });
     expect(await send("POST /echo HTTP/1.1\r\nContent-Length: 10", "01")).toMatch(/ 408 [^]*took too long/);
     expect(await send(PIECES, "2\r\n01\r\n")).toMatch(/ 408 [^]*took too long/);
   });
 
-  test("finds room for a short body beside many that never end, and tells the others to come again", async () => {
+  test("limitBody serves a short body next to many endless ones, and tells others to retry", async () => {
     const [maxBytes, maxBodyBytes] = [256 * 1024, 1024 * 1024];
     const { open, send } = await setUp({ maxBytes, timeoutMs: 600_000 }, maxBodyBytes);
     const unfinished = `${maxBytes.toString(16)}\r\n${"x".repeat(maxBytes - 1)}`;
     const others = Array.from({ length: 40 }, () => open(PIECES, unfinished));
-    // Four would fill all there is, so most are refused; three hold what they have.
+    // Four bodies would fill the memory, so most are rejected. Three keep their share.
     const refused = others.slice(0, 37).map((_, index) => nthRefusal(others, index + 1));
     await Promise.all(refused);
-    expect(others.filter(({ answer }) => / 503 [^]*too much at the moment/.test(answer()))).toHaveLength(37);
+    expect(others.filter(({ answer }) => / 503 [^]*too much right now/.test(answer()))).toHaveLength(37);
     expect(await send(PIECES, "2\r\nhi\r\n0\r\n\r\n")).toMatch(/ 200 [^]*said: hi$/);
   });
 
-  test("gives back what a body held once it is answered, or left", async () => {
+  test("a body frees its share of the memory once it is answered or its client disconnects", async () => {
     const { open, send, lines } = await setUp({ maxBytes: 100 }, 150);
     const body = "x".repeat(70);
     const whole = "POST /echo HTTP/1.1\r\nContent-Length: 70";
     for (let times = 0; times < 5; times++) {
       expect(await send(whole, body)).toMatch(/ 200 /);
       const { socket } = open("POST /echo HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 71");
-      // The server reads from here on.
+      // The server starts to read at this point.
       await once(socket, "data");
       socket.write(body, () => socket.destroy());
       await once(socket, "close");
-      // It learns of the end a little later.
+      // The server notices the disconnect a little later.
       while (!/ 200 /.test(await send(whole, body)));
     }
     expect(lines.filter(({ level }) => Number(level) >= 30)).toEqual([]);
   });
 });
 
-/** Resolves when so many of the connections are over. */
+/** Resolves when this many connections are closed. */
 function nthRefusal(connections: readonly Connection[], count: number): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   let ended = 0;
@@ -115,8 +115,8 @@ function nthRefusal(connections: readonly Connection[], count: number): Promise<
   return promise;
 }
 
-describe("a path that takes no body", () => {
-  test.each(["/nothing", "/healthz", "/relay/v1/x"])("%s is answered before one is there", async (path) => {
+describe("a path that accepts no body", () => {
+  test.each(["/nothing", "/healthz", "/relay/v1/x"])("%s is answered before its body has arrived", async (path) => {
     const { send } = await setUp();
     const head = PIECES.replace("/echo", path);
     expect(await send(head)).toMatch(/ 404 /);

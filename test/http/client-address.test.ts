@@ -8,7 +8,7 @@ function source(remoteAddress: string, forwardedFor?: string): string {
 }
 
 describe("nameSource", () => {
-  test("is the address that connects, in one form", () => {
+  test("nameSource returns the connecting address in one form", () => {
     expect(source("8.8.8.8")).toBe("8.8.8.8");
     expect(source("::ffff:8.8.8.8")).toBe("8.8.8.8");
     expect(source("2a00:1450:4001:81b::200e")).toBe("2a00:1450:4001:81b::/64");
@@ -17,14 +17,14 @@ describe("nameSource", () => {
     expect(source("fe80::1%eth0")).toBe("fe80:0:0:0::/64");
   });
 
-  test("tells apart those who come through a proxy nearby, by what the proxy itself added", () => {
+  test("nameSource distinguishes clients of a local proxy by the entry that the proxy added", () => {
     expect(source("127.0.0.1", "8.8.8.8")).toBe("8.8.8.8 through 127.0.0.1");
     expect(source("::ffff:172.17.0.1", "1.1.1.1, 8.8.8.8")).toBe("8.8.8.8 through 172.17.0.1");
     expect(source("10.0.0.2", "[2a00:1450::1]:443")).toBe("2a00:1450:0:0::/64 through 10.0.0.2");
     expect(source("10.0.0.2", "8.8.8.8:1234")).toBe("8.8.8.8 through 10.0.0.2");
   });
 
-  test("believes nothing that comes from a public address, nor what is no address", () => {
+  test("nameSource ignores headers from public addresses, and values that are not addresses", () => {
     expect(source("8.8.8.8", "127.0.0.1")).toBe("8.8.8.8");
     expect(source("127.0.0.1", "unknown")).toBe("127.0.0.1");
     expect(source("127.0.0.1", "8.8.8.8, ")).toBe("127.0.0.1");
@@ -39,7 +39,7 @@ describe("isFromHere", () => {
       httpVersion,
     } as unknown as IncomingMessage);
 
-  test("is true for loopback connections only, also when IPv6 shows an IPv4 address", () => {
+  test("isFromHere is true only for loopback connections, even if IPv6 shows an IPv4 address", () => {
     for (const peer of ["127.0.0.1", "127.8.9.1", "::1", "::ffff:127.0.0.1"]) expect(ask(peer), peer).toBe(true);
     for (const peer of ["", "10.0.0.1", "::ffff:10.0.0.1", "fe80::1", "172.17.0.1", "::127.0.0.1"]) {
       expect(ask(peer), peer).toBe(false);
@@ -55,16 +55,16 @@ describe("isFromHere", () => {
     ..."x-remote-addr x-proxyuser-ip x-appengine-user-ip x-envoy-external-address".split(" "),
     ..."cloudfront-viewer-address cf-ray x-amzn-trace-id x-amz-cf-id x-scheme x-request-id x-request-start".split(" "),
     ..."x-remote-user tailscale-user-login x-arr-ssl".split(" "),
-  ])("is false for a request that a proxy passed on with %s, also if it is empty", (name) => {
+  ])("isFromHere is false for a proxied request with %s, even if it is empty", (name) => {
     expect(ask("127.0.0.1", { [name]: "127.0.0.1" })).toBe(false);
     expect(ask("127.0.0.1", { [name]: "" })).toBe(false);
   });
 
-  test("is false over HTTP/1.0, which nginx speaks to the service behind it by default", () => {
+  test("isFromHere is false over HTTP/1.0, which nginx uses by default", () => {
     expect(ask("127.0.0.1", {}, "1.0")).toBe(false);
   });
 
-  test("is true with every header that a browser sends", () => {
+  test("isFromHere is true with every header that a browser sends", () => {
     const headers = {
       accept: "*/*",
       "accept-language": "en",
@@ -85,7 +85,7 @@ describe("isFromHere", () => {
 });
 
 describe("isLoopbackHost", () => {
-  test("knows this machine's own names", () => {
+  test("isLoopbackHost knows the names of this machine", () => {
     for (const host of ["localhost", "LOCALHOST:80", "bot.localhost", "127.0.0.1", "127.1.2.3:80", "[::1]:3000"]) {
       expect(isLoopbackHost(host), host).toBe(true);
     }

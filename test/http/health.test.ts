@@ -8,37 +8,37 @@ const everybody: Insiders = { admit: () => true };
 const nobody: Insiders = { admit: () => new Response(null, { status: 403 }) };
 
 describe("health routes", () => {
-  test("say that the process is alive, whatever else is not", async () => {
+  test("/healthz says that the process is alive, whatever fails", async () => {
     const answer = await createHealthRoutes({ store: () => Promise.resolve(false) }, everybody).request("/healthz");
     expect(answer.status).toBe(200);
     expect(await answer.json()).toEqual({ status: "ok" });
   });
 
-  test("are ready when every check says yes", async () => {
+  test("/readyz is ready when every check passes", async () => {
     const answer = await createHealthRoutes({ store: yes, slack: yes }, everybody).request("/readyz");
     expect(answer.status).toBe(200);
     expect(await answer.json()).toEqual({ status: "ready", checks: { store: "ok", slack: "ok" } });
   });
 
-  test("say in what state others are, who change nothing of that", async () => {
+  test("/readyz reports the state of other services, which does not decide readiness", async () => {
     const routes = createHealthRoutes({ store: yes }, everybody, { gateway: () => "key refused" });
     const answer = await routes.request("/readyz");
     expect(answer.status).toBe(200);
     expect(await answer.json()).toEqual({ status: "ready", checks: { store: "ok" }, gateway: "key refused" });
   });
 
-  test("are ready when there is nothing to check", async () => {
+  test("/readyz is ready if no check is configured", async () => {
     expect((await createHealthRoutes({}, everybody).request("/readyz")).status).toBe(200);
   });
 
-  test("tell strangers whether it is ready, and nothing of why", async () => {
+  test("/readyz tells strangers whether the service is ready, but not why", async () => {
     const ready = await createHealthRoutes({ store: yes }, nobody).request("/readyz");
     expect([ready.status, await ready.json()]).toEqual([200, { status: "ready" }]);
     const not = await createHealthRoutes({ slack: async () => false }, nobody).request("/readyz");
     expect([not.status, await not.json()]).toEqual([503, { status: "not ready" }]);
   });
 
-  test("leave no timer behind", async () => {
+  test("/readyz leaves no timer behind", async () => {
     vi.useFakeTimers();
     try {
       await createHealthRoutes({ store: yes }, everybody).request("/readyz");
@@ -48,7 +48,7 @@ describe("health routes", () => {
     }
   });
 
-  test("name what failed, threw or does not end", async () => {
+  test("/readyz names each check that failed, threw or hangs", async () => {
     vi.useFakeTimers();
     try {
       const routes = createHealthRoutes(

@@ -3,12 +3,12 @@ import { type IncomingMessage, type OutgoingHttpHeaders, request } from "node:ht
 import { networkInterfaces } from "node:os";
 import { json, text } from "node:stream/consumers";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { recordingLog } from "../../lab/support/log.ts";
 import { startHttpServer } from "../../src/http/server.ts";
 import { createMetrics } from "../../src/metrics/metrics.ts";
-import { recordingLog } from "../support/log.ts";
 
 const TOKEN = "canary-metrics-token";
-/** An address of this machine that others could use. */
+/** An address of this machine that other machines can reach. */
 const OUTSIDE = Object.values(networkInterfaces())
   .flatMap((entries) => entries ?? [])
   .find(({ internal, family }) => !internal && family === "IPv4")?.address;
@@ -50,8 +50,8 @@ async function setUp(metricsToken?: string) {
 
 const READY = { status: "ready" };
 
-describe("without METRICS_TOKEN, the metrics and what is behind /readyz", () => {
-  test("are told to a program on this machine", async () => {
+describe("the metrics and the details of /readyz without METRICS_TOKEN", () => {
+  test("a program on this machine reads the metrics without a token", async () => {
     const { statusOf, checksOf } = await setUp();
     for (const Host of ["127.0.0.1:3000", "localhost", "[::1]:80"]) expect(await statusOf({ Host })).toBe(200);
     expect(await checksOf()).toEqual({ ...READY, checks: { store: "ok" } });
@@ -66,14 +66,14 @@ describe("without METRICS_TOKEN, the metrics and what is behind /readyz", () => 
     { "X-Forwarded-Proto": "https" },
     { Host: "bot.example" },
     { Host: "127.0.0.1.bot.example" },
-  ] as OutgoingHttpHeaders[])("are not told to whoever comes through a proxy on this machine: %j", async (headers) => {
+  ] as OutgoingHttpHeaders[])("no one reads the metrics through a proxy on this machine: %j", async (headers) => {
     const { statusOf, checksOf } = await setUp();
     expect(await statusOf(headers)).toBe(403);
     expect(await statusOf({ ...headers, Authorization: "Bearer " })).toBe(403);
     expect(await checksOf(headers)).toEqual(READY);
   });
 
-  test.runIf(OUTSIDE !== undefined)("are not told at an address that others can reach", async () => {
+  test.runIf(OUTSIDE !== undefined)("no one reads the metrics at an address that others can reach", async () => {
     const { statusOf, checksOf } = await setUp();
     for (const headers of [{}, { Host: "127.0.0.1" }, { "X-Forwarded-For": "127.0.0.1" }]) {
       expect(await statusOf(headers, OUTSIDE)).toBe(403);
@@ -82,15 +82,15 @@ describe("without METRICS_TOKEN, the metrics and what is behind /readyz", () => 
   });
 });
 
-describe("with METRICS_TOKEN, the metrics and what is behind /readyz", () => {
-  test("are told to anybody who sends it, from anywhere", async () => {
+describe("the metrics and the details of /readyz with METRICS_TOKEN", () => {
+  test("anyone with METRICS_TOKEN reads the metrics from anywhere", async () => {
     const { statusOf, checksOf } = await setUp(TOKEN);
     const headers = { Authorization: `Bearer ${TOKEN}`, Host: "bot.example", "X-Forwarded-For": "203.0.113.9" };
     expect(await statusOf(headers, OUTSIDE)).toBe(200);
     expect(await checksOf(headers, OUTSIDE)).toEqual({ ...READY, checks: { store: "ok" } });
   });
 
-  test("are told to nobody without it, not on this machine either", async () => {
+  test("no one reads the metrics without METRICS_TOKEN, not even on this machine", async () => {
     const { statusOf, checksOf, get } = await setUp(TOKEN);
     for (const Authorization of [undefined, "Bearer", `Basic ${TOKEN}`, `Bearer ${TOKEN}x`, "Bearer x"]) {
       const headers = Authorization === undefined ? {} : { Authorization };
@@ -102,13 +102,13 @@ describe("with METRICS_TOKEN, the metrics and what is behind /readyz", () => {
     expect([ready.statusCode, ready.headers["www-authenticate"]]).toEqual([200, undefined]);
   });
 
-  test("are refused for a while to a client that guesses, and the log tells of it without the guess", async () => {
+  test("a client that guesses METRICS_TOKEN is locked out for a while, and the log omits the guess", async () => {
     const { statusOf, lines } = await setUp(TOKEN);
     const statuses: Array<number | undefined> = [];
     for (let n = 0; n < 8; n++) statuses.push(await statusOf({ Authorization: `Bearer canary-guess-${n}` }));
     expect(statuses).toEqual([401, 401, 401, 401, 401, 401, 429, 429]);
     expect(lines).toHaveLength(6);
-    expect(JSON.stringify(lines)).toContain("A wrong METRICS_TOKEN was given");
+    expect(JSON.stringify(lines)).toContain("a wrong METRICS_TOKEN was given");
     expect(JSON.stringify(lines)).not.toContain("canary");
   });
 });

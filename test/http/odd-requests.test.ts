@@ -2,12 +2,12 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { Hono } from "hono";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { silent } from "../../lab/support/log.ts";
 import { isPlainTarget } from "../../src/http/odd-requests.ts";
 import { startHttpServer } from "../../src/http/server.ts";
 import { createMetrics } from "../../src/metrics/metrics.ts";
-import { silent } from "../support/log.ts";
 
-/** The server with a route that a proxy may let through, and one that it does not; `send` tidies up no path. */
+/** The server with one route that a proxy allows and one that the proxy blocks. `send` does not normalize paths. */
 async function setUp() {
   const app = new Hono().all("/relay/*", (context) => context.notFound()).get("/local/events", (c) => c.text("stream"));
   const server = await startHttpServer({
@@ -51,8 +51,8 @@ const PARENTS = [
   ".",
 ];
 
-describe("a way around a proxy that lets only /relay/ through", () => {
-  test.each(PARENTS)("is none with the segment %j", async (parent) => {
+describe("a bypass of a proxy that allows only /relay/", () => {
+  test.each(PARENTS)("no request gets around the proxy's rule with the segment %j", async (parent) => {
     const send = await setUp();
     for (const end of ["metrics", "healthz", "local/events", "%6detrics"]) {
       for (const start of ["/relay", "/relay/v1", "//relay", "http://127.0.0.1/relay"]) {
@@ -63,7 +63,7 @@ describe("a way around a proxy that lets only /relay/ through", () => {
     }
   });
 
-  test("leaves the paths themselves as they are, in a proxy's form too", async () => {
+  test("plain paths are unchanged, in a proxy's form too", async () => {
     const send = await setUp();
     for (const target of ["/healthz", "/local/events?since=0&x=/../..", "http://127.0.0.1/healthz"]) {
       expect(await send(target)).toMatch(/^HTTP\/1\.1 200 /);
@@ -72,7 +72,7 @@ describe("a way around a proxy that lets only /relay/ through", () => {
 });
 
 describe("isPlainTarget", () => {
-  test("takes every path that the service has", () => {
+  test("isPlainTarget accepts every path of the service", () => {
     for (const target of [
       "/",
       "/?a=b;c",
@@ -89,7 +89,7 @@ describe("isPlainTarget", () => {
     }
   });
 
-  test("takes no other forms of a target", () => {
+  test("isPlainTarget rejects every other form of a target", () => {
     for (const target of ["*", "here:443", "ftp://here/", "healthz", "#/", "/a#b", "/ü", "/a b", "/%zz", "/%"]) {
       expect(isPlainTarget(target), target).toBe(false);
     }

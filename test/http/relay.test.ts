@@ -3,27 +3,33 @@ import { connect } from "node:net";
 import { DatabaseSync } from "node:sqlite";
 import { Hono } from "hono";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { silent } from "../../lab/support/log.ts";
+import { owner } from "../../lab/support/picture-turn.ts";
 import { createRelayRoutes } from "../../src/http/relay.ts";
 import { startHttpServer } from "../../src/http/server.ts";
 import { createLogger } from "../../src/log/log.ts";
 import { createRelay } from "../../src/media/relay.ts";
 import { createMetrics } from "../../src/metrics/metrics.ts";
+import { NO_RIGHT } from "../../src/port/right.ts";
 import { createStores } from "../../src/store/keyv.ts";
-import { silent } from "../support/log.ts";
-import { owner } from "../support/picture-job.ts";
 
 const BYTES = Uint8Array.from({ length: 5_000 }, (_, index) => index % 251);
 const ref = { platform: "slack", id: "F1", name: "cat.png", sizeBytes: BYTES.length };
 
-/** The one server with a relay mounted, before something that answers every path in its own way. */
+/** The server with a relay, before a handler that answers every other path. */
 async function setUp() {
   let now = Date.now();
   const lines: string[] = [];
-  const log = createLogger({ level: "trace", secrets: [], destination: { write: (line) => void lines.push(line) } });
+  const log = createLogger({
+    level: "trace",
+    secrets: [],
+    tokens: [],
+    destination: { write: (line) => void lines.push(line) },
+  });
   const database = new DatabaseSync(":memory:");
   const relay = createRelay({
     keys: ["k".repeat(32)],
-    open: createStores({ redisUrl: undefined, database, log: silent }).open,
+    open: createStores({ redisUrl: undefined, database, log: silent }, NO_RIGHT).open,
     isGone: async () => false,
     read: () => Promise.reject(new Error("nothing is read here")),
     log,
@@ -44,7 +50,7 @@ async function setUp() {
   return { url: server.url, path, lines, advance: (ms: number) => (now += ms) };
 }
 
-/** A request as it stands, and all that comes back: no client tidies up the path. */
+/** Sends a raw request, because clients normalize paths. Returns the whole response. */
 async function send(url: string, target: string, method = "GET"): Promise<string> {
   const socket = connect(Number(new URL(url).port), "127.0.0.1");
   onTestFinished(() => void socket.destroy());
@@ -55,13 +61,13 @@ async function send(url: string, target: string, method = "GET"): Promise<string
   return Buffer.concat(chunks).toString("latin1");
 }
 
-/** What may differ between two answers to the same question. */
+/** Removes the part in which two equal responses can differ. */
 function withoutDate(answer: string): string {
   return answer.replace(/^date: .*\r\n/im, "");
 }
 
 describe("createRelayRoutes", () => {
-  test("serves a picture, its type and its length, and keeps everybody from doing anything else with it", async () => {
+  test("the relay serves an image with its type, its length and strict headers", async () => {
     const { url, path } = await setUp();
     const response = await fetch(url + path);
     expect(response.status).toBe(200);
@@ -82,7 +88,7 @@ describe("createRelayRoutes", () => {
     );
   });
 
-  test("answers HEAD with the same head and nothing else", async () => {
+  test("the relay answers HEAD with the same headers and no body", async () => {
     const { url, path } = await setUp();
     const [head = "", body] = (await send(url, path, "HEAD")).split("\r\n\r\n");
     const [fullHead = ""] = (await send(url, path)).split("\r\n\r\n");
@@ -104,7 +110,7 @@ describe("createRelayRoutes", () => {
     "bytes=--5",
     `bytes=${"0-0,".repeat(1_000)}0-0`,
     "lines=1-2",
-  ])("answers the range %s with the whole", async (range) => {
+  ])("the relay answers the range %s with the whole image", async (range) => {
     const { url, path } = await setUp();
     const response = await fetch(url + path, { headers: { range } });
     expect(response.status).toBe(200);
@@ -112,7 +118,7 @@ describe("createRelayRoutes", () => {
     expect((await response.arrayBuffer()).byteLength).toBe(BYTES.length);
   });
 
-  test("answers everything that is wrong in the same words, as an address without anything", async () => {
+  test("the relay answers every bad link in the same words as an unknown path", async () => {
     const { url, path } = await setUp();
     const [, , , token = ""] = path.split("/");
     const expected = withoutDate(await send(url, "/relay/anything"));
@@ -149,12 +155,15 @@ describe("createRelayRoutes", () => {
     expect(wrong.filter((_, index) => withoutDate(answers[index] ?? "") !== expected)).toEqual([]);
   });
 
-  test.each(["POST", "PUT", "DELETE", "OPTIONS", "PATCH", "PROPFIND"])("has nothing for %s", async (method) => {
-    const { url, path } = await setUp();
-    expect(withoutDate(await send(url, path, method))).toBe(withoutDate(await send(url, "/relay/anything", method)));
-  });
+  test.each(["POST", "PUT", "DELETE", "OPTIONS", "PATCH", "PROPFIND"])(
+    "the relay serves nothing for %s",
+    async (method) => {
+      const { url, path } = await setUp();
+      expect(withoutDate(await send(url, path, method))).toBe(withoutDate(await send(url, "/relay/anything", method)));
+    },
+  );
 
-  test("has nothing any more once the time is over, in the same words", async () => {
+  test("the relay answers an expired link in the same words as an unknown one", async () => {
     const { url, path, advance } = await setUp();
     expect(await send(url, path)).toMatch(/^HTTP\/1\.1 200 /);
     advance(60 * 60_000);
@@ -162,7 +171,7 @@ describe("createRelayRoutes", () => {
     expect(withoutDate(await send(url, path, "HEAD"))).toBe(withoutDate(await send(url, "/relay/anything", "HEAD")));
   });
 
-  test("does not serve what is not at hand and cannot be read again, and logs no path", async () => {
+  test("the relay serves no image that it cannot read, and logs no path", async () => {
     const { url, path, lines } = await setUp();
     await send(url, path);
     await send(url, path.replace(/.{10}\/picture/, "AAAAAAAAAA/picture"));
@@ -170,7 +179,7 @@ describe("createRelayRoutes", () => {
     expect(lines.join("")).not.toContain(token.slice(0, 20));
   });
 
-  test("leaves every other address to the routes after it", async () => {
+  test("the relay leaves every other path to later routes", async () => {
     const { url } = await setUp();
     expect(await (await fetch(`${url}/relays/v1/x`)).text()).toBe("page");
   });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { recordingLog } from "../../lab/support/log.ts";
 import { createSecretGuard, type TrySource } from "../../src/http/secret-guard.ts";
-import { recordingLog } from "../support/log.ts";
 
 const SECRET = "correct horse";
 
@@ -12,7 +12,7 @@ function setUp() {
   return {
     lines,
     advance: (ms: number) => void (now += ms),
-    /** How one more guess is judged. */
+    /** Checks one more guess. */
     guess: (source: TrySource) => judge(`canary-${guesses++}`, source).kind,
     again: (source: TrySource) => judge("canary-old", source).kind,
     enter: (source: TrySource) => judge(SECRET, source).kind,
@@ -20,7 +20,7 @@ function setUp() {
       const verdict = judge(SECRET, source);
       return verdict.kind === "wait" ? verdict.waitMs : 0;
     },
-    /** How many guesses of a source that never rests are looked at in this time. */
+    /** Counts how many guesses from one tireless source are checked within this time. */
     countJudged(source: () => TrySource, durationMs: number) {
       let judged = 0;
       for (let ms = 0; ms < durationMs; ms += 10) {
@@ -36,7 +36,7 @@ const owner: TrySource = { address: "8.8.8.8" };
 const attacker: TrySource = { address: "9.9.9.9" };
 
 describe("an address that guesses", () => {
-  test("may err a few times, and then waits longer each time, for a minute at most", () => {
+  test("an address can guess a few times, then waits longer each time, up to a minute", () => {
     const { guess, waitMs, advance } = setUp();
     for (let n = 0; n < 5; n++) expect(guess(attacker)).toBe("wrong");
     expect(waitMs(attacker)).toBe(0);
@@ -49,7 +49,7 @@ describe("an address that guesses", () => {
     expect(waits).toEqual([1, 2, 4, 8, 16, 32, 60, 60].map((seconds) => seconds * 1_000));
   });
 
-  test("has a dozen guesses looked at in five minutes, and not the right one among those that are not", () => {
+  test("the guard checks a dozen guesses of an address in five minutes, and rejects even the right one after that", () => {
     const { countJudged, guess, enter, advance } = setUp();
     expect(countJudged(() => attacker, 5 * 60_000)).toBeLessThan(20);
     guess(attacker);
@@ -58,7 +58,7 @@ describe("an address that guesses", () => {
     expect(enter(attacker)).toBe("right");
   });
 
-  test("starts over after a quarter of an hour without guesses", () => {
+  test("an address starts over after 15 minutes without guesses", () => {
     const { countJudged, guess, waitMs, advance } = setUp();
     countJudged(() => attacker, 60_000);
     advance(15 * 60_000);
@@ -66,7 +66,7 @@ describe("an address that guesses", () => {
     expect(waitMs(attacker)).toBe(0);
   });
 
-  test("guesses nothing by giving the same wrong one again, as a page does that was left open", () => {
+  test("repeating the same wrong secret, as an open page does, counts once", () => {
     const { again, enter, lines } = setUp();
     for (let n = 0; n < 100; n++) expect(again(owner)).toBe("wrong");
     expect(enter(owner)).toBe("right");
@@ -80,12 +80,12 @@ describe("guesses from many addresses", () => {
     return () => ({ address: `9.9.${n >> 8}.${n++ & 255}` });
   };
 
-  test("are looked at once in a second, after the first sixty", () => {
+  test("the guard checks one guess a second from many addresses, after the first sixty", () => {
     const { countJudged } = setUp();
     expect(countJudged(spread(), 100_000)).toBeLessThanOrEqual(60 + 101);
   });
 
-  test("do not keep out an address that was right before, nor anybody once they end", () => {
+  test("guesses from many addresses lock out no known address, and no one once they end", () => {
     const { countJudged, guess, enter, advance } = setUp();
     expect(enter(owner)).toBe("right");
     countJudged(spread(), 60_000);
@@ -96,13 +96,13 @@ describe("guesses from many addresses", () => {
     expect(enter({ address: "7.7.7.7" })).toBe("right");
   });
 
-  test("do not keep out the owner at a new address who waits as told, while they go on", () => {
+  test("the owner gets in from a new address, after the requested wait, while others guess", () => {
     const { countJudged, guess, enter } = setUp();
     const guesses = spread();
     countJudged(guesses, 100_000);
     const tries = [];
     for (let n = 0; n < 5; n++) {
-      // A guess always comes first when one is looked at again.
+      // A guess is always the first one that is checked.
       guess(guesses());
       tries.push(enter({ address: "7.7.7.7" }));
       countJudged(guesses, 2_000);
@@ -110,13 +110,13 @@ describe("guesses from many addresses", () => {
     expect(tries.slice(0, 4)).toEqual(["wait", "wait", "wait", "right"]);
   });
 
-  test("do not gain by waiting, address for address, but one guess a second more", () => {
+  test("waiting earns many addresses only one more guess a second", () => {
     const { countJudged } = setUp();
     let n = 0;
     expect(countJudged(() => ({ address: `9.9.9.${n++ % 250}` }), 300_000)).toBeLessThanOrEqual(60 + 2 * 301);
   });
 
-  test("do not make room for more by being many", () => {
+  test("more addresses do not get more guesses", () => {
     const { countJudged, enter } = setUp();
     enter(owner);
     expect(countJudged(spread(), 300_000)).toBeLessThanOrEqual(60 + 301);
@@ -125,7 +125,7 @@ describe("guesses from many addresses", () => {
 });
 
 describe("a browser that was let in before", () => {
-  test("gets in while everybody else behind the same proxy has to wait", () => {
+  test("a known browser gets in while everyone else behind its proxy waits", () => {
     const { countJudged, guess, enter } = setUp();
     countJudged(() => attacker, 60_000);
     guess(attacker);
@@ -133,7 +133,7 @@ describe("a browser that was let in before", () => {
     expect(enter({ ...attacker, browser: "b1" })).toBe("right");
   });
 
-  test("is counted by itself when it guesses", () => {
+  test("the guard counts a known browser's guesses separately", () => {
     const { countJudged, enter } = setUp();
     expect(countJudged(() => ({ ...owner, browser: "b1" }), 5 * 60_000)).toBeLessThan(20);
     expect(enter({ ...owner, browser: "b2" })).toBe("right");
@@ -142,7 +142,7 @@ describe("a browser that was let in before", () => {
 });
 
 describe("the log", () => {
-  test("has a line for each guess that was looked at, with where it came from and nothing of what it was", () => {
+  test("the log has a line with the source of each checked guess, but not the guess", () => {
     const { countJudged, lines } = setUp();
     const judged = countJudged(() => attacker, 60_000);
     expect(lines).toHaveLength(judged);
@@ -151,13 +151,13 @@ describe("the log", () => {
       source: "9.9.9.9",
       tries: 8,
       pauseMs: 4_000,
-      msg: "A wrong password was given",
+      msg: "a wrong password was given",
     });
     expect(lines.reduce((sum, { refusedBefore }) => sum + Number(refusedBefore), 0)).toBeGreaterThan(1_000);
     expect(JSON.stringify(lines)).not.toMatch(/canary|horse/);
   });
 
-  test("counts the guesses from many addresses that were not looked at, beside each that was", () => {
+  test("the log counts the unchecked guesses next to each checked one", () => {
     const { countJudged, guess, advance, lines } = setUp();
     let n = 0;
     const judged = countJudged(() => ({ address: `9.9.${n >> 8}.${n++ & 255}` }), 60_000);

@@ -16,7 +16,12 @@ afterEach(async () => {
 
 async function start(options: Partial<HttpServerOptions> = {}) {
   const lines: string[] = [];
-  const log = createLogger({ level: "info", secrets: [], destination: { write: (line) => void lines.push(line) } });
+  const log = createLogger({
+    level: "info",
+    secrets: [],
+    tokens: [],
+    destination: { write: (line) => void lines.push(line) },
+  });
   const server = await startHttpServer({
     host: "127.0.0.1",
     port: 0,
@@ -38,7 +43,7 @@ async function openSocket(url: string): Promise<Socket> {
   return socket;
 }
 
-/** All that comes back to a request as it stands. */
+/** The whole response to a raw request. */
 async function sendRaw(url: string, head: string): Promise<string> {
   const socket = await openSocket(url);
   const chunks: Buffer[] = [];
@@ -49,7 +54,7 @@ async function sendRaw(url: string, head: string): Promise<string> {
 }
 
 describe("startHttpServer", () => {
-  test("answers health, readiness and metrics on the port it names", async () => {
+  test("the server answers health, readiness and metrics on its port", async () => {
     const { url } = await start({ health: { store: () => Promise.resolve(false) } });
     expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
     expect((await fetch(`${url}/healthz`)).status).toBe(200);
@@ -57,7 +62,7 @@ describe("startHttpServer", () => {
     expect(await (await fetch(`${url}/metrics`)).text()).toContain("palaver_");
   });
 
-  test("serves what is mounted, in order, after its own routes", async () => {
+  test("the server serves mounted routes in order, after its own", async () => {
     const first = new Hono()
       .get("/", (context) => context.text("page"))
       .get("/healthz", (context) => context.text("mine"));
@@ -68,7 +73,7 @@ describe("startHttpServer", () => {
     expect(await (await fetch(`${url}/slack/events`, { method: "POST", body: "raw" })).text()).toBe("raw");
   });
 
-  test("shows its sentences to a browser at / if nothing is mounted there", async () => {
+  test("the server shows its sentences at / if nothing is mounted there", async () => {
     const about = ["It answers on <Slack>."];
     const { url } = await start({ about });
     const answer = await fetch(url);
@@ -78,14 +83,14 @@ describe("startHttpServer", () => {
     expect(await (await fetch(mounted.url)).text()).toBe("page");
   });
 
-  test("says in JSON that there is nothing at an address", async () => {
+  test("the server answers an unknown path in JSON", async () => {
     const { url } = await start();
     const answer = await fetch(`${url}/nothing<script>`);
     expect(answer.status).toBe(404);
     expect(await answer.json()).toEqual({ error: "There is nothing at this address." });
   });
 
-  test("answers a failure without telling its cause, and logs it", async () => {
+  test("the server hides the cause of a failure from clients, and logs it", async () => {
     const failing = new Hono().get("/fail", () => {
       throw new Error("inner workings");
     });
@@ -98,7 +103,7 @@ describe("startHttpServer", () => {
     ]);
   });
 
-  test("logs no more of a relayed picture's path than that it was one", async () => {
+  test("the log reduces a relayed image's path to a placeholder", async () => {
     const failing = new Hono().get("/relay/*", () => {
       throw new Error("inner workings");
     });
@@ -107,7 +112,7 @@ describe("startHttpServer", () => {
     expect(lines.map((line): unknown => JSON.parse(line))).toMatchObject([{ path: "/relay/…" }]);
   });
 
-  test("refuses a Host that is none, without a failure in the log", async () => {
+  test("the server rejects an invalid Host without logging a failure", async () => {
     const page = new Hono().get("/", (context) => context.text(new URL(context.req.raw.clone().url).host));
     const { url, lines } = await start({ mounts: [page] });
     const ask = (host: string) => sendRaw(url, `GET / HTTP/1.1\r\nHost: ${host}`);
@@ -118,7 +123,7 @@ describe("startHttpServer", () => {
     expect(lines).toEqual([]);
   });
 
-  test("is not told in the log as a failure when a request is left before its answer", async () => {
+  test("a client that disconnects before its answer is no failure in the log", async () => {
     const entered = Promise.withResolvers<void>();
     const ended = Promise.withResolvers<void>();
     const slow = new Hono().get("/slow", async (context) => {
@@ -136,19 +141,19 @@ describe("startHttpServer", () => {
     expect(lines).toEqual([]);
   });
 
-  test("names the port and PORT when another program has it", async () => {
+  test("the server names the port and PORT if another program uses it", async () => {
     const { url } = await start();
     const port = Number(new URL(url).port);
     await expect(start({ port })).rejects.toThrow(
-      `Port ${port} on 127.0.0.1 is taken by another program: end it, or set PORT`,
+      `Port ${port} on 127.0.0.1 is in use by another program: stop that program, or set PORT`,
     );
   });
 
-  test("names HOST when it is no address of this machine", async () => {
+  test("the server names HOST if it is not an address of this machine", async () => {
     await expect(start({ host: "192.0.2.1" })).rejects.toThrow(/^HOST 192\.0\.2\.1 is not an address of this machine/);
   });
 
-  test("names an address that can be opened when it listens everywhere", async () => {
+  test("the server names an address that people can open if it listens everywhere", async () => {
     const { url } = await start({ host: "0.0.0.0" });
     expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
     expect((await fetch(`${url}/healthz`)).status).toBe(200);
@@ -156,7 +161,7 @@ describe("startHttpServer", () => {
 });
 
 describe("closing", () => {
-  test("ends connections that are kept open, used or not", async () => {
+  test("closing the server ends idle connections, used or not", async () => {
     const server = await start({ closeTimeoutMs: 600_000 });
     const [unused, used] = [await openSocket(server.url), await openSocket(server.url)];
     used.write("GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n");
@@ -166,7 +171,7 @@ describe("closing", () => {
     await ended;
   });
 
-  test("waits for an answer that is under way, then ends its connection too", async () => {
+  test("closing the server waits for a running answer, then ends its connection", async () => {
     const gate = Promise.withResolvers<void>();
     const entered = Promise.withResolvers<void>();
     const slow = new Hono().get("/slow", async (context) => {
@@ -185,7 +190,7 @@ describe("closing", () => {
     await expect(fetch(server.url)).rejects.toThrow();
   });
 
-  test("cuts a stream that does not end in time", async () => {
+  test("closing the server aborts a stream that does not end in time", async () => {
     const endless = new Hono().get("/stream", (context) =>
       context.body(new ReadableStream({ start: (to) => to.enqueue(new Uint8Array(1)) })),
     );

@@ -30,7 +30,7 @@ describe("describeForLog", () => {
     });
   });
 
-  test("describeForLog copies the message of an error only where it is asked to, apart from an error's own words", () => {
+  test("describeForLog copies the message of an error only if asked to, apart from an error's own words", () => {
     const error = new GatewayError("rejected", "It refused.", { quote: " It said: no", code: "a sentence" });
     expect(describeForLog(error, asIs)).toMatchObject({ message: "It refused." });
     expect(describeForLog(error, asIs)).not.toHaveProperty("code");
@@ -38,12 +38,12 @@ describe("describeForLog", () => {
     expect(describeForLog(new Error("odd"), asIs)).not.toHaveProperty("message");
   });
 
-  test("describeForLog does not copy a known field that is no text or number", () => {
+  test("describeForLog does not copy a known field that is neither text nor number", () => {
     const error = Object.assign(new Error("odd"), { code: { headers: 1 }, status: () => 1, kind: null });
     expect(Object.keys(describeForLog(error, asIs) as object)).toEqual(["name", "stack"]);
   });
 
-  test("describeForLog follows causes and gathered errors that are errors or plain", () => {
+  test("describeForLog follows causes and aggregated errors that are errors or plain", () => {
     const error = new Error("outer", {
       cause: new AggregateError([new Error("first"), { headers: 1 }, "word"], "inner"),
     });
@@ -55,7 +55,7 @@ describe("describeForLog", () => {
     expect(describeForLog(new Error("x", { cause: { headers: 1 } }), asIs)).toMatchObject({ cause: "[not an error]" });
   });
 
-  test("describeForLog ends on circles, endless causes and huge objects", () => {
+  test("describeForLog terminates on circles, endless causes and huge objects", () => {
     const circle: Record<string, unknown> = {};
     circle["self"] = circle;
     const endless = new Error("endless");
@@ -67,7 +67,7 @@ describe("describeForLog", () => {
     }
   });
 
-  test("describeForLog tells bytes by their number and dates by their time", () => {
+  test("describeForLog shows bytes by their number and dates by their time", () => {
     const value = {
       bytes: Buffer.from("abc"),
       view: new DataView(new ArrayBuffer(4)),
@@ -84,7 +84,7 @@ describe("describeForLog", () => {
     });
   });
 
-  test("describeForLog survives an object that throws when it is looked at", () => {
+  test("describeForLog survives an object that throws when it is read", () => {
     const hostile = {
       get trap(): string {
         throw new Error("no");
@@ -93,7 +93,7 @@ describe("describeForLog", () => {
     expect(describeForLog({ hostile }, asIs)).toBe("[unreadable]");
   });
 
-  test("describeForLog redacts before it cuts, so that no half of a secret is left", () => {
+  test("describeForLog redacts before it truncates, so that no half of a secret remains", () => {
     const secret = "s3cret".repeat(10);
     const redact = (text: string) => text.replaceAll(secret, "[redacted]");
     const described = describeForLog("x".repeat(3970) + secret + "y".repeat(100), redact);

@@ -1,13 +1,20 @@
 import { describe, expect, test } from "vitest";
+import { tokenForms } from "../../src/config/summary.ts";
 import { createLogger } from "../../src/log/log.ts";
 import { LoggableError } from "../../src/port/errors.ts";
+import { modules } from "../support/config.ts";
 
 const CANARY = 'canary"\\5e1f0a';
 const TOKENS = ["xoxb-canary-5e1f", "xapp-canary-5e1f", "sk-canary-5e1f", `${"M".repeat(24)}.5e1f0a.${"c".repeat(30)}`];
 
 function createRecorder(level = "trace") {
   const lines: string[] = [];
-  const log = createLogger({ level, secrets: [CANARY], destination: { write: (line) => void lines.push(line) } });
+  const log = createLogger({
+    level,
+    tokens: tokenForms(modules),
+    secrets: [CANARY],
+    destination: { write: (line) => void lines.push(line) },
+  });
   return { log, lines, last: (): unknown => JSON.parse(lines.at(-1) ?? "null") };
 }
 
@@ -24,13 +31,13 @@ describe("createLogger", () => {
     });
   });
 
-  test("a logger keeps quiet below its level", () => {
+  test("a logger writes nothing below its level", () => {
     const { log, lines } = createRecorder("info");
     log.debug("no");
     expect(lines).toEqual([]);
   });
 
-  test("a logger reduces an error to known fields under whatever name it is logged", () => {
+  test("a logger reduces an error to known fields under any name", () => {
     const { log, last } = createRecorder();
     const error = Object.assign(new Error("failed"), { request: { body: "private" } });
     for (const fields of [error, { err: error }, { problem: error }, { nested: { list: [error] } }]) {
@@ -40,7 +47,7 @@ describe("createLogger", () => {
     }
   });
 
-  describe("of what an error says", () => {
+  describe("the log of an error", () => {
     const said = Object.assign(new Error("they said: marmalade\n    at marmalade (sky)"), {
       code: "of marmalade skies",
     });
@@ -53,14 +60,14 @@ describe("createLogger", () => {
       ["something deep", (log) => log.fatal({ nested: [{ cause: new AggregateError([own, "marmalade"]) }] }, "it")],
       ["a cause that is no error", (log) => log.warn({ err: new Error("it", { cause: "marmalade" }) }, "it")],
       ["a child's field", (log) => log.child({ err: said }).warn("it")],
-    ])("nothing stands above debug, logged as %s", (_, write) => {
+    ])("no quote of an error appears above debug, logged as %s", (_, write) => {
       const { log, lines } = createRecorder("info");
       write(log);
       expect(lines).toHaveLength(1);
       expect(lines.join()).not.toContain("marmalade");
     });
 
-    test("its own words stand at every level, and the quotes in a further line at debug", () => {
+    test("an error's own words appear at every level, and the quotes in a separate line at debug", () => {
       const { log, lines } = createRecorder("debug");
       log.warn({ err: own, turnId: "t" }, "it failed");
       const [told, whole] = lines.map((line) => JSON.parse(line) as Record<string, unknown>);
@@ -73,14 +80,14 @@ describe("createLogger", () => {
       });
     });
 
-    test("the frames of its stack stand at every level, and a line of its message that looks like one does not", () => {
+    test("the frames of an error's stack appear at every level, but not a line of its message that looks like one", () => {
       const { log, last } = createRecorder("info");
       log.warn({ err: said });
       expect((last() as { err: { stack: string } }).err.stack).toMatch(/^at .*log\.test\.ts/);
     });
   });
 
-  describe.each([CANARY, ...TOKENS])("with the secret %s", (secret) => {
+  describe.each([CANARY, ...TOKENS])("a log with the secret %s", (secret) => {
     const error = Object.assign(
       new Error(`bad key ${secret}`, {
         cause: Object.assign(new Error("inner"), { config: { headers: { authorization: `Bearer ${secret}` } } }),
@@ -101,7 +108,7 @@ describe("createLogger", () => {
       ["error in a field", (log) => log.debug({ failure: error }, "x")],
       ["child's field", (log) => log.child({ secret }).info("x")],
       ["error of a child", (log) => log.child({ err: error, other: error, secret }).info("x")],
-    ])("no line shows it as a %s", (_, write) => {
+    ])("no line of the log shows it as a %s", (_, write) => {
       const { log, lines } = createRecorder();
       write(log);
       expect(lines).toHaveLength(1);

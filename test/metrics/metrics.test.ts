@@ -2,7 +2,7 @@ import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { createMetrics } from "../../src/metrics/metrics.ts";
 
 describe("createMetrics", () => {
-  test("the metrics count what they are told", async () => {
+  test("the metrics count what is reported to them", async () => {
     const metrics = createMetrics();
     metrics.turnEnded("complete");
     metrics.turnEnded("complete");
@@ -43,23 +43,23 @@ describe("createMetrics", () => {
     );
   });
 
-  test("the metrics show the event loop's lag", async () => {
+  test("the metrics show the event loop delay", async () => {
     expect((await createMetrics().render()).body).toMatch(/^palaver_nodejs_eventloop_lag_seconds \d/m);
   });
 
-  test("the metrics wake a process that does nothing no more than ten times a second", async () => {
+  test("the metrics wake an idle process at most ten times per second", async () => {
     const metrics = createMetrics();
     const readDelay = async () => {
       const { body } = await metrics.render();
       const [, delay] = /^palaver_nodejs_eventloop_lag_p50_seconds (.+)$/m.exec(body) ?? [];
-      // The time between two samples; a late one makes it longer.
+      // The time between two samples. If a sample is late, it is longer.
       expect(Number(delay)).toBeGreaterThan(0.09);
     };
-    // Each reading begins the samples anew.
+    // Each reading resets the samples.
     await vi.waitFor(readDelay, { interval: 400, timeout: 4_000 });
   });
 
-  test("the metrics ask for what they show at every reading", async () => {
+  test("the metrics read their gauges at every request", async () => {
     const metrics = createMetrics();
     expect((await metrics.render()).body).toContain("palaver_queue_waiting 0");
     let waiting = 1;
@@ -69,7 +69,7 @@ describe("createMetrics", () => {
     expect((await metrics.render()).body).toContain("palaver_queue_waiting 7");
   });
 
-  test("the metrics show one series for each platform that there is", async () => {
+  test("the metrics have one series per platform", async () => {
     const metrics = createMetrics();
     metrics.observe("platform_connected", () => ({ slack: 1, discord: 0 }));
     const { body } = await metrics.render();
@@ -79,7 +79,7 @@ describe("createMetrics", () => {
     expect((await metrics.render()).body).not.toContain('platform="slack"');
   });
 
-  test("the metrics are shown, whatever of them cannot be read", async () => {
+  test("the metrics are shown even if some of them cannot be read", async () => {
     const metrics = createMetrics();
     metrics.observe("store_reachable", () => Promise.reject(new Error("away")));
     metrics.observe("platform_connected", () => {
@@ -90,14 +90,14 @@ describe("createMetrics", () => {
     expect(body).not.toMatch(/^palaver_platform_connected/m);
   });
 
-  test("two sets of metrics keep their counts apart", async () => {
+  test("two sets of metrics count separately", async () => {
     const [one, other] = [createMetrics(), createMetrics()];
     one.turnEnded("complete");
     expect((await other.render()).body).not.toContain('outcome="complete"');
   });
 
-  // What observes the runtime goes on for as long as the process does.
-  test("two sets of metrics observe the runtime together", () => {
+  // The observers of the runtime exist as long as the process.
+  test("two sets of metrics share the observers of the runtime", () => {
     const observe = vi.spyOn(PerformanceObserver.prototype, "observe");
     onTestFinished(() => observe.mockRestore());
     createMetrics();

@@ -1,30 +1,33 @@
 import { afterAll, beforeAll, onTestFinished } from "vitest";
+import { silent } from "../../lab/support/log.ts";
+import { startRedis } from "../../lab/support/redis.ts";
+import { makeDataDir, type RunningService, startService } from "../../lab/support/service.ts";
 import { startSandbox } from "../../src/sandbox/server.ts";
-import { silent } from "../support/log.ts";
-import { startRedis } from "../support/redis.ts";
-import { makeDataDir, type RunningService, startService } from "../support/service.ts";
 
 export type CrewRole = "ingress" | "worker";
 
-/** Takes what is to be done at the end, which is done in the opposite order. */
+/** Accepts clean-up functions and runs them in reverse order. */
 export type OnEnd = (end: () => Promise<void> | void) => void;
 
-/** Processes that share the work on one Redis and ask one gateway. They end with the test, or when `onEnd` says so. */
+/** Processes that share the work on one Redis and use one gateway. They end with the test, or when `onEnd` runs. */
 export interface Crew {
-  /** The one that was opened last. */
+  /** The newest one. */
   readonly ingress: RunningService;
   workers: readonly [RunningService, RunningService];
-  /** One more of them. */
+  /** Starts another one. */
   open(role: CrewRole): Promise<RunningService>;
-  /** The worker that answers something at the moment, and the other one; undefined while none does. */
+  /** The worker that is answering at the moment, and the other one. Undefined while none is answering. */
   atWork(): Promise<{ busy: RunningService; idle: RunningService } | undefined>;
 }
 
-/** One process hears the platforms that `env` names, and two answer; what the gateway fetches, it fetches at the first. */
+/**
+ * Starts one process that receives events from the platforms in `env`, and two that answer. The gateway fetches files
+ * from the first one.
+ */
 export async function startCrew(env: Record<string, string>, onEnd: OnEnd = onTestFinished): Promise<Crew> {
   const redis = await startRedis();
   onEnd(redis.stop);
-  // Discord's files are open to whoever has their link.
+  // Discord's files are open to anyone with their link.
   const trustedFileOrigins = env["DISCORD_API_URL"] === undefined ? [] : [new URL(env["DISCORD_API_URL"]).origin];
   const gateway = await startSandbox({ host: "127.0.0.1", port: 0, log: silent, trustedFileOrigins });
   onEnd(gateway.close);
@@ -67,7 +70,10 @@ export async function startCrew(env: Record<string, string>, onEnd: OnEnd = onTe
   };
 }
 
-/** What several tests of a `describe` share, which leave it as the next one needs it: processes take long to start. */
+/**
+ * A scene that several tests in a `describe` share, because processes start slowly. Each test leaves it ready for the
+ * next one.
+ */
 export function shareScene<T>(start: (onEnd: OnEnd) => Promise<T>): () => T {
   const ends: Array<() => Promise<void> | void> = [];
   let scene: T | undefined;
@@ -81,7 +87,7 @@ export function shareScene<T>(start: (onEnd: OnEnd) => Promise<T>): () => T {
   };
 }
 
-/** The sum of all series of a metric. */
+/** The sum of a metric over all its series. */
 export async function readMetric({ url }: RunningService, name: string): Promise<number> {
   const lines = (await (await fetch(`${url}/metrics`)).text()).split("\n");
   const values = lines.filter((line) => new RegExp(`^palaver_${name}[ {]`).test(line));

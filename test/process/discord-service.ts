@@ -1,5 +1,5 @@
-import { startDiscord } from "../simulators/discord/index.ts";
-import type { Discord } from "../simulators/discord/simulator.ts";
+import type { Discord } from "../../lab/discord-sim/simulator.ts";
+import { startDiscord } from "../support/discord.ts";
 
 /** A server with a channel and a person. */
 export async function startChannel() {
@@ -12,7 +12,7 @@ export function botMessages(discord: Discord, channel: Parameters<Discord["messa
   return discord.messages(channel).filter(({ author }) => author.id === discord.bot.id);
 }
 
-/** The bot's messages once there are so many and none of them can be stopped any more. */
+/** The bot's messages, when there are this many and none has a Stop button. */
 export async function answersOf(discord: Discord, channel: Parameters<Discord["messages"]>[0], count: number) {
   const isOver = () => {
     const messages = botMessages(discord, channel);

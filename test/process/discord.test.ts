@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { Discord } from "../simulators/discord/simulator.ts";
-import { makeDataDir, type RunningService, startService } from "../support/service.ts";
+import type { Discord } from "../../lab/discord-sim/simulator.ts";
+import { makeDataDir, type RunningService, startService } from "../../lab/support/service.ts";
 import { answersOf, botMessages, startChannel } from "./discord-service.ts";
 
 async function open(discord: Discord, dataDir?: string): Promise<{ service: RunningService; dataDir: string }> {
@@ -16,7 +16,7 @@ async function open(discord: Discord, dataDir?: string): Promise<{ service: Runn
   return { service, dataDir: path };
 }
 
-/** A service in the middle of a long answer, of which people have read some; whole it is `numbers`. */
+/** A service in the middle of a long answer that is partly visible. The whole answer is `numbers`. */
 async function startAnswering() {
   const { discord, channel, ada } = await startChannel();
   const numbers = Array.from({ length: 120 }, (_, index) => String(index + 1)).join(" ");
@@ -27,7 +27,7 @@ async function startAnswering() {
 }
 
 describe("the service on Discord", () => {
-  test("answers a mention, goes on in the reply chain, and remembers it after a restart", async () => {
+  test("the service answers a mention on Discord and remembers the reply chain after a restart", async () => {
     const { discord, channel, ada } = await startChannel();
     const first = await open(discord);
     discord.people.say(channel, ada, "My name is Ada.", { mentionBot: true });
@@ -40,7 +40,7 @@ describe("the service on Discord", () => {
     expect(answers[1]?.states.at(-1)?.content).toContain("Ada");
   });
 
-  test("killed in the middle of an answer and started again, completes it in the same message", async () => {
+  test("a killed service completes its answer on Discord in the same message after a restart", async () => {
     const { discord, channel, numbers, first } = await startAnswering();
     await first.service.end("SIGKILL");
 
@@ -49,15 +49,15 @@ describe("the service on Discord", () => {
     expect(answers.map(({ states }) => states.at(-1)?.content)).toEqual([numbers]);
   });
 
-  test("whose token is revoked in the middle of an answer ends without a grace that helps nobody, and completes it with one that is not", async () => {
+  test("a service whose Discord token is revoked exits without a grace period, and completes its answer with a valid token", async () => {
     const { discord, channel, numbers, first } = await startAnswering();
     discord.faults.failNext("PATCH /channels/:channel/messages/:message", { status: 401, times: Infinity });
-    // A signal that does nothing: it ends by itself.
+    // This signal has no effect, so the service must exit without one.
     expect(await first.service.end("SIGCONT")).toBe(1);
     const log = first.service.lines.join("\n");
     expect(log).toContain("Discord does not accept the token. Copy the bot's token from the Discord Developer Portal");
     expect(log).toContain("within 7 s");
-    expect(log).not.toContain("did not end in time and is cut");
+    expect(log).not.toContain("the shutdown timed out");
 
     discord.faults.clear();
     await open(discord, first.dataDir);

@@ -1,21 +1,21 @@
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, onTestFinished, test } from "vitest";
+import { createRandom, type Random } from "../../lab/pacing/random.ts";
+import { startEngine } from "../../lab/support/engine.ts";
+import { action, ada, ben, deleted, edited, message } from "../../lab/support/events.ts";
+import { fakePlatform, type Trouble } from "../../lab/support/fake-platform.ts";
 import type { ChatCompletionChunk } from "../../src/gateway/chunks.ts";
 import type { Gateway, StreamOptions } from "../../src/gateway/client.ts";
 import { GatewayError } from "../../src/gateway/errors.ts";
 import type { ChatRequest } from "../../src/gateway/request.ts";
 import type { InboundEvent, MessageEvent } from "../../src/port/events.ts";
 import { toTurnId } from "../../src/port/ids.ts";
-import { startEngine } from "../support/engine.ts";
-import { action, ada, ben, deleted, edited, message } from "../support/events.ts";
-import { fakePlatform, type Trouble } from "../support/fake-platform.ts";
-import { createRandom, type Random } from "../support/pacing/random.ts";
 
 const QUESTIONS = 250;
 const CONVERSATIONS = 8;
 
-/** Answers with the question's own words, in pieces, and breaks off now and then. */
+/** Answers with the question's own words, in chunks. Sometimes it breaks off. */
 function moodyGateway(random: Random): Gateway {
   async function streamChat({ messages }: ChatRequest, signal: AbortSignal, { onChunk }: StreamOptions): Promise<void> {
     const content = messages.at(-1)?.content;
@@ -50,7 +50,7 @@ function moodyPlatform(random: Random) {
   return platform;
 }
 
-/** What people do to a question after they have asked it: nothing, mostly. */
+/** People's actions on a question after they asked it. Usually there are none. */
 function afterthoughts(random: Random, question: MessageEvent, author: MessageEvent["author"]): InboundEvent[] {
   const { conversationId } = question;
   const turnId = toTurnId(question.key);
@@ -65,7 +65,7 @@ function afterthoughts(random: Random, question: MessageEvent, author: MessageEv
   return [];
 }
 
-test("whatever the gateway, the platform and the people do, every question has one ending", async () => {
+test("every question has exactly one ending under random faults of the gateway, the platform and people", async () => {
   const seed = Math.floor(Math.random() * 1e6);
   onTestFinished(({ task }) => {
     if (task.result?.state === "fail") process.stdout.write(`The seed of the faults was ${seed}.\n`);
@@ -99,7 +99,7 @@ test("whatever the gateway, the platform and the people do, every question has o
   for (const { markdown, buttons } of drafts) {
     const isOrphan = markdown.includes("_The question was deleted.");
     const offered = isOrphan ? ["delete"] : /Press Retry|stopped/i.test(markdown) ? ["retry"] : [];
-    // Behind an answer to a question that was edited stands the one before.
+    // The answer to an edited question comes after the previous answer.
     expect(buttons.map(({ action }) => action).filter((action) => action !== "show")).toEqual(offered);
   }
 

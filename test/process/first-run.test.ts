@@ -1,17 +1,17 @@
 import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
+import { startServiceIn } from "../../lab/support/service.ts";
 import { start as startSandbox } from "../sandbox/sandbox.ts";
-import { startDiscord } from "../simulators/discord/index.ts";
-import { startSlack } from "../simulators/slack/slack.ts";
 import { describeWithBrowser, openBrowser } from "../support/browser.ts";
+import { startDiscord } from "../support/discord.ts";
 import { eventually } from "../support/eventually.ts";
-import { startServiceIn } from "../support/service.ts";
+import { startSlack } from "../support/slack.ts";
 import { answersOf } from "./discord-service.ts";
 import { answersIn, makeFolder } from "./slack-service.ts";
 
 describeWithBrowser("the first run, seen from a browser", () => {
-  test("leads from an empty folder to answers on Slack and on Discord", async () => {
+  test("the setup in a browser leads from an empty folder to answers on Slack and on Discord", async () => {
     const [gateway, slack, discord] = await Promise.all([startSandbox(), startSlack(), startDiscord()]);
     const ada = slack.user({ name: "Ada" });
     const general = slack.channel({ name: "general", members: [ada] });
@@ -32,7 +32,7 @@ describeWithBrowser("the first run, seen from a browser", () => {
     const check = () => tab.click("dialog.setup button.primary");
 
     await tab.click("text=Connect Slack");
-    const link = await tab.getByRole("link", { name: "Make the Slack app" }).getAttribute("href");
+    const link = await tab.getByRole("link", { name: "Create the Slack app" }).getAttribute("href");
     const query = new URL(link ?? "").searchParams;
     expect(query.get("new_app")).toBe("1");
     const manifest = JSON.parse(await readFile("manifest.json", "utf8")) as unknown;
@@ -45,7 +45,7 @@ describeWithBrowser("the first run, seen from a browser", () => {
     await check();
     await eventually(() => right.count()).toBe(4);
     expect(await wrong.count()).toBe(0);
-    // On a phone too, whoever has pressed Check sees what came of it.
+    // After Check, the result must be in view on a phone too.
     const last = await right.last().boundingBox();
     expect((last?.y ?? Infinity) + (last?.height ?? 0)).toBeLessThanOrEqual(780);
 
@@ -55,7 +55,7 @@ describeWithBrowser("the first run, seen from a browser", () => {
     const invite = tab.locator('.findings a[href*="oauth2/authorize"]').first();
     await eventually(() => invite.count()).toBe(1);
     const permissions = new URL((await invite.getAttribute("href")) ?? "").searchParams.get("permissions");
-    // View, send, send in threads, create threads, read history, react, attach.
+    // The permissions: view, send, send in threads, create threads, read history, react, attach.
     const needed = [10n, 11n, 38n, 35n, 16n, 6n, 15n].reduce((bits, bit) => bits | (1n << bit), 0n);
     expect(BigInt(permissions ?? 0)).toBe(needed);
     expect(await wrong.count()).toBe(0);
@@ -65,10 +65,10 @@ describeWithBrowser("the first run, seen from a browser", () => {
     await fill("GATEWAY_BASE_URL", gateway.url);
     await fill("GATEWAY_API_KEY", "sk-sandbox-all");
     await tab.click("text=List the models");
-    await eventually(() => tab.locator("#list-CHAT_MODEL option").count()).toBeGreaterThan(1);
-    await fill("CHAT_MODEL", "sandbox-chat");
+    await tab.selectOption("dialog.setup select[name=CHAT_MODEL]", "sandbox-chat");
     await check();
-    await eventually(() => right.count()).toBe(3);
+    await eventually(() => tab.locator(".findings >> text=sandbox-chat answers").count()).toBe(1);
+    expect(await wrong.count()).toBe(0);
 
     await tab.click("dialog.setup nav >> text=Save");
     await tab.click("dialog.setup button:has-text('Write')");
@@ -79,12 +79,17 @@ describeWithBrowser("the first run, seen from a browser", () => {
     expect(service.lines.join("\n")).not.toContain(slack.botToken);
     await service.end("SIGTERM");
 
-    const again = await startServiceIn(folder, standIns);
+    // The page is off from now on, but the open tab still shows arrivals.
+    const again = await startServiceIn(folder, { ...standIns, PORT: new URL(service.url).port });
     onTestFinished(async () => void (await again.end("SIGKILL")));
+    await tab.waitForSelector("text=Slack is connected. No message has arrived yet.");
     const asked = ada.mention(general, "Say: hello from Slack");
     expect(await answersIn(slack, general, asked)).toEqual(["hello from Slack"]);
     discord.people.say(channel, bob, "Say: hello from Discord", { mentionBot: true });
     const [answer] = await answersOf(discord, channel, 1);
     expect(answer?.states.at(-1)?.content).toBe("hello from Discord");
+    for (const name of ["Slack", "Discord"])
+      await tab.waitForSelector(`text=The first message from ${name} has arrived.`);
+    expect(again.lines.join("\n")).toContain("The first message from Slack has arrived");
   });
 });

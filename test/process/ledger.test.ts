@@ -2,16 +2,16 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
+import { action, message } from "../../lab/support/events.ts";
+import { startCountingServer } from "../../lab/support/mcp-world.ts";
+import { isRedisMissing, startRedis } from "../../lab/support/redis.ts";
+import { makeDataDir, PROCESS_ENV } from "../../lab/support/service.ts";
 import type { Draft } from "../../src/port/sink.ts";
-import { action, message } from "../support/events.ts";
 import type { LedgerProcessOptions } from "../support/ledger-process.ts";
-import { startCountingServer } from "../support/mcp-world.ts";
-import { isRedisMissing, startRedis } from "../support/redis.ts";
-import { makeDataDir, PROCESS_ENV } from "../support/service.ts";
 
 const PROGRAM = join(import.meta.dirname, "../support/ledger-process.ts");
 
-/** Runs the bot to its end. Resolves to what its channel shows, or to nothing when it was killed. */
+/** Runs the bot until it exits. Resolves to the contents of its channel, or to undefined if the bot was killed. */
 async function live(options: LedgerProcessOptions): Promise<Draft[] | undefined> {
   const child = spawn(process.execPath, ["--disable-warning=ExperimentalWarning", PROGRAM, JSON.stringify(options)], {
     env: PROCESS_ENV,
@@ -24,7 +24,7 @@ async function live(options: LedgerProcessOptions): Promise<Draft[] | undefined>
   return signal === "SIGKILL" ? undefined : (JSON.parse(output) as Draft[]);
 }
 
-test("a call that acts is made at most once for each time that a person says so, wherever kill -9 meets it", async () => {
+test("an acting call runs at most once per approval, wherever kill -9 interrupts it", async () => {
   const folder = await makeDataDir();
   const counter = await startCountingServer();
   onTestFinished(async () => {
@@ -44,23 +44,23 @@ test("a call that acts is made at most once for each time that a person says so,
   expect(await live({ ...common, events: [], death: { state: "started" } })).toBeUndefined();
   expect(counter.marks).toEqual([]);
 
-  // Nobody knows that it was not made.
+  // Whether the call was made is unknown.
   const unknown = await live({ ...common, events: [] });
   expect(unknown?.[0]?.markdown).toContain("I see: tool, signed");
-  expect(unknown?.[0]?.markdown).toMatch(/It is not known whether `shop__buy` was done/);
+  expect(unknown?.[0]?.markdown).toMatch(/I don't know whether `shop__buy` ran/);
   expect(counter.marks).toEqual([]);
   const rerun = action("rerun", unknown?.[0]?.buttons[0]?.turnId ?? "");
 
-  // It is made, and the process dies before that is written down.
+  // The call is made, and the process dies before it records this.
   expect(await live({ ...common, events: [rerun], death: { state: "done", isBefore: true } })).toBeUndefined();
   expect(counter.marks).toEqual(["tea"]);
   const after = await live({ ...common, events: [] });
   expect(counter.marks).toEqual(["tea"]);
-  expect(after?.[0]?.markdown).toMatch(/It is not known whether `shop__buy` was done/);
+  expect(after?.[0]?.markdown).toMatch(/I don't know whether `shop__buy` ran/);
 });
 
 test.skipIf(isRedisMissing)(
-  "a call that acts is made once where another process on the same Redis takes over (needs redis-server)",
+  "an acting call runs once when another process on the same Redis takes over (needs redis-server)",
   async () => {
     const folder = await makeDataDir();
     const [counter, redis] = await Promise.all([startCountingServer(), startRedis()]);
@@ -78,7 +78,7 @@ test.skipIf(isRedisMissing)(
     expect(counter.marks).toEqual(["tea"]);
     const after = await live({ ...own("third"), events: [] });
     expect(counter.marks).toEqual(["tea"]);
-    expect(after?.[0]?.markdown).toMatch(/It is not known whether `shop__buy` was done/);
+    expect(after?.[0]?.markdown).toMatch(/I don't know whether `shop__buy` ran/);
     expect(after?.[0]?.buttons.map(({ action }) => action)).toContain("rerun");
   },
 );

@@ -3,12 +3,12 @@ import { once } from "node:events";
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { startSlack } from "../simulators/slack/slack.ts";
-import { isRedisMissing, startRedis } from "../support/redis.ts";
-import { makeDataDir, PROCESS_ENV, ROOT } from "../support/service.ts";
+import { isRedisMissing, startRedis } from "../../lab/support/redis.ts";
+import { makeDataDir, PROCESS_ENV, ROOT } from "../../lab/support/service.ts";
+import { startSlack } from "../support/slack.ts";
 import { answersIn, open } from "./slack-service.ts";
 
-/** A person whom the service answered, and the two commands of `npm run`. */
+/** A person whom the service has answered, and the two `npm run` commands. */
 async function startScene(more: Record<string, string> = {}) {
   const slack = await startSlack();
   const ada = slack.user({ name: "Ada" });
@@ -46,30 +46,34 @@ async function startScene(more: Record<string, string> = {}) {
 }
 
 describe("npm run export and npm run erase", () => {
-  test("say how they are used unless the person is named by platform and id", async () => {
+  test("export and erase print their usage unless platform and id name the person", async () => {
     const { run } = await startScene();
     expect(await run("erase", "ada")).toEqual({ code: 1, output: expect.stringMatching(/^Usage: npm run export/) });
   });
 
-  test("with SQLite, give and erase what is kept about a person while the service is stopped", async () => {
+  test("export and erase work on SQLite while the service is stopped", async () => {
     const { service, run, id, short, folder } = await startScene();
     expect(await run("erase", short, "for", "good")).toEqual({ code: 1, output: expect.stringContaining("/forget @") });
     await service.end("SIGTERM");
+    for (const verb of ["export", "erase"]) {
+      const none = "Nothing is stored about slack:nobody. Is the id right?";
+      expect(await run(verb, "slack:nobody")).toEqual({ code: 1, output: expect.stringContaining(none) });
+    }
     const { output } = await run("export", short);
     const [, path = ""] = /is in (\S+\.json)/.exec(output) ?? [];
     expect(readFileSync(join(folder, path), "utf8")).toContain("Say: canary");
     expect(statSync(join(folder, path)).mode & 0o777).toBe(0o600);
-    expect((await run("erase", short)).output).toMatch(/conversations 1,[^]*nothing is erased yet/);
+    expect((await run("erase", short)).output).toMatch(/conversations: 1,[^]*Nothing is erased yet/);
     expect((await run("erase", short, "for", "good")).output).toContain(`Erased everything about ${id}: 2 messages`);
-    expect((await run("erase", id)).output).toContain("conversations 0,");
+    expect((await run("erase", id)).output).toContain(`Nothing is stored about ${id}. Is the id right?`);
   });
 
-  test.skipIf(isRedisMissing)("with Redis, erase what is kept about a person while the service runs", async () => {
+  test.skipIf(isRedisMissing)("erase works on Redis while the service runs", async () => {
     const redis = await startRedis();
     onTestFinished(redis.stop);
     const { run, id, short } = await startScene({ REDIS_URL: redis.url });
-    expect((await run("erase", short)).output).toContain("conversations 1,");
+    expect((await run("erase", short)).output).toContain("conversations: 1,");
     expect((await run("erase", short, "for", "good")).output).toContain(`Erased everything about ${id}: 2 messages`);
-    expect((await run("erase", id)).output).toContain("conversations 0,");
+    expect((await run("erase", id)).output).toContain(`Nothing is stored about ${id}. Is the id right?`);
   });
 });

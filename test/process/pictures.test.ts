@@ -1,13 +1,13 @@
 import { expect, onTestFinished, test } from "vitest";
 import type { MessageRow } from "../../adapters/local/page/wire.ts";
+import { makeDataDir, startService } from "../../lab/support/service.ts";
 import { connectLocal, isBot } from "../support/local-client.ts";
-import { makeDataDir, startService } from "../support/service.ts";
 
-/** The sandbox takes five seconds for a picture that is to be drawn slowly, and two are drawn at a time. */
+/** The sandbox takes five seconds for a slow image, and creates two images at a time. */
 const PROMPT = "/imagine a fox slowly --count 4";
 const pictures = (messages: MessageRow[]) => messages.filter((message) => isBot(message) && message.files.length > 0);
 
-test("a job of four that kill -9 cuts ends with four pictures, none twice", async () => {
+test("a job of four pictures that kill -9 interrupts ends with four pictures, none twice", async () => {
   const data = await makeDataDir();
   onTestFinished(data.remove);
   const first = await startService(data.path);

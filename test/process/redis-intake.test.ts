@@ -1,13 +1,13 @@
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import { startDiscord } from "../simulators/discord/index.ts";
+import { isRedisMissing, type RedisServer, startRedis } from "../../lab/support/redis.ts";
+import { type RunningService, startService } from "../../lab/support/service.ts";
+import { startDiscord } from "../support/discord.ts";
 import { eventually } from "../support/eventually.ts";
-import { isRedisMissing, type RedisServer, startRedis } from "../support/redis.ts";
-import { type RunningService, startService } from "../support/service.ts";
 import { answersIn, makeFolder, start } from "./slack-service.ts";
 
 const MINUTE_MS = 60_000;
 
-describe.skipIf(isRedisMissing)("what people write while Redis is away (needs redis-server)", () => {
+describe.skipIf(isRedisMissing)("messages that people write while Redis is away (needs redis-server)", () => {
   let redis: RedisServer;
   beforeEach(async () => {
     redis = await startRedis({ isKept: true });
@@ -20,7 +20,7 @@ describe.skipIf(isRedisMissing)("what people write while Redis is away (needs re
   }
 
   test.each(["HTTP", "Socket Mode"] as const)(
-    "is not acknowledged to Slack over %s, which delivers it again, and is answered once; a command said says that it waits",
+    "while Redis is away, Slack over %s gets no acknowledgement, delivers again, and the question is answered once",
     async (transport) => {
       const { slack, ada, general, service } = await start(transport, { REDIS_URL: redis.url });
       slack.allow("late-ack");
@@ -28,7 +28,10 @@ describe.skipIf(isRedisMissing)("what people write while Redis is away (needs re
       const asked = ada.mention(general, "Say: here I am");
       ada.mention(general, "!usage");
       const told = () => slack.ephemerals(general, ada.id).map(({ shown }) => shown);
-      await slack.until(() => told().some((words) => words.includes("when it is back")), "word of what was said");
+      await slack.until(
+        () => told().some((words) => words.includes("if it's back within a few minutes")),
+        "word of what was said",
+      );
       const attempts = () => slack.deliveries.map((delivery) => delivery.attempts.length);
       await eventually(() => attempts().length > 0 && Math.min(...attempts())).toBe(2);
       const taken = slack.deliveries.flatMap((delivery) => delivery.attempts).filter((one) => one.isAcknowledged);
@@ -41,7 +44,7 @@ describe.skipIf(isRedisMissing)("what people write while Redis is away (needs re
     },
   );
 
-  test("is offered again and again on Discord, which delivers once, and is answered once; a command says that it waits, typed as text too", async () => {
+  test("while Redis is away, the service keeps retrying to store a message that Discord delivered once, and later answers it once", async () => {
     const discord = await startDiscord();
     const guild = discord.addGuild();
     const channel = discord.addChannel(guild, "general");
@@ -62,18 +65,20 @@ describe.skipIf(isRedisMissing)("what people write while Redis is away (needs re
         .messages(channel)
         .filter(({ author, ephemeralFor }) => author.id === discord.bot.id && ephemeralFor === toWhom)
         .map(({ states }) => states.at(-1)?.content);
-    await discord.until(
-      () => shown(ada.id)[0]?.includes("I will do this as soon as it is back"),
-      "word of the command",
-    );
-    await eventually(() => service.lines.filter((line) => line.includes("it is offered again")).length).toBe(3);
-    // Said behind the question, for which nobody can store it.
+    await discord.until(() => shown(ada.id)[0]?.includes("I'll do this as soon as it's back"), "word of the command");
+    await eventually(
+      () => service.lines.filter((line) => line.includes("Could not store an event from Discord")).length,
+    ).toBe(3);
+    // A command that comes after the question. No process can store it.
     discord.people.say(channel, ada, "!usage", { mentionBot: true });
-    await discord.until(() => shown(undefined)[0]?.includes("when it is back"), "word of what was said");
+    await discord.until(
+      () => shown(undefined)[0]?.includes("if it's back within a few minutes"),
+      "word of what was said",
+    );
     await restart(service);
     await discord.until(() => shown(undefined).some((words) => words?.includes("here I am")));
     expect(shown(undefined).filter((words) => words?.includes("here I am"))).toHaveLength(1);
-    await discord.until(() => shown(ada.id)[0]?.includes("I am Palaver"), "the answer to the command");
+    await discord.until(() => shown(ada.id)[0]?.includes("I'm Palaver"), "the answer to the command");
     expect(shown(ada.id)).toHaveLength(1);
   });
 });

@@ -1,30 +1,29 @@
 import { describe, expect, onTestFinished, test } from "vitest";
-import { openSlack } from "../simulators/slack/control.ts";
-import { type Slack, startSlack } from "../simulators/slack/slack.ts";
-import type { Channel, Message } from "../simulators/slack/world.ts";
+import { openSlack } from "../../lab/slack-sim/control.ts";
+import type { Channel, Message } from "../../lab/slack-sim/world.ts";
+import { isRedisMissing } from "../../lab/support/redis.ts";
+import type { RunningService } from "../../lab/support/service.ts";
 import { eventually } from "../support/eventually.ts";
-import { isRedisMissing } from "../support/redis.ts";
-import type { RunningService } from "../support/service.ts";
+import { type Slack, startSlack } from "../support/slack.ts";
 import { type OnEnd, readMetric, shareScene, startCrew } from "./crew.ts";
 import { answersIn } from "./slack-service.ts";
 
 const NUMBERS = Array.from({ length: 150 }, (_, index) => String(index + 1)).join(" ");
 
-async function startSockets(onEnd: OnEnd = onTestFinished) {
+async function startSockets(onEnd: OnEnd) {
   const slack = await openSlack();
   onEnd(async () => {
     await slack.close();
     slack.assertClean();
   });
   const ada = slack.user({ name: "Ada" });
-  const general = slack.channel({ name: "general", members: [ada] });
   const env = { SLACK_BOT_TOKEN: slack.botToken, SLACK_APP_TOKEN: slack.appToken, SLACK_API_URL: slack.apiUrl };
   const crew = await startCrew(env, onEnd);
   await slack.until(() => slack.connections() >= 2, "the sockets");
-  return { slack, ada, general, crew };
+  return { slack, ada, crew };
 }
 
-/** An answer of which people have read some. */
+/** A partly visible answer. */
 async function untilGrowing(slack: Slack, channel: Channel, asked: Message): Promise<Message> {
   return slack.until(() => slack.answers(channel, asked).find(({ states }) => states.length >= 3), "a growing answer");
 }
@@ -35,14 +34,14 @@ async function readChecks({ url }: RunningService): Promise<object> {
 
 describe.skipIf(isRedisMissing)("an ingress and two workers on Slack (needs redis-server)", () => {
   const shared = shareScene(startSockets);
-  /** A channel of the test's own in what all of these tests share. */
+  /** A separate channel for each test, in the shared scene. */
   function scene() {
     const { slack, ada, crew } = shared();
     return { slack, ada, crew, general: slack.channel({ name: `room-${(rooms += 1)}`, members: [ada] }) };
   }
   let rooms = 0;
 
-  test("answer what only the ingress hears, which itself writes nothing", async () => {
+  test("workers answer the questions that only the ingress receives, and the ingress writes nothing", async () => {
     const { slack, ada, general, crew } = scene();
     const readTurns = () => Promise.all(crew.workers.map((worker) => readMetric(worker, "turns_total")));
     const before = await readTurns();
@@ -50,7 +49,7 @@ describe.skipIf(isRedisMissing)("an ingress and two workers on Slack (needs redi
     expect(await answersIn(slack, general, asked)).toEqual(["hello"]);
     expect(slack.connections()).toBe(2);
     expect(await readMetric(crew.ingress, "turns_total")).toBe(0);
-    // Counted after its end is shown.
+    // The count changes only after people see the end of the answer.
     const readMore = async () => (await readTurns()).map((turns, index) => turns - (before[index] ?? 0));
     await eventually(async () => (await readMore()).toSorted((a, b) => a - b)).toEqual([0, 1]);
     await eventually(() => readMetric(crew.ingress, "queue_waiting")).toBe(0);
@@ -65,9 +64,9 @@ describe.skipIf(isRedisMissing)("an ingress and two workers on Slack (needs redi
     }
   });
 
-  test("hear a pressed Stop, an edit and a deletion of the question, wherever it is answered", async () => {
+  test("a press of Stop, an edit and a deletion reach the worker that answers the question", async () => {
     const { slack, ada, general } = scene();
-    // Where an answer is posted and edited, its button stands under it.
+    // If Slack's answers are posted and edited instead of streamed, they have buttons below them.
     slack.setStreaming("unknown_method");
     onTestFinished(() => slack.setStreaming("on"));
     const slowly = `At 20 tokens per second, say: ${NUMBERS}`;
@@ -88,7 +87,7 @@ describe.skipIf(isRedisMissing)("an ingress and two workers on Slack (needs redi
     await slack.until(() => slack.answers(general, deleted).every((answer) => answer.isDeleted), "the answer to go");
   });
 
-  test("draw, and draw again from a picture that the gateway fetches at the ingress", async () => {
+  test("workers draw from a picture that the gateway fetches from the ingress", async () => {
     const { slack, ada, general } = scene();
     const picture = (text: string) =>
       slack.until(() => slack.answers(general).find(({ states }) => states.at(-1)?.shown.includes(text)), text);
@@ -97,55 +96,54 @@ describe.skipIf(isRedisMissing)("an ingress and two workers on Slack (needs redi
     await picture("1 reference picture");
   });
 
-  test("hear Slack's own Stop", async () => {
+  test("Slack's own Stop reaches the worker that answers the question", async () => {
     const { slack, ada, general } = scene();
     const asked = ada.mention(general, `At 20 tokens per second, say: ${NUMBERS}`);
     ada.stop(await untilGrowing(slack, general, asked));
     await slack.until(() => /stopped/i.test(slack.texts(general, asked).join()), "the end");
     expect(slack.answers(general, asked)).toHaveLength(1);
   });
+
+  // The following tests kill processes.
+  test("an answer ends although the ingress was killed, and the next ingress continues the conversation", async () => {
+    const { slack, ada, general, crew } = scene();
+    const asked = ada.mention(general, `At 30 tokens per second, say: ${NUMBERS}`);
+    await untilGrowing(slack, general, asked);
+    await crew.ingress.end("SIGKILL");
+    expect(await answersIn(slack, general, asked)).toEqual([NUMBERS]);
+
+    await crew.open("ingress");
+    ada.say(general, "Say: onwards", { thread: asked });
+    expect(await answersIn(slack, general, asked, 2)).toEqual([NUMBERS, "onwards"]);
+  });
+
+  test("another worker finishes the answer of a killed worker in the same message", async () => {
+    const { slack, ada, general, crew } = scene();
+    const asked = ada.mention(general, `At 30 tokens per second, say: ${NUMBERS}`);
+    await untilGrowing(slack, general, asked);
+    await (await crew.atWork())?.busy.end("SIGKILL");
+    expect(await answersIn(slack, general, asked)).toEqual([NUMBERS]);
+    expect(slack.answers(general, asked)).toHaveLength(1);
+  });
 });
 
-describe.skipIf(isRedisMissing)(
-  "an ingress and two workers on Slack, one of which is lost or doubled (needs redis-server)",
-  () => {
-    test("lose a worker in the middle of an answer, which the other one ends in the same message", async () => {
-      const { slack, ada, general, crew } = await startSockets();
-      const asked = ada.mention(general, `At 30 tokens per second, say: ${NUMBERS}`);
-      await untilGrowing(slack, general, asked);
-      await (await crew.atWork())?.busy.end("SIGKILL");
-      expect(await answersIn(slack, general, asked)).toEqual([NUMBERS]);
-      expect(slack.answers(general, asked)).toHaveLength(1);
-    });
-
-    test("lose the ingress in the middle of an answer, which is ended; the next ingress goes on", async () => {
-      const { slack, ada, general, crew } = await startSockets();
-      const asked = ada.mention(general, `At 30 tokens per second, say: ${NUMBERS}`);
-      await untilGrowing(slack, general, asked);
-      await crew.ingress.end("SIGKILL");
-      expect(await answersIn(slack, general, asked)).toEqual([NUMBERS]);
-
-      await crew.open("ingress");
-      ada.say(general, "Say: onwards", { thread: asked });
-      expect(await answersIn(slack, general, asked, 2)).toEqual([NUMBERS, "onwards"]);
-    });
-
-    test("answer once what is delivered to two ingresses over HTTP, behind a balancer", async () => {
-      const slack = await startSlack();
-      const ada = slack.user({ name: "Ada" });
-      const general = slack.channel({ name: "general", members: [ada] });
-      const { botToken: SLACK_BOT_TOKEN, apiUrl: SLACK_API_URL, signingSecret: SLACK_SIGNING_SECRET } = slack;
-      const crew = await startCrew({ SLACK_BOT_TOKEN, SLACK_API_URL, SLACK_SIGNING_SECRET });
-      const other = await crew.open("ingress");
-      slack.deliverTo(`${crew.ingress.url}/slack/events`);
-      const asked = ada.mention(general, "Say: one");
-      await slack.acknowledged();
-      slack.deliverTo(`${other.url}/slack/events`);
-      await slack.redeliver(asked);
-      // What comes before the answer has begun is answered with it, in one message.
-      expect(await answersIn(slack, general, asked)).toEqual(["one"]);
-      ada.say(general, "Say: two", { thread: asked });
-      expect(await answersIn(slack, general, asked, 2)).toEqual(["one", "two"]);
-    });
+test.skipIf(isRedisMissing)(
+  "an event that Slack delivers to two ingresses over HTTP is answered once (needs redis-server)",
+  async () => {
+    const slack = await startSlack();
+    const ada = slack.user({ name: "Ada" });
+    const general = slack.channel({ name: "general", members: [ada] });
+    const { botToken: SLACK_BOT_TOKEN, apiUrl: SLACK_API_URL, signingSecret: SLACK_SIGNING_SECRET } = slack;
+    const crew = await startCrew({ SLACK_BOT_TOKEN, SLACK_API_URL, SLACK_SIGNING_SECRET });
+    const other = await crew.open("ingress");
+    slack.deliverTo(`${crew.ingress.url}/slack/events`);
+    const asked = ada.mention(general, "Say: one");
+    await slack.acknowledged();
+    slack.deliverTo(`${other.url}/slack/events`);
+    await slack.redeliver(asked);
+    // Messages that arrive before the answer has started are answered together with the question, in one message.
+    expect(await answersIn(slack, general, asked)).toEqual(["one"]);
+    ada.say(general, "Say: two", { thread: asked });
+    expect(await answersIn(slack, general, asked, 2)).toEqual(["one", "two"]);
   },
 );

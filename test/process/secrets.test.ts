@@ -1,9 +1,9 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
+import { makeDataDir, startService } from "../../lab/support/service.ts";
 import { type Answer, startFaultServer } from "../support/fault-server.ts";
 import { connectLocal, isFinal } from "../support/local-client.ts";
-import { makeDataDir, startService } from "../support/service.ts";
 
 const KEY = "sk-canary-0123456789abcdef0123456789";
 const PASSWORD = "canary-password-of-the-page";
@@ -35,9 +35,9 @@ const indiscretions: Answer[] = [
   (response) => void response.writeHead(302, { location: `http://127.0.0.1:9/?key=${KEY}` }).end(),
 ];
 
-test("no log line, no message and no stored value carries a key, whatever the gateway quotes back", async () => {
+test("no log line, message or stored value contains a key that the gateway quotes back", async () => {
   let turn = 0;
-  // The same answer to every attempt of a turn: some are tried again.
+  // Every attempt at a turn gets the same response. Some attempts are retried.
   const upstream = await startFaultServer((response, received) => indiscretions[turn]?.(response, received));
   const folder = await makeDataDir();
   onTestFinished(folder.remove);
@@ -67,7 +67,7 @@ test("no log line, no message and no stored value carries a key, whatever the ga
   }
 });
 
-test("the password of the page is asked for, and stands nowhere", async () => {
+test("the page asks for its password, and no log or store contains it", async () => {
   const folder = await makeDataDir();
   onTestFinished(folder.remove);
   const service = await startService(folder.path, { LOCAL_PASSWORD: PASSWORD, LOG_LEVEL: "trace" });

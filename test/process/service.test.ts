@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import type { MessageRow } from "../../adapters/local/page/wire.ts";
+import { makeDataDir, type RunningService, runService, startService } from "../../lab/support/service.ts";
 import { events, hanging, json, ROLE, startFaultServer, stream, words } from "../support/fault-server.ts";
 import { connectLocal, isBot, isFinal } from "../support/local-client.ts";
-import { makeDataDir, type RunningService, runService, startService } from "../support/service.ts";
 import { type OnEnd, shareScene } from "./crew.ts";
 
-/** A service that the tests of a `describe` share, and that may be started anew on what it has kept. */
+/** A service that the tests in a `describe` share. They can restart it with its data. */
 async function startShared(onEnd: OnEnd) {
   const { path, remove } = await makeDataDir();
   onEnd(remove);
@@ -18,14 +18,13 @@ async function startShared(onEnd: OnEnd) {
   return {
     end: () => service.end("SIGTERM"),
     restart: async () => void (service = await open()),
-    /** A client that tells of a chat of its own alone. */
+    /** A client that shows only its own chat. */
     async enter(chat: string) {
       const client = await connectLocal(service.url);
       onTestFinished(() => client.close());
-      const inChat = (all: MessageRow[]) => all.filter(({ channelId }) => channelId === chat);
+      const inChat = (all: MessageRow[]) => all.filter(({ chatId }) => chatId === chat);
       return {
-        press: client.press,
-        send: (text: string, options: { nonce?: string } = {}) => client.send(text, { chat, ...options }),
+        send: (text: string) => client.send(text, { chat }),
         messages: () => inChat(client.messages()),
         until: async (holds: (messages: MessageRow[]) => boolean) =>
           inChat(await client.until((all) => holds(inChat(all)))),
@@ -38,7 +37,7 @@ async function startShared(onEnd: OnEnd) {
 describe("the service as a process", () => {
   const shared = shareScene(startShared);
 
-  test("answers at the page, and the answer grows", async () => {
+  test("the service answers at the page, and the answer grows", async () => {
     const client = await shared().enter("growing");
     await client.send("say: one two three four five six seven eight nine ten eleven twelve");
     const messages = await client.until((all) => all.some(isFinal));
@@ -47,42 +46,7 @@ describe("the service as a process", () => {
     expect(answer?.buttons.map(({ action }) => action)).toEqual(["regenerate", "explain", "good", "bad"]);
   });
 
-  test("takes a message sent twice as one", async () => {
-    const client = await shared().enter("twice");
-    const ids = await Promise.all([
-      client.send("say: hello", { nonce: "the-same-nonce" }),
-      client.send("say: hello", { nonce: "the-same-nonce" }),
-    ]);
-    expect(new Set(ids).size).toBe(1);
-    await client.until((all) => all.some(isFinal));
-    expect(client.messages().filter(isBot)).toHaveLength(1);
-  });
-
-  test("stops an answer at once, and writes it again when asked", async () => {
-    const client = await shared().enter("stopped");
-    await client.send("Count to 300 slowly");
-    const [streaming] = (await client.until((all) => all.some(isBot))).filter(isBot);
-    await client.press(streaming?.id ?? 0, "stop");
-    const [stopped] = (await client.until((all) => all.some(isFinal))).filter(isFinal);
-    expect(stopped?.text).toContain("You stopped this answer.");
-    expect(stopped?.buttons.map(({ action }) => action)).toEqual(["retry", "explain"]);
-    await client.press(stopped?.id ?? 0, "retry");
-    await client.until((all) => all.some((message) => message.id === stopped?.id && message.isStreaming));
-    expect(client.messages().filter(isBot)).toHaveLength(1);
-    // It is not left to whoever ends the process.
-    await client.press(stopped?.id ?? 0, "stop");
-    await client.until((all) => all.some(isFinal));
-  });
-
-  test("ends a broken answer in plain words, with the text so far and Retry", async () => {
-    const client = await shared().enter("broken");
-    await client.send("sandbox fault: cut=20");
-    const [answer] = (await client.until((all) => all.some(isFinal))).filter(isFinal);
-    expect(answer?.text).toMatch(/\n\n_The answer broke off .*Retry.*_$/);
-    expect(answer?.buttons.map(({ action }) => action)).toEqual(["retry", "explain"]);
-  });
-
-  test("keeps the order of ten conversations at once, one of them flooded, and none waits for another", async () => {
+  test("ten conversations at once keep their order, and none waits for a flooded one", async () => {
     const flooded = await shared().enter("flood");
     const flood = Array.from({ length: 40 }, (_, index) => flooded.send(`say: flood ${index}`));
     const calm = Array.from({ length: 9 }, async (_, index) => {
@@ -106,7 +70,7 @@ describe("the service as a process", () => {
     expect(numbers).toEqual(numbers.toSorted((a, b) => a - b));
   });
 
-  test("remembers the conversation after a restart", async () => {
+  test("the service remembers a conversation after a restart", async () => {
     const client = await shared().enter("remembered");
     await client.send("My name is Ada.");
     await client.until((all) => all.some(isFinal));
@@ -119,7 +83,7 @@ describe("the service as a process", () => {
     expect(messages.findLast(isBot)?.text).toContain("Ada");
   });
 
-  test("lets a running answer finish when it is told to end", async () => {
+  test("a running answer finishes during the grace period of the shutdown", async () => {
     const client = await shared().enter("ending");
     await client.send("Count to 40");
     await client.until((all) => all.some(isBot));
@@ -129,7 +93,7 @@ describe("the service as a process", () => {
     expect(await ended).toBe(0);
   });
 
-  test("says everything that is wrong with its configuration at once, and no value", async () => {
+  test("the service lists every problem of its configuration at once, without values", async () => {
     const { code, output } = await runService({
       PORT: "none",
       DISCORD_TOKE: "canary-secret",
@@ -148,7 +112,7 @@ describe("kill -9 in the middle of a stream", () => {
   beforeAll(async () => void (folder = await makeDataDir()));
   afterAll(() => folder.remove());
 
-  test("eight times over: one answer, complete, in the same messages", async () => {
+  test("an answer that kill -9 interrupts six times is complete, in the same messages", async () => {
     const text = Array.from({ length: 2_500 }, (_, index) => String(index + 1)).join(" ");
     const gateway = await startHaltingGateway(text);
     const { env } = gateway;
@@ -160,7 +124,7 @@ describe("kill -9 in the middle of a stream", () => {
       const client = await connectLocal(service.url);
       if (round === 0) await client.send("Count");
       const before = shown;
-      // What the run before left is there at once; more of it is text that this run brought.
+      // The previous run's text is there at once. Longer text is from this run.
       shown = toText(await client.until((all) => toText(all).length > before.length));
       expect(text.startsWith(shown)).toBe(true);
       const known = ids;
@@ -188,11 +152,14 @@ describe("kill -9 in the middle of a stream", () => {
   });
 });
 
-const KILLS = 8;
-/** More than is noted as seen before it is shown: so much further each attempt comes than the one before. */
+/** One more than the number of deaths without progress after which an event is given up. */
+const KILLS = 6;
+/** Longer than the hidden text that counts as seen. Each attempt gets this much further than the previous one. */
 const FURTHER_CHARS = 500;
 
-/** A gateway whose answers halt behind so many characters. Asked to go on with one, it begins anew. */
+/**
+ * A gateway whose answers pause after this many characters. A request to continue an answer starts the answer again.
+ */
 async function startHaltingGateway(text: string) {
   let haltsAt = 0;
   const { url } = await startFaultServer((response, received) => {
@@ -206,7 +173,7 @@ async function startHaltingGateway(text: string) {
   };
 }
 
-/** What an answer shows over all its messages. */
+/** The text of an answer across all its messages. */
 function toText(messages: readonly MessageRow[]): string {
   return messages
     .filter(isBot)

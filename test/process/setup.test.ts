@@ -10,6 +10,7 @@ import {
   readdirSync,
   readFileSync,
   realpathSync,
+  renameSync,
   rmSync,
   symlinkSync,
   writeFileSync,
@@ -17,15 +18,29 @@ import {
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir, userInfo } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 
 const script = fileURLToPath(new URL("../../.ci/setup.mjs", import.meta.url));
 
 let root = "";
+/** The packages that npm installs for the sample. Running npm takes a second, and most tests only need the result. */
+let installed = "";
 
-beforeEach(() => {
+beforeEach(makeSample);
+afterEach(() => rmSync(root, { recursive: true, force: true }));
+
+beforeAll(async () => {
+  makeSample();
+  await setUp();
+  installed = join(mkdtempSync(join(tmpdir(), "palaver-installed-")), "node_modules");
+  renameSync(join(root, "node_modules"), installed);
+  rmSync(root, { recursive: true });
+});
+afterAll(() => rmSync(dirname(installed), { recursive: true, force: true }));
+
+function makeSample(): void {
   root = realpathSync(mkdtempSync(join(tmpdir(), "palaver-setup-test-")));
   mkdirSync(join(root, ".ci"));
   mkdirSync(join(root, "one"));
@@ -33,13 +48,16 @@ beforeEach(() => {
   writeFileSync(join(root, "one", "package.json"), JSON.stringify({ name: "one", version: "1.0.0" }));
   write("package.json", sample);
   write("package-lock.json", lockfile("1.0.0"));
-});
+}
 
-afterEach(() => rmSync(root, { recursive: true, force: true }));
+/** Leaves the sample in the state in which `setUp` leaves it. */
+function install(): void {
+  cpSync(installed, join(root, "node_modules"), { recursive: true, verbatimSymlinks: true });
+}
 
 const sample = { name: "sample", version: "1.0.0", engines: { node: ">=24.11.0" }, dependencies: { one: "file:one" } };
 
-/** A lockfile whose one package is a folder, so that npm needs no network. */
+/** A lockfile whose only package is a folder, so that npm needs no network. */
 function lockfile(version: string) {
   return {
     name: "sample",
@@ -59,7 +77,7 @@ function write(name: string, content: unknown): void {
 }
 
 async function setUp(args: string[] = [], env: Record<string, string> = {}) {
-  // Without what npm says about this run: the sample is another project.
+  // Removes npm's variables from this run, because the sample is another project.
   const inherited = Object.fromEntries(
     Object.entries(process.env).filter(([name]) => !/^(npm_(?!config_)|CI$)/.test(name)),
   );
@@ -72,8 +90,8 @@ async function setUp(args: string[] = [], env: Record<string, string> = {}) {
   return { code, said };
 }
 
-describe("setup", () => {
-  test("installs what is missing, says so in one line, and is quiet when nothing is to do", async () => {
+describe("the setup script", () => {
+  test("the setup script installs missing packages with one line, and prints nothing the next time", async () => {
     const first = await setUp();
     expect(first.said).toMatch(
       /^setup: nothing is installed: installing 1 packages \(.* seconds .*\)\nsetup: installed in \d+ s\n$/,
@@ -83,8 +101,8 @@ describe("setup", () => {
     expect(await setUp()).toEqual({ code: 0, said: "" });
   });
 
-  test("installs again when the lockfile asks for something else, and never writes it", async () => {
-    await setUp();
+  test("the setup script installs again after a change of the lockfile, which it never writes", async () => {
+    install();
     writeFileSync(join(root, "one", "package.json"), JSON.stringify({ name: "one", version: "2.0.0" }));
     write("package-lock.json", lockfile("2.0.0"));
     const before = readFileSync(join(root, "package-lock.json"), "utf8");
@@ -94,13 +112,13 @@ describe("setup", () => {
     expect((await setUp()).said).toBe("");
   });
 
-  test("lets one of two at once do the work and the other wait for it", async () => {
+  test("one of two setup scripts installs, and the other one waits for it", async () => {
     const both = await Promise.all([setUp(), setUp()]);
     expect(both.map(({ code }) => code)).toEqual([0, 0]);
     expect(both.filter(({ said }) => said.includes("installing"))).toHaveLength(1);
   });
 
-  test("takes over the lock of a process that is gone", async () => {
+  test("the setup script takes the lock of a process that no longer runs", async () => {
     const gone = spawnSync(process.execPath, ["-e", ""]).pid;
     const name = createHash("sha256").update(`${root}/ ${userInfo().uid}`).digest("hex").slice(0, 16);
     const lock = join(tmpdir(), `palaver-setup-${name}.lock`);
@@ -109,7 +127,7 @@ describe("setup", () => {
     expect(existsSync(lock)).toBe(false);
   });
 
-  test("a start needs no development packages, and keeps those that are installed", async () => {
+  test("a start installs no development packages, and keeps those that it finds", async () => {
     const withDev = lockfile("1.0.0");
     const two = packFolder("two", "1.0.0");
     write("package.json", { ...sample, devDependencies: { two: "1.0.0" } });
@@ -149,7 +167,7 @@ describe("setup", () => {
       return two;
     }
 
-    test("setup asks the registry for each package once, with a lockfile that names no address", async () => {
+    test("the setup script asks the registry for each package once, though the lockfile names no address", async () => {
       const { tarball } = lockTwo();
       const { env, asked } = await startRegistry({ "/two/-/two-1.0.0.tgz": tarball });
       expect(await setUp(["start"], env)).toMatchObject({ code: 0 });
@@ -157,7 +175,7 @@ describe("setup", () => {
       expect(readdirSync(root)).not.toContain("npm-shrinkwrap.json");
     });
 
-    test("setup works with a registry that has its packages at other addresses", async () => {
+    test("the setup script works with a registry that serves its packages from other addresses", async () => {
       const { tarball, integrity } = lockTwo();
       const { env, asked } = await startRegistry({
         "/elsewhere": tarball,
@@ -185,8 +203,8 @@ describe("setup", () => {
     });
   });
 
-  describe("the Node that a command will find", () => {
-    /** A folder for the PATH with a `node` that does this. */
+  describe("the Node that a command finds", () => {
+    /** A folder for the PATH whose `node` does this. */
     function makeNode(folder: string, script: string): string {
       mkdirSync(folder, { recursive: true });
       writeFileSync(join(folder, "node"), script, { mode: 0o755 });
@@ -197,17 +215,17 @@ describe("setup", () => {
     const forAnotherMachine = "#!/lib/no-such-loader\n";
     const packaged = () => join(root, "node_modules", ".bin");
 
-    test("may be the machine's own when it is new enough, if the one from the packages does not run here", async () => {
-      await setUp();
+    test("the setup script accepts the machine's own Node if it is new enough and the packaged one does not run", async () => {
+      install();
       makeNode(packaged(), forAnotherMachine);
       const PATH = makeNode(join(root, "bin"), saying("24.11.0"));
       expect(await setUp(["start"], { PATH })).toEqual({ code: 0, said: "" });
-      // It would hide the machine's own from the command.
+      // Otherwise it would hide the machine's Node from the command.
       expect(existsSync(join(packaged(), "node"))).toBe(false);
     });
 
-    test("is the packaged one also outside of npm, where it is not on the PATH yet", async () => {
-      await setUp();
+    test("the setup script finds the packaged Node outside of npm, before it is on the PATH", async () => {
+      install();
       makeNode(packaged(), saying("26.10.0"));
       const PATH = makeNode(join(root, "bin"), saying("20.20.2"));
       expect(await setUp(["ci"], { PATH })).toMatchObject({ code: 0 });
@@ -220,16 +238,16 @@ describe("setup", () => {
         /needs Node 24\.11\.0 or later, but the one on the PATH is 20\.20\.2, and .*nodejs\.org/,
       ],
       ["is too old by a little", "24.9.0", /needs Node 24\.11\.0 or later, but the one on the PATH is 24\.9\.0/],
-    ])("is named in one sentence when it %s", async (_, version, sentence) => {
-      await setUp();
+    ])("the setup script names a Node that %s in one sentence", async (_, version, sentence) => {
+      install();
       const result = await setUp(["start"], { PATH: makeNode(join(root, "bin"), saying(version)) });
       expect(result).toMatchObject({ code: 1, said: expect.stringMatching(sentence) });
       expect(result.said.trim().split("\n")).toHaveLength(1);
       expect(result.said).toContain("npm left out optional packages");
     });
 
-    test("is named in one sentence when the one from the packages does not run and there is no other", async () => {
-      await setUp();
+    test("the setup script says in one sentence that the packaged Node does not run and that there is no other", async () => {
+      install();
       makeNode(packaged(), forAnotherMachine);
       expect(await setUp(["start"], { PATH: join(root, "bin") })).toMatchObject({
         code: 1,
@@ -240,7 +258,7 @@ describe("setup", () => {
     });
   });
 
-  test("fails with a sentence when npm does, and when there is no lockfile", async () => {
+  test("the setup script fails with a sentence if npm fails, or if the lockfile is missing", async () => {
     write("package-lock.json", {});
     expect(await setUp()).toMatchObject({
       code: 1,
@@ -250,12 +268,12 @@ describe("setup", () => {
     expect(await setUp()).toMatchObject({ code: 1, said: expect.stringMatching(/setup: npm ci failed/) });
   });
 
-  test("names missing programs and how to get them, and installs programs only with CI=true", async () => {
-    await setUp();
+  test("the setup script names missing programs and installs them only with CI=true", async () => {
+    install();
     const bin = join(root, "bin");
     mkdirSync(bin);
     for (const name of ["redis-server", "promtool", "node"]) symlinkSync(process.execPath, join(bin, name));
-    // Refuses, and leaves a trace.
+    // A program that refuses and leaves a trace.
     writeFileSync(join(bin, "apt-get"), `#!/bin/sh\n: > ${join(root, "apt-get-ran")}\nexit 1\n`, { mode: 0o755 });
     const isAsked = () => existsSync(join(root, "apt-get-ran"));
     expect(await setUp(["test"], { PATH: bin })).toEqual({
@@ -274,7 +292,7 @@ describe("setup", () => {
   });
 });
 
-/** A package as a registry has it. */
+/** A package as a registry sends it. */
 function packFolder(name: string, version: string, files: Record<string, string> = {}) {
   const folder = mkdtempSync(join(tmpdir(), "palaver-package-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
@@ -294,7 +312,10 @@ function describePackage(dist: { tarball: string; integrity: string }) {
   };
 }
 
-/** A registry with these answers. `asked` lists the paths of its requests; `env` makes npm use it, with an empty cache. */
+/**
+ * A registry that sends these responses. `asked` lists the paths of its requests. `env` makes npm use it, with an empty
+ * cache.
+ */
 async function startRegistry(answers: Record<string, Buffer | ((url: string) => string)>) {
   const asked: string[] = [];
   const server = createServer(({ url: path = "" }, response) => {

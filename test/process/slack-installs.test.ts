@@ -1,10 +1,10 @@
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test } from "vitest";
-import { type Slack, startSlack } from "../simulators/slack/slack.ts";
-import type { Channel, Message } from "../simulators/slack/world.ts";
-import { makeDataDir, type RunningService, startService } from "../support/service.ts";
-import { installIntoSlack, toInstallableEnv } from "../support/slack-install.ts";
+import type { Channel, Message } from "../../lab/slack-sim/world.ts";
+import { makeDataDir, type RunningService, startService } from "../../lab/support/service.ts";
+import { installIntoSlack, toInstallableEnv } from "../../lab/support/slack-install.ts";
+import { type Slack, startSlack } from "../support/slack.ts";
 
 async function open(slack: Slack, path: string): Promise<RunningService> {
   const service = await startService(path, {
@@ -25,7 +25,7 @@ function answersIn(slack: Slack, channel: Channel, thread: Message): Promise<str
   return slack.until(() => (isDone() ? slack.texts(channel, thread) : undefined), "the answer");
 }
 
-test("workspaces install the bot, keep apart, and take everything away with them", async () => {
+test("workspaces install the bot, share nothing, and leave nothing behind when they remove it", async () => {
   const slack = await startSlack();
   const { path, remove } = await makeDataDir();
   onTestFinished(remove);
@@ -43,11 +43,11 @@ test("workspaces install the bot, keep apart, and take everything away with them
   expect(await service.end("SIGTERM")).toBe(0);
   expect(JSON.stringify(service.lines)).not.toMatch(/xoxb|xoxe/);
 
-  // What is told to a socket that is just ending is heard by nobody.
+  // An event for a closing socket would reach no process.
   await slack.until(() => slack.connections() === 0, "the end of the sockets");
   const again = await open(slack, path);
   slack.revoke("account_inactive", { isTold: true });
-  // Acknowledged when it is done.
+  // Acknowledged when it is finished.
   await slack.acknowledged();
   const asked = places[1]?.ada.mention(places[1].channel, "Say: still here");
   if (asked !== undefined) expect(await answersIn(slack, asked.channel, asked)).toEqual(["still here"]);

@@ -1,12 +1,12 @@
 import { describe, expect, onTestFinished, test } from "vitest";
-import { type Slack, startSlack } from "../simulators/slack/slack.ts";
-import type { Channel, Json, Message } from "../simulators/slack/world.ts";
-import { isRedisMissing, startRedis } from "../support/redis.ts";
-import { makeDataDir, startService } from "../support/service.ts";
+import type { Channel, Json, Message } from "../../lab/slack-sim/world.ts";
+import { isRedisMissing, startRedis } from "../../lab/support/redis.ts";
+import { makeDataDir, startService } from "../../lab/support/service.ts";
+import { type Slack, startSlack } from "../support/slack.ts";
 
 const PNG = Buffer.from([0x89, 0x50, 0x4e, 0x47]);
 
-/** A picture as people see it. */
+/** An image as people see it. */
 interface Picture {
   message: Message;
   text: string;
@@ -15,7 +15,7 @@ interface Picture {
   buttons: unknown[];
 }
 
-/** The service as a process of its own in a workspace, which may be started again on the same data. */
+/** The service as a separate process in a workspace. It can restart with the same data. */
 async function startDrawing(more: Record<string, string> = {}) {
   const slack = await startSlack();
   const ada = slack.user({ name: "Ada" });
@@ -32,7 +32,7 @@ async function startDrawing(more: Record<string, string> = {}) {
   return { slack, ada, general, open, service: await open() };
 }
 
-/** The pictures that stand in a channel, once there are so many. */
+/** The images in a channel, when there are this many. */
 function pictures(slack: Slack, channel: Channel, count: number): Promise<Picture[]> {
   const found = () => slack.answers(channel).flatMap((message) => toPicture(slack, message));
   return slack.until(() => (found().length >= count ? found() : undefined), `${count} pictures`);
@@ -55,7 +55,7 @@ async function onlyPicture(slack: Slack, channel: Channel): Promise<Picture> {
   return picture;
 }
 
-test("/imagine draws, and the buttons of the picture work after a restart, in its thread", async () => {
+test("the buttons and the form of a picture draw in its thread after a restart of the service", async () => {
   const { slack, ada, general, service, open } = await startDrawing();
   await ada.command("/imagine", "a lighthouse in the fog --ar 16:9", general);
   const first = await onlyPicture(slack, general);
@@ -78,22 +78,17 @@ test("/imagine draws, and the buttons of the picture work after a restart, in it
   const [, , third] = await pictures(slack, general, 3);
   expect(third?.text).toMatch(/1024 × 1024.*1 reference picture/s);
   expect(third?.message.threadTs).toBe(first.message.ts);
-});
 
-test("the form draws from the pictures of a message and from those that were put into it", async () => {
-  const { slack, ada, general } = await startDrawing();
-  await ada.command("/imagine", "a cat", general);
-  const { message, bytes } = await onlyPicture(slack, general);
-  await ada.shortcut("imagine_from_message", message);
-  const form = await slack.until(() => slack.view(ada), "the form");
-  const files = ada.attach([{ name: "dog.png", bytes }]);
-  await ada.submitView(form, {
+  await ada.shortcut("imagine_from_message", first.message);
+  const shortcut = await slack.until(() => slack.view(ada), "the form of the shortcut");
+  const files = ada.attach([{ name: "dog.png", bytes: first.bytes }]);
+  await ada.submitView(shortcut, {
     prompt: { value: { value: "both together" } },
     references: { value: { type: "file_input", files } },
   });
-  const [, drawn] = await pictures(slack, general, 2);
-  expect(drawn?.text).toContain("2 reference pictures");
-  expect(drawn?.message.threadTs).toBe(message.ts);
+  const [, , , fourth] = await pictures(slack, general, 4);
+  expect(fourth?.text).toContain("2 reference pictures");
+  expect(fourth?.message.threadTs).toBe(first.message.ts);
 });
 
 async function startOnRedis(): Promise<Record<string, string>> {
@@ -106,15 +101,19 @@ describe.each([
   { store: "its own disk", isMissing: false, open: async () => ({}) },
   { store: "Redis (needs redis-server)", isMissing: isRedisMissing, open: startOnRedis },
 ])("a picture that waits, with $store", ({ isMissing, open: openStore }) => {
-  test.skipIf(isMissing)("leaves nothing of that behind when the process that said so is killed", async () => {
-    const { slack, ada, general, service, open } = await startDrawing(await openStore());
-    // Two of one person are drawn at a time.
-    for (const name of ["one", "two", "three"]) await ada.command("/imagine", `a boat slowly, number ${name}`, general);
-    const waiting = () => slack.texts(general).filter((text) => text.includes("Waiting: other pictures"));
-    await slack.until(() => waiting().length === 1, "the word that a picture waits");
-    await service.end("SIGKILL");
-    await open();
-    await pictures(slack, general, 3);
-    await slack.until(() => slack.messages(general).length === 3, "the pictures alone");
-  });
+  test.skipIf(isMissing)(
+    "the notice that a picture waits is removed although the process that posted it was killed",
+    async () => {
+      const { slack, ada, general, service, open } = await startDrawing(await openStore());
+      // One person can have two turns at a time.
+      for (const name of ["one", "two", "three"])
+        await ada.command("/imagine", `a boat slowly, number ${name}`, general);
+      const waiting = () => slack.texts(general).filter((text) => text.includes("Waiting for other images"));
+      await slack.until(() => waiting().length === 1, "the word that a picture waits");
+      await service.end("SIGKILL");
+      await open();
+      await pictures(slack, general, 3);
+      await slack.until(() => slack.messages(general).length === 3, "the pictures alone");
+    },
+  );
 });

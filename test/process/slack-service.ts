@@ -1,15 +1,18 @@
 import { onTestFinished } from "vitest";
-import type { TransportName } from "../simulators/slack/bolt-app.ts";
-import { type Slack, startSlack } from "../simulators/slack/slack.ts";
-import type { Channel, Message } from "../simulators/slack/world.ts";
-import { makeDataDir, type RunningService, startService } from "../support/service.ts";
+import type { Channel, Message } from "../../lab/slack-sim/world.ts";
+import { makeDataDir, type RunningService, startService } from "../../lab/support/service.ts";
+import type { TransportName } from "../support/bolt-app.ts";
+import { type Slack, startSlack } from "../support/slack.ts";
 
 interface Opened {
   service: RunningService;
   dataDir: string;
 }
 
-/** The service as a process of its own, connected to this Slack; `model` says which gateway it asks. It ends with the test. */
+/**
+ * The service as a separate process that is connected to this Slack. `model` selects its gateway. The process ends with
+ * the test.
+ */
 export async function open(
   slack: Slack,
   transport: TransportName,
@@ -32,7 +35,7 @@ export async function makeFolder(): Promise<string> {
   return path;
 }
 
-/** What the bot shows in a thread once it has so many messages there and none of them grows. */
+/** The bot's messages in a thread, when there are this many and none of them is growing. */
 export async function answersIn(slack: Slack, channel: Channel, thread: Message, count = 1): Promise<string[]> {
   const isDone = () => {
     const answers = slack.answers(channel, thread);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import type { Slack } from "../simulators/slack/slack.ts";
-import type { Channel } from "../simulators/slack/world.ts";
+import type { Channel } from "../../lab/slack-sim/world.ts";
 import { startHeldGateway } from "../support/held-gateway.ts";
+import type { Slack } from "../support/slack.ts";
 import { answersIn, open, start } from "./slack-service.ts";
 
 const EIGHT = "one two three four five six seven eight";
@@ -12,9 +12,8 @@ describe("the service on Slack", () => {
     ["on", "chat.startStream"],
     ["on", "chat.stopStream"],
     ["unknown_method", "chat.postMessage"],
-    ["unknown_method", "chat.update"],
   ] as const)(
-    "killed between a call and its record, with streaming %s and at %s, has one answer",
+    "a service killed between a call and its record has one answer, with streaming %s and at %s",
     async (streaming, method) => {
       const { slack, ada, general, service, dataDir } = await start("HTTP");
       slack.setStreaming(streaming);
@@ -25,7 +24,7 @@ describe("the service on Slack", () => {
       await slack.until(isCalled, "the call");
       await service.end("SIGKILL");
       await open(slack, "HTTP", dataDir);
-      // A stream that is found again is ended before what is missing is written.
+      // A recovered stream ends before the missing text is written.
       const isWhole = () => slack.texts(general, asked)[0] === EIGHT;
       await slack.until(isWhole, "the whole answer");
       const last = ada.mention(general, "Say: goodbye");
@@ -34,7 +33,7 @@ describe("the service on Slack", () => {
     },
   );
 
-  test("ends in plain words when its token is revoked in the middle of an answer, and answers again with one that is not", async () => {
+  test("a service whose Slack token is revoked exits with a plain sentence, and answers again with a valid token", async () => {
     const gateway = await startHeldGateway("here again");
     const { slack, ada, general, service, dataDir } = await start("HTTP", gateway.env);
     ada.mention(general, "Count to ten");
@@ -42,7 +41,7 @@ describe("the service on Slack", () => {
     await slack.until(() => hasShown(slack, general, "one"), "the first words");
     slack.revoke("token_revoked");
     await gateway.say(" three four");
-    // A signal that does nothing: it ends by itself.
+    // This signal has no effect, so the service must exit without one.
     expect(await service.end("SIGCONT")).toBe(1);
     expect(service.lines.find((line) => line.includes('"fatal"'))).toMatch(
       /does not accept the bot token \(token_revoked\)\. .*SLACK_BOT_TOKEN/,
@@ -53,8 +52,8 @@ describe("the service on Slack", () => {
     expect(await answersIn(slack, general, again)).toEqual(["here again"]);
   });
 
-  test.each(["on", "unknown_method", "http404"] as const)(
-    "shows an answer of more than five minutes whole, with streaming %s",
+  test.each(["on", "unknown_method"] as const)(
+    "an answer of more than five minutes is shown whole, with streaming %s",
     async (streaming) => {
       const { slack, ada, general } = await start("HTTP");
       slack.setStreaming(streaming);
@@ -69,16 +68,16 @@ describe("the service on Slack", () => {
     },
   );
 
-  test("says which scope is missing where it may not read a file, and answers all the same", async () => {
+  test("an answer names the missing scope if the service cannot read a file", async () => {
     const { slack, ada, general } = await start("Socket Mode");
     slack.workspace.scopes.delete("files:read");
     const mention = `<@${slack.workspace.bot.id}> Say: done`;
     const asked = ada.upload(general, [{ name: "notes.txt", bytes: Buffer.from("private") }], mention);
     const [answer] = await answersIn(slack, general, asked);
-    expect(answer).toMatch(/`notes\.txt` could not be read: .*the scope files:read is missing/);
+    expect(answer).toMatch(/I couldn't read `notes\.txt`: .*the scope files:read is missing/);
   });
 
-  test("stays where it is when the channel is archived in the middle of an answer, and goes on elsewhere", async () => {
+  test("the service answers elsewhere after a channel was archived in the middle of an answer", async () => {
     const { slack, ada, general } = await start("HTTP");
     const asked = ada.mention(general, `At 10 tokens per second, say: ${EIGHT}`);
     await slack.until(() => hasShown(slack, general, "one"), "the first word");

@@ -1,41 +1,38 @@
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { TransportName } from "../simulators/slack/bolt-app.ts";
-import { startSlack } from "../simulators/slack/slack.ts";
-import { startService } from "../support/service.ts";
+import { startService } from "../../lab/support/service.ts";
+import { startSlack } from "../support/slack.ts";
 import { answersIn, makeFolder, open, start } from "./slack-service.ts";
 
-describe.each<TransportName>(["Socket Mode", "HTTP"])("the service on Slack over %s", (transport) => {
-  test("answers a mention in its thread, goes on without one, and remembers over a restart", async () => {
-    const { slack, ada, general, service, dataDir } = await start(transport);
+describe("the service on Slack", () => {
+  test("the service answers a mention in its thread and remembers the thread after a restart", async () => {
+    const { slack, ada, general, service, dataDir } = await start("Socket Mode");
     const ready = await fetch(`${service.url}/readyz`);
     expect(await ready.json()).toMatchObject({ status: "ready", checks: { slack: "ok" } });
     const root = ada.mention(general, "My name is Ada.");
     const [first] = await answersIn(slack, general, root);
     expect(first).not.toBe("");
     expect(await service.end("SIGTERM")).toBe(0);
-    await open(slack, transport, dataDir);
+    await open(slack, "Socket Mode", dataDir);
     ada.say(general, "What is my name?", { thread: root });
     const answers = await answersIn(slack, general, root, 2);
     expect(answers[1]).toContain("Ada");
   });
 
-  test("killed between acceptance and answer, answers once, although the question is delivered again", async () => {
-    const { slack, ada, general, service, dataDir } = await start(transport);
+  test("a service killed before its answer answers once, although Slack delivers the question again", async () => {
+    const { slack, ada, general, service, dataDir } = await start("HTTP");
     const asked = ada.mention(general, "At 1 tokens per second, say: once");
     await slack.acknowledged();
     await service.end("SIGKILL");
-    await open(slack, transport, dataDir);
+    await open(slack, "HTTP", dataDir);
     await slack.redeliver(asked);
     expect(await answersIn(slack, general, asked)).toEqual(["once"]);
     const last = ada.mention(general, "Say: goodbye");
     expect(await answersIn(slack, general, last)).toHaveLength(1);
     expect(slack.texts(general, asked)).toEqual(["once"]);
   });
-});
 
-describe("the service on Slack", () => {
   test.each(["on", "unknown_method"] as const)(
-    "killed in the middle of an answer with streaming %s, completes it in one message",
+    "a killed service completes its answer in one message, with streaming %s",
     async (streaming) => {
       const { slack, ada, general, service, dataDir } = await start("Socket Mode");
       slack.setStreaming(streaming);
@@ -49,7 +46,7 @@ describe("the service on Slack", () => {
     },
   );
 
-  test("answers in every workspace that installed it, and in one that removed it no more", async () => {
+  test("the service answers in every workspace that installed it, until the workspace removes it", async () => {
     const slack = await startSlack();
     const other = slack.addWorkspace("Other");
     const service = await startService(await makeFolder(), {
@@ -72,7 +69,7 @@ describe("the service on Slack", () => {
       const asked = person.dm("Say: hello");
       expect(await answersIn(slack, person.direct(), asked)).toHaveLength(1);
     }
-    // What goes beside an answer, such as its status, may still be on its way.
+    // Other calls for an answer, such as its status, may still be in transit.
     slack.allow("revoked-token");
     slack.revoke("account_inactive", { isTold: true, workspace: other });
     await slack.acknowledged();

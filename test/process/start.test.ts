@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { makeDataDir, runService, startService } from "../support/service.ts";
+import { makeDataDir, runService, startService } from "../../lab/support/service.ts";
 
-/** What the last line of the log says when the start failed. */
+/** The last line of the log when the start failed. */
 async function failToStart(env: Record<string, string>): Promise<string> {
   const folder = await makeDataDir();
   onTestFinished(folder.remove);
@@ -11,12 +11,12 @@ async function failToStart(env: Record<string, string>): Promise<string> {
   const lines = output.trim().split("\n");
   const last = JSON.parse(lines.at(-1) ?? "{}") as { level: string; msg: string };
   expect(last.level, output).toBe("fatal");
-  // A log written in the background would print its first line last.
+  // If the log were written in the background, its first line would appear last.
   expect(lines[0]).toContain("Gateway: ");
   return last.msg;
 }
 
-test("gateways that are not there keep nothing from starting, and are named in the log and by /readyz", async () => {
+test("the service starts without its gateways, and the log and /readyz name them", async () => {
   const folder = await makeDataDir();
   onTestFinished(folder.remove);
   const gateway = {
@@ -44,7 +44,7 @@ test("gateways that are not there keep nothing from starting, and are named in t
 test.each([
   ["names its address, if the page is there", "auto", (url: string) => `Palaver is ready at ${url}`, "<title>Palaver"],
   ["names no address, if the page is off", "off", () => "Palaver is ready", "LOCAL_CHAT=on"],
-])("the last line of a start %s, and the address shows what runs", async (_, LOCAL_CHAT, line, shown) => {
+])("the last line of a start %s, and its address shows what runs", async (_, LOCAL_CHAT, line, shown) => {
   const folder = await makeDataDir();
   onTestFinished(folder.remove);
   const service = await startService(folder.path, { LOCAL_CHAT });
@@ -53,16 +53,18 @@ test.each([
   expect(messages.at(-1)).toBe(line(service.url));
   // Each part has one line.
   const parts = messages.slice(0, -1).map((message) => message.split(":")[0]);
-  expect(parts).toEqual(["Gateway", "Pictures", "Slack", "Discord", "Local page", "Dashboard", "Storage"]);
+  expect(parts).toEqual(["Gateway", "Images", "Slack", "Discord", "Local page", "Dashboard", "Storage"]);
   expect(await (await fetch(service.url)).text()).toContain(shown);
 });
 
 describe("a start that fails says in one sentence what to do", () => {
-  test("where the folder cannot be made, even where the system is of two minds about it", async () => {
-    expect(await failToStart({ DATA_DIR: "/proc/palaver" })).toMatch(/cannot be created.*Set DATA_DIR to a folder/);
+  test("a start fails with one sentence if the data folder cannot be created", async () => {
+    expect(await failToStart({ DATA_DIR: "/proc/palaver" })).toMatch(
+      /cannot be created.*Set DATA_DIR to a writable folder/,
+    );
   });
 
-  test("where Redis is away", async () => {
+  test("a start fails with one sentence if Redis is unreachable", async () => {
     const msg = await failToStart({ REDIS_URL: "redis://:canary@127.0.0.1:1" });
     expect(msg).toMatch(/^Redis at 127\.0\.0\.1:1 did not answer.*ECONNREFUSED.*Check.*REDIS_URL is right\.$/);
     expect(msg).not.toContain("canary");

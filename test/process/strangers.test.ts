@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { makeDataDir, type RunningService, startService } from "../support/service.ts";
+import { makeDataDir, type RunningService, startService } from "../../lab/support/service.ts";
 
 const MiB = 1024 * 1024;
 const CONNECTIONS = 48;
@@ -18,7 +18,7 @@ async function start(env: Record<string, string>): Promise<RunningService> {
   return service;
 }
 
-/** The most memory that a process has had so far. */
+/** The process's peak memory so far. */
 function peakBytes(pid: number): number {
   return Number(/^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) * 1024;
 }
@@ -30,12 +30,12 @@ function open({ url }: RunningService, head: string): Socket {
   return socket;
 }
 
-/** Sends the beginning of a body and waits for the answer, or for the end of the connection. */
+/** Sends the start of a body. Waits for the response, or for the end of the connection. */
 async function flood(service: RunningService, path: string): Promise<string> {
   const socket = open(service, `POST ${path} HTTP/1.1\r\nTransfer-Encoding: chunked\r\nOrigin: ${service.url}`);
   const chunks: Buffer[] = [];
   socket.on("data", (chunk: Buffer) => chunks.push(chunk));
-  // Not `once` of Node's events, which fails when the server hangs up in the middle.
+  // `once` from Node's events does not work here, because it fails if the server closes the connection early.
   const closed = new Promise((resolve) => socket.on("close", resolve));
   socket.write(`${(2 * BODY_BYTES).toString(16)}\r\n`);
   socket.write(Buffer.alloc(BODY_BYTES, "x"));
@@ -45,7 +45,7 @@ async function flood(service: RunningService, path: string): Promise<string> {
 
 describe("strangers", () => {
   test.runIf(process.platform === "linux")(
-    "cannot fill the memory with bodies that never end, wherever they send them",
+    "endless request bodies of strangers fill no memory, on any path",
     async () => {
       const service = await start({ LOCAL_PASSWORD: "correct horse", LOCAL_CHAT: "on" });
       await fetch(`${service.url}/healthz`);
@@ -55,14 +55,14 @@ describe("strangers", () => {
         flood(service, paths[index % paths.length] ?? ""),
       );
       const answers = await Promise.all(floods);
-      // 768 MiB were offered.
+      // The requests announced 768 MiB.
       expect((peakBytes(service.pid) - before) / MiB).toBeLessThan(256);
       expect(answers.filter((answer) => / 200 /.test(answer))).toEqual([]);
       expect((await fetch(`${service.url}/healthz`)).status).toBe(200);
     },
   );
 
-  test("who leave in the middle of a request are no error in the log", async () => {
+  test("a stranger who disconnects in the middle of a request causes no error in the log", async () => {
     const service = await start({ LOG_LEVEL: "debug" });
     const length = `Content-Type: application/json\r\nContent-Length: 100\r\nOrigin: http://127.0.0.1`;
     for (const path of ["/local/messages", "/local/files", "/nothing", "/slack/events"]) {
@@ -74,7 +74,7 @@ describe("strangers", () => {
     const stream = open(service, "GET /local/events HTTP/1.1");
     await once(stream, "data");
     stream.destroy();
-    // An answer to a later request, and an end in order: what was to be logged is logged by then.
+    // A later request, and then a regular shutdown. After these, every line is in the log.
     await fetch(`${service.url}/healthz`);
     await service.end("SIGTERM");
     expect(service.lines.filter((line) => /"level":"(warn|error|fatal)"/.test(line) || !line.startsWith("{"))).toEqual(

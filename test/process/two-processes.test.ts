@@ -1,29 +1,31 @@
 import { createServer, request } from "node:http";
 import { DatabaseSync } from "node:sqlite";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { openSlack, type Slack } from "../../lab/slack-sim/control.ts";
+import type { Person } from "../../lab/slack-sim/people.ts";
+import type { Channel } from "../../lab/slack-sim/world.ts";
+import { silent } from "../../lab/support/log.ts";
+import { isRedisMissing, startRedis } from "../../lab/support/redis.ts";
+import { makeDataDir, type RunningService, startService } from "../../lab/support/service.ts";
 import { createHistory } from "../../src/history/history.ts";
 import type { HistoryEntry } from "../../src/history/record.ts";
+import { NO_RIGHT } from "../../src/port/right.ts";
 import { createStores } from "../../src/store/keyv.ts";
-import { openSlack, type Slack } from "../simulators/slack/control.ts";
-import type { Channel } from "../simulators/slack/world.ts";
 import { eventually } from "../support/eventually.ts";
 import { listen } from "../support/listen.ts";
-import { silent } from "../support/log.ts";
-import { isRedisMissing, startRedis } from "../support/redis.ts";
-import { makeDataDir, type RunningService, startService } from "../support/service.ts";
 import { type OnEnd, readMetric, shareScene } from "./crew.ts";
 import { answersIn } from "./slack-service.ts";
 
 interface Watch {
-  /** What it has asked of Slack to be written. */
+  /** The calls with which it writes to Slack. */
   calls: string[];
-  /** Acts once, when the next of them has come and before Slack is asked. */
+  /** Calls `act` once, before the next call is forwarded to Slack. */
   atNext(act: () => void): void;
 }
 
 type Watched = RunningService & Watch;
 
-/** Passes on what is asked of Slack, and notes the methods that write. */
+/** Forwards calls to Slack, and records the methods that write. */
 async function watchCalls(target: string, onEnd: OnEnd): Promise<Watch & { apiUrl: string }> {
   const calls: string[] = [];
   let next = () => {};
@@ -46,7 +48,7 @@ async function watchCalls(target: string, onEnd: OnEnd): Promise<Watch & { apiUr
   return { calls, atNext: (act) => void (next = act), apiUrl };
 }
 
-/** A Slack, a Redis, and what starts processes of the service on them. */
+/** A Slack, a Redis, and a function that starts processes of the service on them. */
 async function startWorld(onEnd: OnEnd) {
   const redis = await startRedis();
   onEnd(redis.stop);
@@ -67,7 +69,7 @@ async function startWorld(onEnd: OnEnd) {
       SLACK_API_URL: apiUrl,
       SLACK_SIGNING_SECRET: slack.signingSecret,
       REDIS_URL: redis.url,
-      // Seven of them are for the end itself: no answer has any.
+      // The shutdown itself needs seven seconds, so no answer gets any time.
       SHUTDOWN_GRACE_SECONDS: "7",
     });
     onEnd(async () => void (await service.end("SIGKILL")));
@@ -83,7 +85,7 @@ async function startWorld(onEnd: OnEnd) {
     return watched;
   }
 
-  /** So many of them at least, which have nothing left to do: what tests before have ended is started anew. */
+  /** At least this many idle processes. Replaces those that earlier tests stopped. */
   async function untilRunning(count: number): Promise<Watched[]> {
     await Promise.all(Array.from({ length: count - running.size }, open));
     const isAtRest = async (service: Watched) =>
@@ -99,22 +101,25 @@ describe.skipIf(isRedisMissing)("two processes on one Redis (needs redis-server)
   const shared = shareScene(startWorld);
   let rooms = 0;
 
-  /** Two processes where nothing else is said, and a channel of the test's own. */
+  /** By default two processes, and a separate channel for each test. */
   async function start(count: 1 | 2 = 2) {
     const { slack, ada, redis, open, untilRunning } = shared();
     const [one, other = one] = await untilRunning(count);
     if (one === undefined || other === undefined) throw new Error("There is no process.");
     rooms += 1;
     const general = slack.channel({ name: `room-${rooms}`, members: [ada] });
-    /** What happens from now on is heard by this one. */
+    /** From now on this process receives the events. */
     const hear = (service: RunningService) => slack.deliverTo(`${service.url}/slack/events`);
     hear(one);
     return { slack, ada, general, redis, one, other, hear, open };
   }
 
-  /** The one conversation in a channel. */
+  /** The only conversation in a channel. */
   async function readHistory(slack: Slack, channel: Channel): Promise<HistoryEntry[]> {
-    const stores = createStores({ redisUrl: shared().redis.url, database: new DatabaseSync(":memory:"), log: silent });
+    const stores = createStores(
+      { redisUrl: shared().redis.url, database: new DatabaseSync(":memory:"), log: silent },
+      NO_RIGHT,
+    );
     try {
       const history = createHistory({ ...stores, ttlMs: 86_400_000, log: silent, now: Date.now });
       const prefix = `slack:${slack.workspace.id}:${channel.id}:`;
@@ -126,7 +131,7 @@ describe.skipIf(isRedisMissing)("two processes on one Redis (needs redis-server)
   }
 
   const NUMBERS = Array.from({ length: 150 }, (_, index) => String(index + 1)).join(" ");
-  /** Whether it answers something at the moment. */
+  /** True while it is answering. */
   const asks = async (service: RunningService) => {
     const text = await (await fetch(`${service.url}/metrics`)).text();
     return Number(/^palaver_queue_\w*active\w* (\d+)/m.exec(text)?.[1] ?? 0) > 0;
@@ -134,23 +139,23 @@ describe.skipIf(isRedisMissing)("two processes on one Redis (needs redis-server)
 
   type Scene = Pick<Awaited<ReturnType<typeof start>>, "slack" | "ada" | "general">;
 
-  /** A long answer that has begun to grow. */
-  async function begin({ slack, ada, general }: Scene) {
-    const asked = ada.mention(general, `At 30 tokens per second, say: ${NUMBERS}`);
+  /** A long answer that has started to grow. */
+  async function begin({ slack, ada, general }: Scene, tokensPerSecond = 30) {
+    const asked = ada.mention(general, `At ${tokensPerSecond} tokens per second, say: ${NUMBERS}`);
     const states = () => slack.answers(general, asked).reduce((sum, answer) => sum + answer.states.length, 0);
     await slack.until(() => states() >= 3, "the beginning of the answer");
     return { asked, states };
   }
 
-  /** Also which of the two writes it, and which is left when that one is gone. */
-  async function beginAtOne(scene: Awaited<ReturnType<typeof start>>) {
-    const begun = await begin(scene);
+  /** Also finds the process that is writing it, and the other one. */
+  async function beginAtOne(scene: Awaited<ReturnType<typeof start>>, tokensPerSecond?: number) {
+    const begun = await begin(scene, tokensPerSecond);
     const { one, other } = scene;
     const [working, left] = (await asks(one)) ? [one, other] : [other, one];
     return { ...begun, working, left };
   }
 
-  test("twelve messages at once in one conversation are all in its history, and answered in order", async () => {
+  test("twelve messages at once in one conversation all reach its history, and are answered in order", async () => {
     const { slack, ada, general, one, other, hear } = await start();
     const root = ada.mention(general, "Say: hello");
     await answersIn(slack, general, root);
@@ -180,7 +185,7 @@ describe.skipIf(isRedisMissing)("two processes on one Redis (needs redis-server)
     expect(shown).toEqual(order.filter((number) => shown.includes(number)));
   });
 
-  test("an answer that Redis falls silent under goes on to its end, and is in the history once it is back", async () => {
+  test("an answer continues while Redis is silent, and is in the history when Redis is back", async () => {
     const scene = await start();
     const { slack, ada, general, redis } = scene;
     const { asked } = await begin(scene);
@@ -200,21 +205,21 @@ describe.skipIf(isRedisMissing)("two processes on one Redis (needs redis-server)
     expect(await answersIn(slack, general, asked, 2)).toEqual([NUMBERS, "again"]);
   });
 
-  test("a process that stood still for longer than its lease writes nothing more to an answer that was taken over", async () => {
+  test("a process that was paused writes nothing to an answer that another process took over", async () => {
     const scene = await start();
     const { slack, general, hear } = scene;
     const { asked, working, left } = await beginAtOne(scene);
     hear(left);
-    // Nobody can take back a call that has begun, and while one is under way it begins no other.
+    // The process cannot cancel a call in flight, and starts no other call during it.
     const stopped = Promise.withResolvers<void>();
     working.atNext(() => stopped.resolve(void process.kill(working.pid, "SIGSTOP")));
     await stopped.promise;
     const before = { calls: [...working.calls], lines: working.lines.length, callsOfLeft: left.calls.length };
-    // One that is about to take it would still find that the first has woken.
+    // Waits until the other process has really taken over. Before that, it would notice that the first one woke up.
     await eventually(() => left.calls.length > before.callsOfLeft).toBe(true);
-    // By its lease or by what it wanted to store, whichever it comes to first.
+    // Either its right or its store can refuse first.
     const wasTold = () =>
-      working.lines.slice(before.lines).some((line) => /another process has taken a lane over|FencedError/.test(line));
+      working.lines.slice(before.lines).some((line) => /another process has taken over a lane|FencedError/.test(line));
     process.kill(working.pid, "SIGCONT");
     await eventually(wasTold).toBe(true);
     expect(await answersIn(slack, general, asked)).toEqual([NUMBERS]);
@@ -225,20 +230,7 @@ describe.skipIf(isRedisMissing)("two processes on one Redis (needs redis-server)
     );
   });
 
-  test("killed in the middle of an answer, one is replaced by the other, in the same message", async () => {
-    const scene = await start();
-    const { slack, general } = scene;
-    const { asked, states, working, left } = await beginAtOne(scene);
-    slack.deliverTo(`${left.url}/slack/events`);
-    await working.end("SIGKILL");
-    const before = states();
-    await eventually(() => asks(left)).toBe(true);
-    await slack.until(() => states() > before, "the answer to grow again");
-    expect(await answersIn(slack, general, asked)).toEqual([NUMBERS]);
-    expect(slack.answers(general, asked)).toHaveLength(1);
-  });
-
-  test("told to end in the middle of an answer that gets no grace, one is replaced by the other, in the same message", async () => {
+  test("the other process finishes the answer of a process that exits without a grace period", async () => {
     const scene = await start();
     const { slack, general } = scene;
     const { asked, working, left } = await beginAtOne(scene);
@@ -250,7 +242,7 @@ describe.skipIf(isRedisMissing)("two processes on one Redis (needs redis-server)
     expect(answer?.states.some(({ shown }) => shown.includes("Press Retry"))).toBe(false);
   });
 
-  test("the only one that is told to end leaves its answer to the next one that starts", async () => {
+  test("if the only process exits, the next process that starts finishes its answer", async () => {
     const scene = await start(1);
     const { slack, general, one, hear, open } = scene;
     const { asked } = await begin(scene);
@@ -260,18 +252,41 @@ describe.skipIf(isRedisMissing)("two processes on one Redis (needs redis-server)
     expect(slack.answers(general, asked)).toHaveLength(1);
   });
 
-  test("a stop that is pressed at the one ends the answer of the other", async () => {
-    const { slack, ada, general, one, other, hear } = await start();
-    // Where an answer is posted and edited, its button stands under it.
+  /** An answer. Further events about it reach the process that is not writing it. */
+  async function beginElsewhere(person: Person) {
+    const scene = await start();
+    const { slack, general, hear } = scene;
+    general.members.add(person.id);
+    // If Slack's answers are posted and edited instead of streamed, they have buttons below them.
     slack.setStreaming("unknown_method");
-    const asked = ada.mention(general, `At 20 tokens per second, say: ${NUMBERS}`);
-    await slack.until(() => slack.answers(general, asked).some(({ states }) => states.length >= 3), "an answer");
-    hear((await asks(one)) ? other : one);
+    onTestFinished(() => slack.setStreaming("on"));
+    const { asked, left, working } = await beginAtOne({ ...scene, ada: person }, 20);
+    hear(left);
+    return { ...scene, asked, working };
+  }
+
+  test("Stop and Retry that another process receives end the answer, and write it again in the same message", async () => {
+    const { slack, ada, general, asked } = await beginElsewhere(shared().ada);
     const [answer] = slack.answers(general, asked);
     if (answer === undefined) throw new Error("There is no answer.");
     await ada.press(answer, "stop");
     const [text] = await answersIn(slack, general, asked);
     expect(text).not.toContain("150");
     expect(text).toMatch(/stopped/i);
+    await ada.press(answer, "retry");
+    await slack.until(() => slack.texts(general, asked).join().endsWith("150"), "the whole answer");
+    expect(await answersIn(slack, general, asked)).toEqual([NUMBERS]);
+    expect(slack.answers(general, asked).map(({ ts }) => ts)).toEqual([answer.ts]);
+  });
+
+  test("/forget that another process receives ends the answer to the erased person", async () => {
+    const ferdinand = shared().slack.user({ name: "Ferdinand" });
+    const { slack, general, asked, working } = await beginElsewhere(ferdinand);
+    await ferdinand.command("/forget", "me for good", general);
+    const said = await slack.until(() => slack.ephemerals(general, ferdinand.id).at(-1), "the word that it is done");
+    expect(JSON.stringify(said.content)).toMatch(/I no longer know anything about you/);
+    await slack.until(() => slack.answers(general, asked).length === 0, "the answer to be gone");
+    await eventually(() => asks(working)).toBe(false);
+    expect(slack.answers(general, asked)).toEqual([]);
   });
 });

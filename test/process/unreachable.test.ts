@@ -1,18 +1,18 @@
 import { describe, expect, type TestContext, test } from "vitest";
-import { createDiscord, type Discord } from "../simulators/discord/simulator.ts";
-import { openSlack } from "../simulators/slack/control.ts";
+import { createDiscord, type Discord } from "../../lab/discord-sim/simulator.ts";
+import { openSlack } from "../../lab/slack-sim/control.ts";
+import { type LaunchedService, launchService, makeDataDir } from "../../lab/support/service.ts";
 import { type Door, type Shut, startDoor } from "../support/door.ts";
 import { eventually } from "../support/eventually.ts";
-import { type LaunchedService, launchService, makeDataDir } from "../support/service.ts";
 
-/** All that the end may take: a process that takes longer cuts itself, and says so with its exit code. */
+/** The whole time for the shutdown. A process that needs longer kills itself with another exit code. */
 const GRACE_S = "8";
 const COUNTING = `At 20 tokens per second, say: ${Array.from({ length: 400 }, (_, index) => index).join(" ")}`;
 const EDIT = "PATCH /channels/:channel/messages/:message";
 const POST = "POST /channels/:channel/messages";
 const WAYS: readonly Shut[] = ["never answers", "refuses"];
 
-/** Of each test by itself: they run side by side. */
+/** Separate for each test, because they run in parallel. */
 type OnFinished = TestContext["onTestFinished"];
 
 async function launch(env: Record<string, string>, onFinished: OnFinished): Promise<LaunchedService> {
@@ -26,13 +26,13 @@ async function launch(env: Record<string, string>, onFinished: OnFinished): Prom
 interface Scene {
   door: Door;
   service: LaunchedService;
-  /** Resolves when some of a long answer is there. */
+  /** Resolves when a part of a long answer is visible. */
   ask(): Promise<void>;
-  /** From here on whoever changes a message is to wait for a minute. Resolves when somebody was told to. */
+  /** From now on, every edit must wait for a minute. Resolves when the bot has received that response. */
   limitEdits(): Promise<void>;
-  /** Asks for a picture, and resolves when it is being uploaded, which has no end. */
+  /** Asks for an image. Resolves during the image's upload, which never ends. */
   askForPicture(): Promise<void>;
-  /** Cuts every connection that is delivered over. */
+  /** Aborts all connections that deliver events. */
   drop(): void;
 }
 
@@ -82,7 +82,7 @@ function onSlack(transport: "sockets" | "requests"): StartScene {
 const onDiscord: StartScene = async (onFinished, shut) => {
   let door: Door | undefined;
   const via = async (origin: string) => (door = await startDoor(origin, shut)).origin;
-  // What is cut off in the middle of an identify begins anew, against the rules.
+  // A connection that is aborted while it identifies starts again, against Discord's rules.
   const discord = await createDiscord({ via });
   onFinished(() => discord.close());
   if (door === undefined) throw new Error("There is no door.");
@@ -121,51 +121,55 @@ const PLATFORMS: ReadonlyArray<[string, StartScene]> = [
   ["Slack over HTTP", onSlack("requests")],
   ["Discord", onDiscord],
 ];
-/** Over HTTP nothing is held open, so that only its start differs. */
+/** HTTP keeps no connection open, so it differs only at the start. */
 const CONNECTED = PLATFORMS.filter(([name]) => name !== "Slack over HTTP");
 const ALL = PLATFORMS.flatMap(([name, start]) => WAYS.map((way) => ({ name, start, way })));
-const HELD = CONNECTED.flatMap(([name, start]) => WAYS.map((way) => ({ name, start, way })));
+const HELD = CONNECTED.map(([name, start], index) => ({ name, start, way: WAYS[index] as Shut }));
 
 describe.concurrent("SIGTERM ends the service in order and in time", () => {
-  test.for(ALL)("while it connects to $name, which $way", async ({ start, way }, { onTestFinished }) => {
-    const { service, door } = await start(onTestFinished, way);
-    await door.nextVisitor();
-    // A client of another test's server, gone meanwhile, may come to the same port before the service has begun.
-    await eventually(() => service.lines.join("\n")).toContain("Storage: ");
-    expect(await service.end("SIGTERM"), service.lines.join("\n")).toBe(0);
-    expect(service.lines.join("\n")).not.toMatch(/"level":"(fatal|error)"/);
-  });
+  test.for(ALL)(
+    "SIGTERM ends the service while it connects to $name, which $way",
+    async ({ start, way }, { onTestFinished }) => {
+      const { service, door } = await start(onTestFinished, way);
+      await door.nextVisitor();
+      // A client in another test's server can reach the same port before the service has started.
+      await eventually(() => service.lines.join("\n")).toContain("Storage: ");
+      expect(await service.end("SIGTERM"), service.lines.join("\n")).toBe(0);
+      expect(service.lines.join("\n")).not.toMatch(/"level":"(fatal|error)"/);
+    },
+  );
 
-  test.for(HELD)("while $name, which was connected, $way", async ({ start, way }, { onTestFinished }) => {
-    const { service, door, drop } = await start(onTestFinished);
-    await service.ready;
-    door.shut(way);
-    drop();
-    expect(await service.end("SIGTERM"), service.lines.join("\n")).toBe(0);
-  });
+  test.for(HELD)(
+    "SIGTERM ends the service in the middle of an answer on $name, which $way",
+    async ({ start, way }, { onTestFinished }) => {
+      const { service, door, ask, drop } = await start(onTestFinished);
+      await service.ready;
+      await ask();
+      door.shut(way);
+      // The bot could not acknowledge events while the door is shut.
+      drop();
+      expect(await service.end("SIGTERM"), service.lines.join("\n")).toBe(0);
+    },
+  );
 
-  test.for(HELD)("in the middle of an answer on $name, which $way", async ({ start, way }, { onTestFinished }) => {
-    const { service, door, ask, drop } = await start(onTestFinished);
-    await service.ready;
-    await ask();
-    door.shut(way);
-    // What is delivered behind the door could not be acknowledged.
-    drop();
-    expect(await service.end("SIGTERM"), service.lines.join("\n")).toBe(0);
-  });
+  test.for(CONNECTED)(
+    "SIGTERM ends the service while an answer waits for a rate limit of %s",
+    async ([, start], { onTestFinished }) => {
+      const { service, ask, limitEdits } = await start(onTestFinished);
+      await service.ready;
+      await ask();
+      await limitEdits();
+      expect(await service.end("SIGTERM"), service.lines.join("\n")).toBe(0);
+    },
+  );
 
-  test.for(CONNECTED)("while an answer waits for a rate limit of %s", async ([, start], { onTestFinished }) => {
-    const { service, ask, limitEdits } = await start(onTestFinished);
-    await service.ready;
-    await ask();
-    await limitEdits();
-    expect(await service.end("SIGTERM"), service.lines.join("\n")).toBe(0);
-  });
-
-  test.for(CONNECTED)("while a picture is being uploaded to %s", async ([, start], { onTestFinished }) => {
-    const { service, askForPicture } = await start(onTestFinished);
-    await service.ready;
-    await askForPicture();
-    expect(await service.end("SIGTERM"), service.lines.join("\n")).toBe(0);
-  });
+  test.for(CONNECTED)(
+    "SIGTERM ends the service while it uploads a picture to %s",
+    async ([, start], { onTestFinished }) => {
+      const { service, askForPicture } = await start(onTestFinished);
+      await service.ready;
+      await askForPicture();
+      expect(await service.end("SIGTERM"), service.lines.join("\n")).toBe(0);
+    },
+  );
 });

@@ -3,47 +3,51 @@ import { afterEach, describe, expect, test } from "vitest";
 import type { Adapter } from "../../src/port/adapter.ts";
 import { SinkError } from "../../src/port/errors.ts";
 import type { Accept, EarlierMessage, InboundEvent, MessageEvent } from "../../src/port/events.ts";
+import { NO_RIGHT } from "../../src/port/right.ts";
 import type { Draft } from "../../src/port/sink.ts";
 import { eventually } from "./eventually.ts";
 
-/** A message of the bot as people see it. */
+/** A message from the bot as people see it. */
 export interface SeenMessage {
   text: string;
   fileNames: string[];
   buttons: string[];
 }
 
-/** An adapter that listens, and what people do on its platform. All of it resolves when the platform is done with it. */
+/**
+ * An adapter that listens, and people's actions on its platform. Each action resolves when the platform has completed
+ * it.
+ */
 export interface AdapterUnderTest {
   adapter: Adapter;
-  /** How that person is mentioned in a text here. */
+  /** How people mention that person in a text here. */
   mention: string;
-  /** A person addresses the bot and so begins a conversation. Rejects when the delivery is not acknowledged. */
+  /** A person addresses the bot, which starts a conversation. Rejects if the delivery is not acknowledged. */
   begin: (text: string, file?: { name: string; bytes: Uint8Array }) => Promise<void>;
-  /** The same person writes again in the conversation begun last. */
+  /** The same person writes again in the newest conversation. */
   goOn: (text: string) => Promise<void>;
-  /** The platform delivers the newest message once more, as it does when an acknowledgement is lost. */
+  /** The platform delivers the newest message again, as it does after a lost acknowledgement. */
   redeliver: () => Promise<void>;
   editNewest: (text: string) => Promise<void>;
   deleteNewest: () => Promise<void>;
-  /** Presses a button of one of the bot's messages. */
+  /** Presses a button on one of the bot's messages. */
   press: (messageId: string, label: string) => Promise<void>;
-  /** Absent where the adapter reads nothing that was said before. */
+  /** Absent if the adapter reads no earlier messages. */
   discussion?: Discussion;
-  /** The bot's messages in the conversation begun last, oldest first. */
+  /** The bot's messages in the newest conversation, oldest first. */
   seen: () => Promise<SeenMessage[]>;
   close: () => Promise<void>;
 }
 
-/** People in a channel, and in the thread under the first message that is said there. Nothing here waits to be heard. */
+/** People in a channel, and in the thread under its first message. Nothing here waits for the bot. */
 export interface Discussion {
-  /** Says something to nobody in particular. */
+  /** Writes something that addresses no one. */
   say: (text: string, where: "channel" | "thread") => void;
   /** Addresses the bot. */
   ask: (text: string, where: "channel" | "thread") => void;
 }
 
-/** The differences of a platform, each with the reason. */
+/** The differences of a platform, each with its reason. */
 export interface Differences {
   noRedelivery?: string;
   noEdits?: string;
@@ -59,7 +63,7 @@ function draft(markdown: string, more: Partial<Draft> = {}): Draft {
   return { markdown, buttons: [], streaming: false, ...more };
 }
 
-/** Tests what every platform's adapter does, against each of them. */
+/** Tests the common behavior of all adapters with one of them. */
 export function adapterContract(name: string, start: StartAdapter, differences: Differences = {}): void {
   describe(`the ${name} adapter keeps the port's promises`, () => {
     let under: AdapterUnderTest | undefined;
@@ -100,7 +104,7 @@ function describeInbound(
   first: () => MessageEvent,
   not: Differences,
 ): void {
-  test("delivers a message that addresses the bot, as plain JSON", async () => {
+  test("the adapter delivers a message that addresses the bot, as plain JSON", async () => {
     const { adapter, begin: write } = await begin();
     await write("hello there");
     expect(events()).toHaveLength(1);
@@ -112,14 +116,14 @@ function describeInbound(
     expect(JSON.parse(JSON.stringify(event))).toEqual(event);
   });
 
-  test("reads who is mentioned by the name that signs their own messages", async () => {
+  test("the adapter shows mentions by the names that their people have as authors", async () => {
     const { begin: write, mention } = await begin();
     await write(`is ${mention} here?`);
     const { text, author } = first();
     expect(text).toBe(`is @${author.name} here?`);
   });
 
-  test("keeps one conversation together and two apart", async () => {
+  test("the adapter keeps the messages of one conversation together, and two conversations apart", async () => {
     const { begin: write, goOn } = await begin();
     await write("one");
     await goOn("still one");
@@ -130,27 +134,33 @@ function describeInbound(
     expect(new Set(events().map((event) => event.key)).size).toBe(3);
   });
 
-  test.skipIf(not.noRedelivery !== undefined)("gives a message that is delivered twice the same key", async () => {
-    const { begin: write, redeliver } = await begin();
-    await write("once");
-    await redeliver();
-    expect(new Set(events().map((event) => event.key)).size).toBe(1);
-  });
+  test.skipIf(not.noRedelivery !== undefined)(
+    "the adapter gives a message that is delivered twice the same key",
+    async () => {
+      const { begin: write, redeliver } = await begin();
+      await write("once");
+      await redeliver();
+      expect(new Set(events().map((event) => event.key)).size).toBe(1);
+    },
+  );
 
-  test.skipIf(not.noEdits !== undefined)("tells of edits and deletions under the message's own id", async () => {
-    const { begin: write, editNewest, deleteNewest } = await begin();
-    await write("first words");
-    await editNewest("other words");
-    await deleteNewest();
-    const { messageId, conversationId } = first();
-    expect(events().slice(1)).toMatchObject([
-      { kind: "edited", messageId, conversationId, text: "other words" },
-      { kind: "deleted", messageId, conversationId },
-    ]);
-  });
+  test.skipIf(not.noEdits !== undefined)(
+    "the adapter delivers edits and deletions under the message's id",
+    async () => {
+      const { begin: write, editNewest, deleteNewest } = await begin();
+      await write("first words");
+      await editNewest("other words");
+      await deleteNewest();
+      const { messageId, conversationId } = first();
+      expect(events().slice(1)).toMatchObject([
+        { kind: "edited", messageId, conversationId, text: "other words" },
+        { kind: "deleted", messageId, conversationId },
+      ]);
+    },
+  );
 
   test.skipIf(not.noAttachments !== undefined)(
-    "hands over attached files byte for byte, as often as asked",
+    "the adapter opens attached files byte for byte, repeatedly",
     async () => {
       const bytes = new Uint8Array(300_000).map((_, index) => index % 251);
       const { adapter, begin: write } = await begin();
@@ -166,10 +176,10 @@ function describeInbound(
     },
   );
 
-  test("does not deliver what the bot itself writes", async () => {
+  test("the adapter does not deliver the bot's own messages", async () => {
     const { adapter, begin: write } = await begin();
     await write("hello");
-    await adapter.sink(first().reply).post(draft("my own words"), randomUUID(), signal);
+    await adapter.sink(first().reply, NO_RIGHT).post(draft("my own words"), randomUUID(), signal);
     expect(events()).toHaveLength(1);
   });
 }
@@ -196,14 +206,14 @@ function describeEarlier(
   }
   const textsOf = (messages: readonly EarlierMessage[]) => messages.map(({ text }) => text);
 
-  test("reads what was said before, or has nowhere to read it", async () => {
+  test("the adapter reads earlier messages, or the platform has none", async () => {
     const { adapter } = await begin();
     const reads = [adapter.readEarlier, adapter.readChannel].map((read) => read !== undefined);
     expect(reads).toEqual(Array.from({ length: 2 }, () => not.noDiscussion === undefined));
   });
 
   describe.skipIf(not.noDiscussion !== undefined)("asked in the middle of a discussion", () => {
-    test("reads the thread up to the question, oldest first, what it began with marked", async () => {
+    test("the adapter reads the thread up to the question, oldest first, with its first message marked", async () => {
       const { adapter, event, before, isPartial, channel } = await discuss("thread", 15);
       expect(textsOf(before)).toEqual(["the plan", "one", "two"]);
       expect(before.map(({ isRoot }) => isRoot)).toEqual([true, undefined, undefined]);
@@ -214,16 +224,16 @@ function describeEarlier(
         expect([author.id, author.name, by]).toEqual([event.author.id, event.author.name, undefined]);
       }
       expect(JSON.parse(JSON.stringify(before))).toEqual(before);
-      // What stands beside the thread is no part of it.
+      // Messages next to the thread do not belong to it.
       expect(channel).toEqual([]);
     });
 
-    test("reads the newest of a thread and what it began with, and says that there is more", async () => {
+    test("the adapter reads the newest messages of a thread and its first one, and reports that there are more", async () => {
       const { before, isPartial } = await discuss("thread", 1);
       expect([textsOf(before), isPartial]).toEqual([["the plan", "two"], true]);
     });
 
-    test("reads of a thread what was said since a time, without what it began with", async () => {
+    test("the adapter reads the messages of a thread since a time, without its first one", async () => {
       const { adapter, event, before } = await discuss("thread", 15);
       const [, one] = before;
       const readSince = async (since: number) =>
@@ -232,17 +242,17 @@ function describeEarlier(
       expect(await readSince(event.at + 1)).toEqual([]);
     });
 
-    test("reads the last messages of a channel before the question, oldest first", async () => {
+    test("the adapter reads the last messages of a channel before the question, oldest first", async () => {
       const { channel } = await discuss("channel", 15);
       expect(textsOf(channel)).toEqual(["the plan", "one", "two"]);
       expect(JSON.parse(JSON.stringify(channel))).toEqual(channel);
     });
 
-    test("reads no more of a channel than it is asked for", async () => {
+    test("the adapter reads no more of a channel than requested", async () => {
       expect(textsOf((await discuss("channel", 2)).channel)).toEqual(["one", "two"]);
     });
 
-    test("reads nothing above the message that began a place", async () => {
+    test("the adapter reads nothing above the message that started a place", async () => {
       const { adapter, begin: write } = await begin();
       await write("hello");
       const { reply, messageId } = first();
@@ -253,10 +263,10 @@ function describeEarlier(
 }
 
 function describeOutbound(begin: Begin, first: () => MessageEvent): void {
-  test("shows what is posted, edited, uploaded and removed", async () => {
+  test("the adapter posts, edits, uploads and removes visibly", async () => {
     const { adapter, begin: write, seen } = await begin();
     await write("hello");
-    const sink = adapter.sink(first().reply);
+    const sink = adapter.sink(first().reply, NO_RIGHT);
     const { id } = await sink.post(draft("grow"), randomUUID(), signal);
     await sink.edit(id, draft("growing"), signal);
     const bytes = new TextEncoder().encode("a,b\n");
@@ -270,20 +280,20 @@ function describeOutbound(begin: Begin, first: () => MessageEvent): void {
     expect(rest).toEqual([]);
   });
 
-  test("posts once however often the same nonce is used", async () => {
+  test("the adapter posts once, however often the same nonce is used", async () => {
     const { adapter, begin: write, seen } = await begin();
     await write("hello");
-    const sink = adapter.sink(first().reply);
+    const sink = adapter.sink(first().reply, NO_RIGHT);
     const nonce = randomUUID();
     const { id } = await sink.post(draft("once"), nonce, signal);
     expect((await sink.post(draft("once"), nonce, signal)).id).toBe(id);
     expect(await seen()).toHaveLength(1);
   });
 
-  test("takes the longest message it promises to take, and refuses a longer one", async () => {
+  test("the adapter accepts the longest message that it promises, and refuses a longer one", async () => {
     const { adapter, begin: write, seen } = await begin();
     await write("hello");
-    const sink = adapter.sink(first().reply);
+    const sink = adapter.sink(first().reply, NO_RIGHT);
     const { maxLength, lengthOf } = sink.limits;
     const longest = "x".repeat(maxLength);
     expect(lengthOf(longest)).toBe(maxLength);
@@ -292,10 +302,10 @@ function describeOutbound(begin: Begin, first: () => MessageEvent): void {
     await expect(sink.post(draft(`${longest}x`), randomUUID(), signal)).rejects.toMatchObject({ kind: "rejected" });
   });
 
-  test("says that a removed message is gone when it is edited", async () => {
+  test("the adapter reports an edit of a removed message as gone", async () => {
     const { adapter, begin: write } = await begin();
     await write("hello");
-    const sink = adapter.sink(first().reply);
+    const sink = adapter.sink(first().reply, NO_RIGHT);
     const { id } = await sink.post(draft("short-lived"), randomUUID(), signal);
     await sink.remove(id, signal);
     const editing = sink.edit(id, draft("too late"), signal);
@@ -303,23 +313,23 @@ function describeOutbound(begin: Begin, first: () => MessageEvent): void {
     await expect(editing).rejects.toMatchObject({ kind: "gone" });
   });
 
-  test("writes nothing once the signal has aborted", async () => {
+  test("the adapter writes nothing once the signal has aborted", async () => {
     const { adapter, begin: write, seen } = await begin();
     await write("hello");
     const reason = new Error("enough");
-    const posting = adapter.sink(first().reply).post(draft("never"), randomUUID(), AbortSignal.abort(reason));
+    const posting = adapter.sink(first().reply, NO_RIGHT).post(draft("never"), randomUUID(), AbortSignal.abort(reason));
     await expect(posting).rejects.toBe(reason);
     expect(await seen()).toEqual([]);
   });
 }
 
 function describeLifetime(begin: Begin, events: () => InboundEvent[], first: () => MessageEvent): void {
-  test("turns a pressed button into an action of its turn", async () => {
+  test("the adapter turns a pressed button into an action of its turn", async () => {
     const { adapter, begin: write, press, seen } = await begin();
     await write("hello");
     const buttons = [{ action: "stop" as const, turnId: "turn-1", label: "Stop" }];
     const { id } = await adapter
-      .sink(first().reply)
+      .sink(first().reply, NO_RIGHT)
       .post(draft("…", { buttons, streaming: true }), randomUUID(), signal);
     expect((await seen())[0]?.buttons).toEqual(["Stop"]);
     await press(id, "Stop");
@@ -327,12 +337,12 @@ function describeLifetime(begin: Begin, events: () => InboundEvent[], first: () 
     expect(events().at(-1)).toMatchObject({ kind: "action", action: "stop", turnId: "turn-1", conversationId });
   });
 
-  test("shows a wait with Stop before there is text, in the message that becomes the answer", async () => {
+  test("the adapter shows a wait with Stop before there is text, in the message that becomes the answer", async () => {
     const { adapter, begin: write, seen } = await begin();
     await write("hello");
-    const sink = adapter.sink(first().reply);
-    // Elsewhere progress shows it.
-    if (sink.tellsWaits !== true) return;
+    const sink = adapter.sink(first().reply, NO_RIGHT);
+    // On other platforms, the progress line shows this.
+    if (sink.traits?.waits === undefined) return;
     const buttons = [{ action: "stop" as const, turnId: "turn-1", label: "Stop" }];
     const { id } = await sink.post(draft("_Waiting …_", { buttons }), randomUUID(), signal);
     expect((await seen()).map((message) => message.buttons)).toEqual([["Stop"]]);
@@ -342,7 +352,7 @@ function describeLifetime(begin: Begin, events: () => InboundEvent[], first: () 
     expect(await seen()).toMatchObject([{ text: "One.", buttons: [] }]);
   });
 
-  test("does not acknowledge a delivery that could not be stored", async () => {
+  test("the adapter does not acknowledge a delivery that could not be stored", async () => {
     const { begin: write } = await begin(async () => {
       throw new Error("the disk is full");
     });
@@ -350,14 +360,14 @@ function describeLifetime(begin: Begin, events: () => InboundEvent[], first: () 
     expect(events()).toEqual([]);
   });
 
-  test("delivers nothing after a pause, and still writes replies", async () => {
+  test("the adapter delivers nothing after a pause, and still writes replies", async () => {
     const { adapter, begin: write, seen, goOn } = await begin();
     await write("hello");
     expect(adapter.isConnected()).toBe(true);
     await adapter.pause();
     await goOn("anybody there?").catch(() => undefined);
     expect(events()).toHaveLength(1);
-    await adapter.sink(first().reply).post(draft("good night"), randomUUID(), signal);
+    await adapter.sink(first().reply, NO_RIGHT).post(draft("good night"), randomUUID(), signal);
     expect((await seen()).map((message) => message.text)).toEqual([expect.stringContaining("good night")]);
   });
 }

@@ -7,18 +7,18 @@ import type { Slack } from "./slack.ts";
 
 export type TransportName = "Socket Mode" | "HTTP";
 
-/** Fails at once instead of trying for half an hour. */
+/** Makes Bolt fail at once instead of retrying for half an hour. */
 const CLIENT_OPTIONS = { retryConfig: { retries: 0 }, rejectRateLimitedCalls: true, timeout: 10_000 };
 
 export interface BoltOptions {
   transport?: TransportName;
-  /** How long Bolt waits before it connects again, and for a pong. */
+  /** How long Bolt waits before it reconnects, and how long it waits for a pong. */
   clientPingTimeout?: number;
-  /** Hears everything Bolt logs; nothing is printed. */
+  /** Called with all of Bolt's log lines. Nothing is printed. */
   log?: (line: string) => void;
 }
 
-/** An unmodified Bolt app that is connected to a simulator when this resolves, and that ends with the test. */
+/** Starts an unmodified Bolt app. Resolves when the app is connected to the simulator. The app stops after the test. */
 export async function startBolt(
   slack: Slack,
   listen: (app: App) => void,

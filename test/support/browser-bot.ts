@@ -1,10 +1,10 @@
 import type { Page } from "playwright-core";
 import { onTestFinished } from "vitest";
+import { type EngineOptions, startEngine } from "../../lab/support/engine.ts";
 import { openBrowser } from "./browser.ts";
-import { type EngineOptions, startEngine } from "./engine.ts";
 import { type LocalPage, startLocalPage } from "./local-page.ts";
 
-/** A tab at the page of the whole bot, with a model of the test's own. Everything ends with the test. */
+/** A browser tab at the page of a whole bot, with the test's own model. Everything ends with the test. */
 export async function openBotPage(options: EngineOptions): Promise<Page> {
   let page: LocalPage | undefined;
   const engine = startEngine({

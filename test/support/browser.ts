@@ -1,7 +1,7 @@
 import { type BrowserContext, type BrowserContextOptions, type Browser as Chromium, chromium } from "playwright-core";
 import { describe } from "vitest";
+import { PATIENCE_MS } from "../../lab/support/patience.ts";
 import { CHROMIUM } from "./chromium.ts";
-import { PATIENCE_MS } from "./patience.ts";
 
 const ARGS = [
   "--headless",
@@ -12,7 +12,7 @@ const ARGS = [
   "--disable-background-networking",
   "--disable-component-update",
   "--disable-sync",
-  // The tabs are few, and a process for each is a third of what opening it costs.
+  // There are few tabs, and a separate process is a third of a tab's cost.
   "--renderer-process-limit=1",
   "--disable-site-isolation-trials",
 ];
@@ -22,10 +22,10 @@ export interface Browser {
   close: () => Promise<void>;
 }
 
-/** One for all tests of this process: to start it costs as much as a test. It ends with the process. */
+/** One browser for all tests in this process, because a start costs as much as a test. It ends with the process. */
 let running: Promise<Chromium> | undefined;
 
-/** A browser that knows nothing of the others, in Debian's Chromium. It keeps nothing on the disk. */
+/** A separate browser context in Debian's Chromium. It stores nothing on disk. */
 export async function openBrowser(options: BrowserContextOptions = {}): Promise<Browser> {
   if (!(await running)?.isConnected()) {
     running = chromium.launch({
@@ -43,8 +43,8 @@ export async function openBrowser(options: BrowserContextOptions = {}): Promise<
 }
 
 /**
- * The process that draws the pages of a site ends with the last of them. A page that is empty keeps it for the tabs
- * that follow: a process and its compiled scripts are half of what each of them costs.
+ * A site's renderer process ends with the site's last tab. An empty page keeps it for the next tabs, because a process
+ * and its compiled scripts are half of a tab's cost.
  */
 async function keepRenderer(context: BrowserContext): Promise<void> {
   const empty = await context.newPage();
@@ -52,7 +52,7 @@ async function keepRenderer(context: BrowserContext): Promise<void> {
   await empty.goto("http://127.0.0.1/");
 }
 
-/** `describe` where there is a browser; elsewhere a skip that says so, and on a build machine a failure. */
+/** `describe` if there is a browser. Otherwise skips with that reason, or fails on a build machine. */
 export function describeWithBrowser(name: string, tests: () => void): void {
   const isMissing = CHROMIUM === undefined;
   if (isMissing && process.env["CI"] === "true") throw new Error("These tests need a browser: install chromium.");

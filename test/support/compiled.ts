@@ -1,32 +1,32 @@
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { PROCESS_ENV, ROOT } from "./service.ts";
+import { PROCESS_ENV, ROOT } from "../../lab/support/service.ts";
 
-/** What a process of the service loads, some of it only where its configuration asks for it. */
+/** The modules that a process of the service loads. It loads some only if its configuration needs them. */
 const LOADED = [
   "src/setup/setup.ts",
   "src/sandbox/server.ts",
   "src/admin/admin.ts",
   "src/doctor/sections.ts",
-  "adapters/local/index.ts",
-  "adapters/slack/index.ts",
+  "adapters/local/adapter.ts",
+  "adapters/slack/adapter.ts",
   "adapters/slack/install/several-workspaces.ts",
-  "adapters/discord/index.ts",
-  // The last one: it ends the process.
+  "adapters/discord/adapter.ts",
+  // It comes last, because it ends the process.
   "src/main.ts",
 ];
-/** What a process with a Redis loads besides. */
-const PACKAGES = ["bullmq", "@keyv/redis"];
-/** With what `main.ts` ends where it finds something wrong in its configuration. */
+/** The packages that a process with Redis also loads. */
+const PACKAGES = ["@keyv/redis"];
+/** The exit code of `main.ts` if the configuration is wrong. */
 const EX_CONFIG = 78;
 
 /**
- * Compiles what has changed of the service before tests start its processes by the hundred: Node keeps compiled code when
- * a process exits, and most of these are killed.
+ * Compiles changed modules of the service before tests start hundreds of its processes. Node stores compiled code only
+ * when a process exits, and most of these processes are killed.
  */
 export function setup(): void {
-  // Workers, which begin after this, load the sources from there as well.
+  // Workers start later and load the sources from there too.
   process.env["NODE_COMPILE_CACHE"] = PROCESS_ENV.NODE_COMPILE_CACHE;
   const specifiers = [...PACKAGES, ...LOADED.map((file) => pathToFileURL(join(ROOT, file)).href)];
   const program = specifiers.map((specifier) => `await import(${JSON.stringify(specifier)});`).join("\n");

@@ -1,21 +1,24 @@
 /**
- * A process that counts in the store of a Redis together with others: `node counting-process.ts URL NAME TIMES`. Each
- * time it notes an answer in one channel, and that somebody else likes the answer with the id "one". It begins with a
- * line on its input and says when it is ready, and when it is done.
+ * A process that counts in a Redis store together with other processes: `node counting-process.ts URL NAME TIMES`. Each
+ * time, it records an answer in one channel, and another person's rating of the answer with the id "one". It starts
+ * when it reads a line from its input, and reports when it is ready and when it is done.
  */
+
 import { once } from "node:events";
 import { pino } from "pino";
+import { noFiles } from "../../lab/support/picture-turn.ts";
+import { NO_RIGHT } from "../../src/port/right.ts";
 import { openDatabase } from "../../src/store/database.ts";
 import { createStores } from "../../src/store/keyv.ts";
-import { createTurnRecords } from "../../src/turn/record.ts";
+import { createTurnRecords } from "../../src/turn/records.ts";
 import { createUsage } from "../../src/usage/usage.ts";
 
 const [, , redisUrl, ownName = "", times = "0"] = process.argv;
 const log = pino({ level: "silent" });
-const { open, inTurn, counters, close } = createStores({ redisUrl, database: openDatabase(":memory:"), log });
+const { open, inTurn, counters, close } = createStores({ redisUrl, database: openDatabase(":memory:"), log }, NO_RIGHT);
 const common = { open, inTurn, ttlMs: 60_000, log };
-const usage = createUsage({ open, counters, log, now: Date.now });
-const records = createTurnRecords(common);
+const usage = createUsage({ counters, log, now: Date.now });
+const records = createTurnRecords({ ...common, files: noFiles });
 
 await open("trial").get("connected");
 process.stdout.write("ready\n");
@@ -25,7 +28,7 @@ await Promise.all(
     const personId = `${ownName}-${index}`;
     const by = { author: { id: personId }, reply: { platform: "test", channelId: "general" } };
     await usage.note(`answer of ${personId}`, by, { answers: 1 });
-    // As when the process before had counted it, and died.
+    // The state if the previous process had counted it and died.
     await usage.note(`answer of ${personId}`, by, { answers: 1 });
     await records.rate({ id: "one", edition: 1 }, personId, "good");
   }),

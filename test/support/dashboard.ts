@@ -1,22 +1,22 @@
 import { onTestFinished } from "vitest";
+import { PASSWORD } from "../../lab/support/administrator.ts";
+import { type EngineOptions, startEngine } from "../../lab/support/engine.ts";
+import { silent } from "../../lab/support/log.ts";
 import { type AdminAct, type AdminOptions, createAdmin } from "../../src/admin/admin.ts";
 import type { AdminConfig } from "../../src/config/config.ts";
 import { startHttpServer } from "../../src/http/server.ts";
 import { createInsight, type Insight } from "../../src/insight/insight.ts";
 import { createMetrics } from "../../src/metrics/metrics.ts";
-import { PASSWORD } from "./administrator.ts";
-import { type EngineOptions, startEngine } from "./engine.ts";
-import { silent } from "./log.ts";
 
 export interface ReplicaOptions
   extends EngineOptions,
     Partial<Pick<AdminOptions, "note" | "examine" | "readSettings">> {
-  /** Its name on the dashboard. */
+  /** The bot's name on the dashboard. */
   name?: string;
   admin?: Partial<AdminConfig>;
 }
 
-/** A bot with its dashboard, as a process of the service has them. On Redis, several share what they know. */
+/** A bot with its dashboard, as in a process of the service. With Redis, several bots share their data. */
 export async function startReplica({ name = "one", admin, ...options }: ReplicaOptions = {}) {
   let insight: Insight | undefined;
   const acts: AdminAct[] = [];
@@ -47,6 +47,7 @@ export async function startReplica({ name = "one", admin, ...options }: ReplicaO
     note: async (act) => void acts.push(act),
     log: silent,
     ...options,
+    adapterOf: () => ({ ...NAMES, ...engine.adapter }),
   });
   const server = await startHttpServer({
     host: "127.0.0.1",
@@ -66,6 +67,9 @@ export async function startReplica({ name = "one", admin, ...options }: ReplicaO
   return { ...engine, insight: known, acts, url: server.url };
 }
 
+/** A platform that knows the names of its places. */
+const NAMES = { namePlace: async () => ({ workspace: "Acme", channel: "#general" }) };
+
 const WELL = {
   v: 1 as const,
   role: "all",
@@ -80,5 +84,5 @@ const WELL = {
   gateway: "ok",
   platforms: { test: true },
   budgets: [],
-  breakers: [],
+  pausedModels: 0,
 };

@@ -1,6 +1,7 @@
 import type { Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from "vitest";
 import type { InboundEvent, MessageEvent } from "../../src/port/events.ts";
+import { NO_RIGHT } from "../../src/port/right.ts";
 import type { ReplySink } from "../../src/port/sink.ts";
 import { type Browser, openBrowser } from "./browser.ts";
 import { eventually } from "./eventually.ts";
@@ -8,26 +9,26 @@ import { type LocalPage, type LocalPageOptions, startLocalPage } from "./local-p
 
 export const COMPOSER = "main .composer textarea";
 
-/** A person at the local page: a fresh server and a fresh tab for every test, and the bot's end of the line. */
+/** A person at the local page, and the bot's side of the page. Each test has a fresh server and a fresh tab. */
 export interface Desk {
   readonly tab: Page;
   readonly page: LocalPage;
   write: (text: string, composer?: string) => Promise<void>;
-  /** The newest message, once `count` events were accepted, and where its answer goes. */
+  /** The newest message, when `count` events were accepted, and the sink for its answer. */
   takeUp: (count?: number) => Promise<{ event: MessageEvent; sink: ReplySink }>;
-  /** The newest event, once exactly `count` were accepted. */
+  /** The newest event, when exactly `count` events were accepted. */
   lastEvent: (count: number) => Promise<InboundEvent | undefined>;
-  /** From here on the queue refuses every event, or takes them again. */
+  /** From now on, the queue refuses all events, or accepts them again. */
   refuse: (isRefusing: boolean) => void;
-  /** Opens the page of another server in place of the first. */
+  /** Opens another server's page instead of the first one. */
   visit: (options: LocalPageOptions) => Promise<void>;
   stopServer: () => Promise<void>;
   startServerAgain: (options: LocalPageOptions) => Promise<void>;
 }
 
 /**
- * To be called once in a `describe`; `given` is for the page of each test. A problem that the browser reports fails the
- * test in which it happens.
+ * Call it once in a `describe`. `given` is for each test's page. If the browser reports a problem, the current test
+ * fails.
  */
 export function sitDown(given: LocalPageOptions = {}): Desk {
   let browser: Browser;
@@ -79,7 +80,7 @@ export function sitDown(given: LocalPageOptions = {}): Desk {
       await eventually(() => page.events.length).toBeGreaterThanOrEqual(count);
       const event = page.events.at(-1);
       if (event?.kind !== "message") throw new Error("No message was accepted.");
-      return { event, sink: page.adapter.sink(event.reply) };
+      return { event, sink: page.adapter.sink(event.reply, NO_RIGHT) };
     },
     async lastEvent(count) {
       await eventually(() => page.events.length).toBe(count);

@@ -1,8 +1,8 @@
 import { Client, type ClientOptions, Events, GatewayIntentBits, type Message, Partials } from "discord.js";
 import { onTestFinished } from "vitest";
-import { type Discord, type DiscordOptions, startDiscord } from "./index.ts";
+import { type Discord, type DiscordOptions, startDiscord } from "./discord.ts";
 
-/** A server with a person in it, and the library as its bot. */
+/** A server with a user, and discord.js as its bot. */
 export async function startBot(options: DiscordOptions = {}) {
   const discord = await startDiscord(options);
   const guild = discord.addGuild();
@@ -17,7 +17,7 @@ export function nextMessage(client: Client): Promise<Message> {
   return new Promise((resolve) => client.once(Events.MessageCreate, (message) => resolve(message)));
 }
 
-/** The unmodified library as a bot of the simulator would use it, connected. It is destroyed when the test ends. */
+/** The unmodified library, connected like a bot of the simulator. It is destroyed when the test ends. */
 export async function startClient(discord: Discord, options: Partial<ClientOptions> = {}): Promise<Client<true>> {
   const client = createClient(discord, options);
   const ready = new Promise<Client<true>>((resolve) => client.once(Events.ClientReady, resolve));
@@ -25,7 +25,7 @@ export async function startClient(discord: Discord, options: Partial<ClientOptio
   return await ready;
 }
 
-/** The same before it logs in. */
+/** The same client before it logs in. */
 export function createClient(discord: Discord, { rest, ...options }: Partial<ClientOptions> = {}): Client {
   const client = new Client({
     intents: [

@@ -1,10 +1,10 @@
 import { once } from "node:events";
 import { onTestFinished } from "vitest";
 import { type RawData, WebSocket } from "ws";
-import type { Discord } from "./simulator.ts";
-import type { Payload } from "./world.ts";
+import type { Discord } from "../../lab/discord-sim/simulator.ts";
+import type { Payload } from "../../lab/discord-sim/world.ts";
 
-/** A frame as it came in. */
+/** A frame that was received. */
 export interface Frame {
   op: number;
   t?: string;
@@ -12,12 +12,12 @@ export interface Frame {
   d: Payload;
 }
 
-/** A gateway connection without the library: nothing is answered on its own. */
+/** A gateway connection without the library. It sends nothing by itself. */
 export interface RawGateway {
   send(op: number, d: unknown): void;
-  /** The next frame that is asked for, also when it has come already. Frames before it are gone. */
+  /** Resolves to the next matching frame, even if it has already arrived. Drops the frames before it. */
   next(wanted: (frame: Frame) => boolean): Promise<Frame>;
-  /** The code with which the connection ended. */
+  /** The close code of the connection. */
   readonly closed: Promise<number>;
   close(code: number): void;
 }
@@ -52,7 +52,7 @@ export async function openGateway(discord: Pick<Discord, "apiUrl">): Promise<Raw
   };
 }
 
-/** A connection that has identified, with its READY. */
+/** A connection that has identified, and its READY. */
 export async function identify(
   discord: Pick<Discord, "apiUrl" | "token">,
   { intents, shard = [0, 1] }: { intents: number; shard?: [number, number] },

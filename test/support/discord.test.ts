@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { type Discord, startDiscord } from "./index.ts";
-import { createRawClient } from "./raw-client.ts";
+import { createRawClient } from "../../lab/discord-sim/raw-client.ts";
+import { type Discord, startDiscord } from "./discord.ts";
 
 const discords: Discord[] = [];
 
@@ -13,19 +13,19 @@ async function breakRule(...[options]: Parameters<typeof startDiscord>) {
 }
 
 describe("a simulator for one test", () => {
-  test.fails("fails the test that breaks a rule", async () => {
+  test.fails("the simulator fails a test that breaks a rule", async () => {
     await breakRule();
   });
 
-  test("lets a test break a rule on purpose", async () => {
+  test("the simulator lets a test break a rule on purpose", async () => {
     await breakRule({ allow: { ping: 1 } });
   });
 
-  test("leaves the judgement to a test that asks for it", async () => {
+  test("a test can check the violations itself", async () => {
     await breakRule({ allow: "anything" });
   });
 
-  test("is closed with its test", async () => {
+  test("the simulator is closed with its test", async () => {
     expect(discords).toHaveLength(3);
     for (const { apiUrl } of discords) await expect(fetch(apiUrl)).rejects.toThrow();
   });

@@ -1,13 +1,13 @@
 import { onTestFinished } from "vitest";
-import { createDiscord, type Discord, type SimulatorOptions } from "./simulator.ts";
-import type { Allowance } from "./violations.ts";
+import { createDiscord, type Discord, type SimulatorOptions } from "../../lab/discord-sim/simulator.ts";
+import type { Allowance } from "../../lab/discord-sim/violations.ts";
 
 export interface DiscordOptions extends SimulatorOptions {
-  /** The rules this test breaks on purpose; `"anything"` leaves the judgement to the test. */
+  /** The rules that this test breaks on purpose. With `"anything"`, the test checks the violations itself. */
   allow?: Allowance | "anything";
 }
 
-/** Discord for one test: when it ends, the simulator closes, and what the bot did against the rules fails the test. */
+/** Discord for one test. When the test ends, the simulator closes, and the test fails if the bot broke a rule. */
 export async function startDiscord({ allow = {}, ...options }: DiscordOptions = {}): Promise<Discord> {
   const discord = await createDiscord(options);
   onTestFinished(async () => {
@@ -17,4 +17,4 @@ export async function startDiscord({ allow = {}, ...options }: DiscordOptions = 
   return discord;
 }
 
-export type { Discord } from "./simulator.ts";
+export type { Discord } from "../../lab/discord-sim/simulator.ts";

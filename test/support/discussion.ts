@@ -1,10 +1,10 @@
 import { estimateTokenCount } from "tokenx";
 import { expect } from "vitest";
+import { LIMITS } from "../../lab/support/engine.ts";
 import { textOf } from "../../src/gateway/chunks.ts";
 import type { ChatRequest } from "../../src/gateway/request.ts";
-import { LIMITS } from "./engine.ts";
 
-/** A message of a long thread: somebody's words, a file of theirs, or what another app shows. */
+/** A message in a long thread: a person's text or file, or another app's output. */
 export interface Line {
   by: "ada" | "bob" | "pager";
   text: string;
@@ -15,7 +15,7 @@ const LINES = 300;
 export const ROOT = "The plan: we move on Monday.";
 export const ALERT_COLOR = 0xa30200;
 
-/** More than fits the window: people in turns, every tenth line an alert, every fiftieth a file. */
+/** More messages than fit the window. People take turns, every tenth message is an alert, and every fiftieth a file. */
 export function toLines(): Line[] {
   return Array.from({ length: LINES }, (_, index): Line => {
     const filler = "and so on, word by word, ".repeat(12);
@@ -25,18 +25,21 @@ export function toLines(): Line[] {
   });
 }
 
-/** Everything that a request says, in order. */
+/** All texts of a request, in order. */
 export function saidIn({ messages }: ChatRequest): string {
   return messages.map(textOf).join("\n\n");
 }
 
-/** A request in the middle of the thread holds what it began with and the newest of it that fit, each once. */
+/**
+ * Checks that a request in the middle of the thread contains the thread's start and the newest messages that fit, each
+ * once.
+ */
 export function expectDiscussion(request: ChatRequest, question: string): void {
   const said = saidIn(request);
   const shown = [...said.matchAll(/(?:Line|Alert) (\d+)\./g)].map(([, index]) => Number(index));
   expect(said).toMatch(/wrote at the beginning:\n> The plan: we move on Monday\.\n\n\[What followed is left out\.\]/);
   expect(said.split(ROOT)).toHaveLength(2);
-  // In order, without a gap, up to the last one.
+  // They are in order, without a gap, up to the last one.
   expect(shown.at(-1)).toBe(LINES - 1);
   expect(shown).toEqual(shown.map((_, index) => LINES - shown.length + index));
   expect(shown.length).toBeGreaterThan(80);
@@ -49,7 +52,10 @@ export function expectDiscussion(request: ChatRequest, question: string): void {
   expect(estimateTokenCount(said)).toBeLessThanOrEqual(LIMITS.historyMaxTokens);
 }
 
-/** The next request holds what was said since, each once, between the first answer and the new question. */
+/**
+ * Checks that the next request contains the messages since then, each once, between the first answer and the new
+ * question.
+ */
 export function expectSince(request: ChatRequest, answer: string, since: readonly string[]): void {
   const said = saidIn(request);
   const places = [answer, ...since].map((words) => said.indexOf(words));

@@ -1,24 +1,27 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 
-/** The ways of a shut door with whoever comes to the server behind it: it does nothing at all, or hangs up at once. */
+/**
+ * How a shut door treats clients of the server behind it: it does not react at all, or it closes the connection at
+ * once.
+ */
 export type Shut = "never answers" | "refuses";
 
-/** Stands before a server. */
+/** A proxy in front of a server. */
 export interface Door {
-  /** Where the server is reached through it. */
+  /** The server's address through the door. */
   origin: string;
-  /** Nothing passes any more, in neither direction. */
+  /** From now on, nothing passes in either direction. */
   shut(how: Shut): void;
-  /** Leads new connections to another server. Open connections stay. */
+  /** Connects new clients to another server. Open connections stay. */
   leadTo(origin: string): void;
-  /** Resolves when somebody comes who has not come yet. */
+  /** Resolves when a new client connects. */
   nextVisitor(): Promise<void>;
-  /** Takes it away, with whoever is in it. */
+  /** Removes the door with its connections. */
   remove(): void;
 }
 
-/** A door before the server at `origin`; shut from the beginning where that is said. */
+/** A door in front of the server at `origin`. If `shutFrom` is given, it is shut from the start. */
 export async function startDoor(origin: string, shutFrom?: Shut): Promise<Door> {
   let target = new URL(origin);
   const sockets = new Set<Socket>();

@@ -1,15 +1,15 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect } from "vitest";
-import { createPatience } from "./patience.ts";
+import { createPatience } from "../../lab/support/patience.ts";
 
-/** Between two looks at what is waited for. */
+/** Pause between two checks. */
 const LOOK_MS = 50;
 
 type Poll<T> = ReturnType<typeof expect.poll<T>>;
 
 /**
- * As `expect.poll`, but bounded by progress: it fails when what is read has stayed the same for long, and has not come
- * to be what is expected. `silenceMs`: what counts as long.
+ * Like `expect.poll`, but with a limit on silence: it fails if the value is not the expected one and has not changed
+ * for `silenceMs`.
  */
 export function eventually<T>(read: () => T, silenceMs?: number): Poll<T> {
   const until = (check: (value: Awaited<T>) => void) => retry(read, check, silenceMs);
@@ -32,7 +32,7 @@ function callMatcher(assertion: object, matcher: PropertyKey, given: readonly un
   Reflect.apply(check, assertion, given);
 }
 
-/** Reads until the check passes. Rejects with what the check says once the same was read for long. */
+/** Reads until the check passes. If the value has not changed for long, rejects with the check's error. */
 async function retry<T>(read: () => T, check: (value: Awaited<T>) => void, silenceMs?: number): Promise<void> {
   let isLost = false;
   let last: string | undefined;

@@ -3,31 +3,31 @@ import type { AddressInfo, Socket } from "node:net";
 import { buffer } from "node:stream/consumers";
 import { onTestFinished } from "vitest";
 
-/** A request as it came. */
+/** A request as it was received. */
 export interface Received {
   method: string;
   path: string;
   headers: IncomingHttpHeaders;
-  /** undefined when there was no body, or a form. */
+  /** Undefined if there was no body or if it was a form. */
   json: unknown;
   form?: FormData;
-  /** Resolves when the connection that carried the request is gone. */
+  /** Resolves when the connection of the request is closed. */
   closed: Promise<void>;
 }
 
-/** Handles one request. `response.socket` is there for what HTTP does not allow. */
+/** Handles one request. With `response.socket`, a response can violate HTTP. */
 export type Answer = (response: ServerResponse, received: Received) => unknown;
 
 export interface FaultServer {
   url: string;
   received: Received[];
-  /** Connections accepted so far. */
+  /** The number of connections accepted so far. */
   connections(): number;
 }
 
 /**
- * A gateway that misbehaves as told, over a real socket. The n-th request gets the n-th answer and all further
- * ones the last. Ends with the test.
+ * A gateway that misbehaves on request, over a real socket. The n-th request gets the n-th response, and all further
+ * requests get the last one. It ends with the test.
  */
 export async function startFaultServer(...answers: Answer[]): Promise<FaultServer> {
   const received: Received[] = [];
@@ -98,7 +98,7 @@ export function stream(...texts: string[]): string {
   return [ROLE, ...texts.map(words), FINISH, DONE].join("");
 }
 
-/** Answers with these bytes as an event stream, and ends it. */
+/** Sends these bytes as an event stream and ends it. */
 export function events(...parts: Array<string | Buffer>): Answer {
   return (response) => {
     response.writeHead(200, { "content-type": "text/event-stream" });
@@ -107,7 +107,7 @@ export function events(...parts: Array<string | Buffer>): Answer {
   };
 }
 
-/** Answers with these bytes as an event stream, and leaves it open. */
+/** Sends these bytes as an event stream and leaves it open. */
 export function hanging(...parts: Array<string | Buffer>): Answer {
   return (response) => {
     response.writeHead(200, { "content-type": "text/event-stream" });
@@ -116,11 +116,11 @@ export function hanging(...parts: Array<string | Buffer>): Answer {
   };
 }
 
-/** Answers with these bytes as an event stream, and cuts the connection once they are sent. */
+/** Sends these bytes as an event stream, then aborts the connection. */
 export function cut(...parts: string[]): Answer {
   return (response) => {
     response.writeHead(200, { "content-type": "text/event-stream" });
-    // Without the end of the chunked body the other side knows that something is missing.
+    // Without the end of the chunked body, the client notices that something is missing.
     response.write(parts.join(""), () => response.socket?.end());
   };
 }
@@ -144,10 +144,10 @@ export function refusal(status: number, message: string, headers: Record<string,
   return json(status, { error }, headers);
 }
 
-/** A whole answer. */
+/** A complete answer. */
 export const good = events(stream("Hello"));
 
-/** Closes the connection without a word. */
+/** Closes the connection without a response. */
 export const drop: Answer = (response) => response.socket?.destroy();
 
 export const rateLimit = (headers: Record<string, string> = {}): Answer =>

@@ -5,11 +5,11 @@ export type Answer = (response: ServerResponse, request: IncomingMessage) => voi
 
 export interface FileServer {
   origin: string;
-  /** The requests to it, in order. */
+  /** The requests to the server, in order. */
   requests: IncomingMessage[];
 }
 
-/** A server of files on this machine that answers by path, with 404 for every other one. Gone after the test. */
+/** A file server on this machine that responds by path. Every other path is 404. It ends with the test. */
 export async function serveAnswers(answers: Readonly<Record<string, Answer>>): Promise<FileServer> {
   const requests: IncomingMessage[] = [];
   const server = createServer((request, response) => {
@@ -21,7 +21,7 @@ export async function serveAnswers(answers: Readonly<Record<string, Answer>>): P
   return { origin: await listenUntilTestEnds(server), requests };
 }
 
-/** Bytes without an end, as fast as they are read. */
+/** Sends endless bytes, as fast as the client reads them. */
 export function sendEndlessly(response: ServerResponse, headers: Record<string, string | number> = {}): void {
   response.writeHead(200, { "content-type": "image/png", ...headers });
   const chunk = Buffer.alloc(256 * 1024, 1);
@@ -32,7 +32,7 @@ export function sendEndlessly(response: ServerResponse, headers: Record<string, 
   push();
 }
 
-/** One byte at a time, for ever. */
+/** Sends one byte at a time, forever. */
 export function drip(response: ServerResponse): void {
   response.writeHead(200, { "content-type": "image/png" });
   const timer = setInterval(() => response.write("x"), 5);

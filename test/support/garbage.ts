@@ -1,4 +1,4 @@
-/** Texts that no version writes, or only a newer one. */
+/** Texts that no version writes, or that only a newer version writes. */
 export const GARBAGE = [
   "",
   "\u0000\uFFFD not JSON",

@@ -1,4 +1,5 @@
 import { onTestFinished } from "vitest";
+import { silent } from "../../lab/support/log.ts";
 import type { ChatCompletionChunk } from "../../src/gateway/chunks.ts";
 import {
   type CallOptions,
@@ -9,12 +10,11 @@ import {
 } from "../../src/gateway/client.ts";
 import { GatewayError } from "../../src/gateway/errors.ts";
 import type { ChatRequest } from "../../src/gateway/request.ts";
-import { silent } from "./log.ts";
 
-/** Looks like no key in particular, so that only the client that was given it can know it again. */
+/** Looks like no known kind of key, so that only the client that has this key can recognize it. */
 export const KEY = "canary.5f2a9c.word";
 
-/** A client of a test server, with waits that are short where a test waits for them. */
+/** A client for a test server, with short retry delays. */
 export function connect(baseUrl: string, options: Partial<GatewayOptions> = {}): Gateway {
   const { limits, ...rest } = options;
   const gateway = createGateway({
@@ -36,14 +36,14 @@ export const open: AbortSignal = new AbortController().signal;
 export interface Reading {
   chunks: ChatCompletionChunk[];
   text: string;
-  /** undefined when the answer was complete. */
+  /** Undefined if the answer was complete. */
   error: unknown;
 }
 
-/** Takes chunks and does nothing with them. */
+/** Ignores chunks. */
 export const ignoring: StreamOptions = { onChunk() {} };
 
-/** Reads an answer to its end, whatever that is. */
+/** Reads an answer to its end, even if the end is a failure. */
 export async function readAnswer(
   gateway: Pick<Gateway, "streamChat">,
   asked: ChatRequest,
@@ -58,7 +58,7 @@ export async function readAnswer(
   return { chunks, text, error };
 }
 
-/** Begins to read an answer: its first chunk, and how it ends. */
+/** Starts to read an answer. Returns its first chunk and its end. */
 export function beginAnswer(
   gateway: Pick<Gateway, "streamChat">,
   asked: ChatRequest,

@@ -12,19 +12,19 @@ import {
   words,
 } from "./fault-server.ts";
 
-/** A gateway whose first answer grows, and ends, when the test says so; all later ones come whole. */
+/** A gateway whose first answer grows and ends when the test says so. All later answers arrive at once. */
 export interface HeldGateway {
-  /** The settings of a service that asks it. */
+  /** The settings of a service that uses this gateway. */
   env: Record<string, string>;
-  /** Adds to the first answer; waits for its request first. */
+  /** Adds to the first answer. Waits for the answer's request first. */
   say(text: string): Promise<void>;
   /** Ends the first answer. */
   finish(): Promise<void>;
-  /** What it was asked to answer so far, oldest first. */
+  /** The questions so far, oldest first. */
   asked(): string[];
 }
 
-/** `whole` is what the later answers say. Ends with the test. */
+/** `whole` is the text of the later answers. The gateway ends with the test. */
 export async function startHeldGateway(whole: string): Promise<HeldGateway> {
   const first = Promise.withResolvers<ServerResponse>();
   let isAsked = false;

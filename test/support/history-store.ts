@@ -1,18 +1,19 @@
 import { afterAll } from "vitest";
+import { silent } from "../../lab/support/log.ts";
 import { createHistory } from "../../src/history/history.ts";
+import { NO_RIGHT } from "../../src/port/right.ts";
 import { openDatabase } from "../../src/store/database.ts";
 import { createStores } from "../../src/store/keyv.ts";
-import { silent } from "./log.ts";
 
-/** A history for the tests of one file, with the database in memory that keeps it; both go when the last test is over. */
+/** A history for the tests in one file, with its database in memory. Both end after the last test. */
 export function openHistory() {
   const database = openDatabase(":memory:");
-  const stores = createStores({ redisUrl: undefined, database, log: silent });
+  const stores = createStores({ redisUrl: undefined, database, log: silent }, NO_RIGHT);
   afterAll(async () => {
     await stores.close();
     database.close();
   });
-  /** The same history over another way to its store. */
+  /** The same history with another way to access its store. */
   const toHistory = (open: typeof stores.open) =>
     createHistory({ ...stores, open, ttlMs: 600_000, log: silent, now: Date.now });
   return { database, open: stores.open, history: toHistory(stores.open), toHistory };

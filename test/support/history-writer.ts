@@ -1,16 +1,17 @@
+import { silent } from "../../lab/support/log.ts";
 import { createHistory } from "../../src/history/history.ts";
 import type { HistoryEntry } from "../../src/history/record.ts";
+import { NO_RIGHT } from "../../src/port/right.ts";
 import { openDatabase } from "../../src/store/database.ts";
 import { createStores } from "../../src/store/keyv.ts";
-import { silent } from "./log.ts";
 
 /**
- * A process that appends to three conversations until it is killed: `node history-writer.ts FILE ROUND`. It writes
- * one line per entry, `{conversation} {id}`, and only once the entry was acknowledged.
+ * A process that appends to three conversations until it is killed: `node history-writer.ts FILE ROUND`. It writes one
+ * line per entry, `{conversation} {id}`, but only after the entry was acknowledged.
  */
 const [, , path = "", round = ""] = process.argv;
 const database = openDatabase(path);
-const { open, inTurn } = createStores({ redisUrl: undefined, database, log: silent });
+const { open, inTurn } = createStores({ redisUrl: undefined, database, log: silent }, NO_RIGHT);
 const history = createHistory({ open, inTurn, ttlMs: 3_600_000, log: silent, now: Date.now });
 process.stdout.write("ready\n");
 
@@ -36,11 +37,11 @@ async function converse(conversation: string): Promise<never> {
         { role: "assistant", content: "noon".repeat(turn % 500) },
       ],
     };
-    // First as it stands while it is written, then whole, as a turn does.
+    // First the unfinished answer and then the complete one, as a turn does.
     await history.append(conversation, { ...answer, partial: true }, [`${id}-p1`]);
     await history.append(conversation, answer, [`${id}-p2`]);
     process.stdout.write(`${conversation} ${answer.id}\n`);
-    // Lets the other conversations go on in between.
+    // Lets the other conversations continue in between.
     await new Promise((resolve) => setImmediate(resolve));
   }
 }

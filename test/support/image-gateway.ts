@@ -1,14 +1,15 @@
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
 import { onTestFinished } from "vitest";
+import { WIRE_FAULTS } from "../../lab/gateway/faults.ts";
+import { silent } from "../../lab/support/log.ts";
+import { noLinks } from "../../lab/support/picture-turn.ts";
 import { createGateway, type Gateway, type GatewayOptions } from "../../src/gateway/client.ts";
 import type { References } from "../../src/media/reference.ts";
 import type { OutboundFile } from "../../src/port/sink.ts";
 import { startSandbox } from "../../src/sandbox/server.ts";
 import { listenUntilTestEnds } from "./listen.ts";
-import { silent } from "./log.ts";
-import { noLinks } from "./picture-job.ts";
 
-/** One request for a picture, as it was on the wire. */
+/** One request for an image, as it was sent. */
 export interface ImageCall {
   path: string;
   headers: IncomingHttpHeaders;
@@ -18,19 +19,19 @@ export interface ImageCall {
   };
 }
 
-/** Holds a request back, or answers it instead of the sandbox. */
+/** Delays a request, or responds to it instead of the sandbox. */
 export type Meet = (call: ImageCall, index: number) => Promise<Met | undefined | void>;
 type Met = { status: number; body: unknown; headers?: Record<string, string> };
 
 export interface ImageGatewayOptions extends Partial<GatewayOptions> {
   meet?: Meet;
-  /** The sandbox fetches files from these origins besides. */
+  /** Further origins from which the sandbox fetches files. */
   fileOrigins?: readonly string[];
 }
 
 /**
- * The sandbox gateway behind a door that writes down what is asked, and a server under which it finds the files of a
- * channel. Everything ends with the test.
+ * The sandbox gateway behind a door that records requests, and a server from which the gateway fetches a channel's
+ * files. Everything ends with the test.
  */
 export async function startImageGateway(
   findFile: (id: string) => OutboundFile | undefined = () => undefined,
@@ -43,7 +44,8 @@ export async function startImageGateway(
   });
   const trustedFileOrigins = [files, ...fileOrigins];
   const speed = { tokensPerSecond: Infinity, requestsPerMinute: Infinity };
-  const sandbox = await startSandbox({ host: "127.0.0.1", port: 0, log: silent, trustedFileOrigins, ...speed });
+  const served = { ...speed, trustedFileOrigins, faults: WIRE_FAULTS };
+  const sandbox = await startSandbox({ host: "127.0.0.1", port: 0, log: silent, ...served });
   onTestFinished(() => sandbox.close());
 
   const calls: ImageCall[] = [];
@@ -95,7 +97,7 @@ async function listen(
       const { status, body, headers } = await handle(request.url ?? "", request.method ?? "", request.headers, text);
       response.writeHead(status, headers ?? { "content-type": "application/json" }).end(body);
     } catch {
-      // A connection that breaks behind the door breaks before it.
+      // If a connection breaks behind the door, it also breaks in front of it.
       response.destroy();
     }
   };

@@ -1,29 +1,28 @@
 import sharp from "sharp";
 import { describe, expect, test } from "vitest";
 import { drawn, drawnOne, newest, pngs, promptOf, said, sourcesOf, square, toSource } from "./imagine-evidence.ts";
-import type { GivenFile, ShownPicture, Surface } from "./imagine-surface.ts";
-import { GATEWAY_KEY, KEY_HEADER } from "./picture-world.ts";
-
-export type StartSurface = () => Promise<Surface>;
+import type { GivenFile, ShownPicture, Surface } from "./surface.ts";
+import type { Differences, StartSurface } from "./surface-contract.ts";
+import { GATEWAY_KEY, KEY_HEADER } from "./surface-world.ts";
 
 const WITHHELD = {
   error: { type: "invalid_request_error", code: "content_policy_violation", message: "", param: null },
 };
 const UNKNOWN_KEY = { error: { type: "invalid_request_error", code: "invalid_api_key", message: "", param: null } };
 
-/** Tests what `/imagine` does wherever it is offered, against each surface with its own SDK. */
-export function imagineContract(name: string, start: StartSurface): void {
+/** Tests `/imagine` with the platform's own SDK, on each surface with a form for images. */
+export function imagineContract(name: string, start: StartSurface, differences: Differences = {}): void {
   describe(`/imagine on ${name}`, () => {
     describeDrawing(start);
     describeReferences(start);
     describeTroubles(start);
-    describeButtons(start, "as soon as it stands there", async () => {});
-    describeButtons(start, "after the bot was started again", (surface) => surface.restart());
+    describeButtons(start, differences, "as soon as it is posted", async () => {});
+    describeButtons(start, differences, "after a restart of the bot", (surface) => surface.restart());
   });
 }
 
 function describeDrawing(start: StartSurface): void {
-  test("a prompt becomes a picture with words for those who cannot see it, and buttons", async () => {
+  test("/imagine draws a picture with an alt text and buttons", async () => {
     const surface = await start();
     await surface.imagine("a fox in the snow");
     const picture = await drawnOne(surface);
@@ -34,7 +33,7 @@ function describeDrawing(start: StartSurface): void {
     expect(surface.notes()).toEqual([]);
   });
 
-  test("four pictures come one by one, each as soon as it is drawn", async () => {
+  test("/imagine posts each of four pictures as soon as it is drawn", async () => {
     const surface = await start();
     const gates = Array.from({ length: 4 }, () => Promise.withResolvers<void>());
     surface.world.meet((_, index) => gates[index]?.promise ?? Promise.resolve());
@@ -50,7 +49,7 @@ function describeDrawing(start: StartSurface): void {
     expect(surface.notes()).toEqual([]);
   });
 
-  test("what is chosen in the text arrives on the wire, and in the picture", async () => {
+  test("options in the prompt reach the gateway and shape the picture", async () => {
     const surface = await start();
     await surface.imagine("a fox --ar 16:9 --size 2k");
     const picture = await drawnOne(surface);
@@ -68,7 +67,7 @@ function describeDrawing(start: StartSurface): void {
     expect(width).toBeGreaterThan(2_000);
   });
 
-  test("what is chosen in fields of their own arrives on the wire too", async () => {
+  test("options in the fields of the form reach the gateway", async () => {
     const surface = await start();
     await surface.imagine("a fox", { options: { ratio: "9:16", count: "2" } });
     await drawn(surface, 2);
@@ -76,11 +75,11 @@ function describeDrawing(start: StartSurface): void {
     expect(configs).toEqual([{ aspectRatio: "9:16" }, { aspectRatio: "9:16" }]);
   });
 
-  test("asked for in words, a picture is drawn by the model, and the next words start from it", async () => {
+  test("the model draws a picture that someone asks for in words, and the next words change that picture", async () => {
     const surface = await start();
-    await surface.say("draw a red boat");
+    await surface.ask("draw a red boat");
     const first = await drawnOne(surface);
-    await surface.say("now at night");
+    await surface.goOn("now at night");
     const [, second] = await drawn(surface, 2);
     const [, call] = surface.world.calls;
     expect(call && promptOf(call)).toContain("now at night");
@@ -88,32 +87,32 @@ function describeDrawing(start: StartSurface): void {
     expect(second?.text).toContain("1 reference picture");
   });
 
-  test("a picture that the chat model paints itself is posted, and the next words start from it", async () => {
+  test("the bot posts a picture that the chat model paints itself, and the next words change that picture", async () => {
     const surface = await start();
     const { bytes } = await square("red", "png", "red.png");
-    surface.world.paint(bytes);
-    await surface.say("paint a red boat");
+    surface.world.script([{ pictures: [`data:image/png;base64,${Buffer.from(bytes).toString("base64")}`] }]);
+    await surface.ask("paint a red boat");
     const picture = await drawnOne(surface);
     expect(picture).toMatchObject({ name: "paint-a-red-boat.png", altText: "paint a red boat" });
     expect(Buffer.from(await picture.read())).toEqual(Buffer.from(bytes));
     expect(picture.buttons).toEqual(["again", "vary", "edit", "upscale", "delete"]);
-    expect(surface.notes().map(({ text }) => text)).toEqual([expect.stringContaining("The answer is a picture.")]);
-    await surface.say("now at night");
+    expect(surface.notes().map(({ text }) => text)).toEqual([expect.stringContaining("The answer is an image.")]);
+    await surface.goOn("now at night");
     await drawn(surface, 2);
     expect(await sourcesOf(surface.world.calls[0])).toEqual(pngs(bytes));
   });
 }
 
 function describeReferences(start: StartSurface): void {
-  test("a picture that somebody says a word about is what the model draws from", async () => {
+  test("the model draws from a picture that comes with a request", async () => {
     const surface = await start();
     const red = await square("red", "webp", "red.png");
-    await surface.say("now at night", [red]);
+    await surface.ask("now at night", { files: [red] });
     await drawnOne(surface);
     expect(await sourcesOf(surface.world.calls[0])).toEqual([toSource("image/webp", red.bytes)]);
   });
 
-  test("references arrive in order, each with the type of its bytes, whatever its name says", async () => {
+  test("references reach the gateway in order, each with the type of its bytes, not of its name", async () => {
     const surface = await start();
     const red = await square("red", "webp", "one.png");
     const lime = await square("lime", "jpeg", "two.webp");
@@ -128,37 +127,37 @@ function describeReferences(start: StartSurface): void {
     expect(picture.text).toContain("3 reference pictures");
   });
 
-  test("a file that is no picture is named, and nothing is drawn", async () => {
+  test("/imagine names a reference that is not a picture, and draws nothing", async () => {
     const surface = await start();
     const bytes = new TextEncoder().encode("<!doctype html><p>Please log in.</p>");
     await surface.imagine("a cat", { files: [await square("red", "png", "good.png"), { name: "cat.png", bytes }] });
     const note = await said(surface, /cat\.png/);
     await surface.idle();
-    expect(note.text).toContain("`cat.png` cannot be used as a reference: it is a web page and no picture.");
+    expect(note.text).toContain("I can't use `cat.png` as a reference: it is a web page, not an image.");
     expect(surface.world.calls).toEqual([]);
   });
 }
 
 function describeTroubles(start: StartSurface): void {
-  test("whatever is wrong with the options is said in one sentence, and nothing is drawn", async () => {
+  test("/imagine names every wrong option in one sentence, and draws nothing", async () => {
     const surface = await start();
     await surface.imagine("a fox --ar 7:5 --count 9");
-    const { text } = await said(surface, /I cannot draw that/);
+    const { text } = await said(surface, /I can't create that/);
     await surface.idle();
     expect(text.trim()).toMatch(
-      /^I cannot draw that: the ratio `7:5` is not one of .*; the count `9` is not a number from 1 to 4\.$/,
+      /^I can't create that: the ratio `7:5` is not one of .*; the count `9` is not a number from 1 to 4\.$/,
     );
     expect(surface.pictures()).toEqual([]);
     expect(surface.world.calls).toEqual([]);
   });
 
-  test("a picture that was not drawn says why, and Retry brings that one alone", async () => {
+  test("a failed picture says why, and Retry draws only that one", async () => {
     const surface = await start();
     surface.world.meet(async (_, index) => (index === 1 ? { status: 400, body: WITHHELD } : undefined));
     await surface.imagine("a fox --count 2");
-    const note = await said(surface, /is missing|No picture of/);
+    const note = await said(surface, /is missing|No image of/);
     await surface.idle();
-    expect(note.text).toMatch(/1 of 2 pictures of `a fox` is missing\.\s+The AI service's safety filter refused/);
+    expect(note.text).toMatch(/1 of 2 images of `a fox` is missing\.\s+The AI service's safety filter blocked/);
     expect(surface.pictures()).toHaveLength(1);
 
     await surface.press(note, "retry");
@@ -168,16 +167,16 @@ function describeTroubles(start: StartSurface): void {
     expect(surface.notes()).toEqual([]);
   });
 
-  test("a key that is refused in both headers ends in plain words that do not hold it", async () => {
+  test("a key that the gateway refuses in both headers ends in plain words without the key", async () => {
     const surface = await start();
     surface.world.meet(async () => ({
       status: 401,
       body: { error: { ...UNKNOWN_KEY.error, message: `Incorrect API key provided: ${GATEWAY_KEY}` } },
     }));
     await surface.imagine("a fox");
-    const { text, buttons } = await said(surface, /is missing|No picture of/);
+    const { text, buttons } = await said(surface, /is missing|No image of/);
     await surface.idle();
-    expect(text).toContain("Refused: the AI service does not accept this bot's key for pictures.");
+    expect(text).toContain("The AI service doesn't accept this bot's key for images.");
     expect(JSON.stringify(surface.notes())).not.toContain(GATEWAY_KEY);
     expect(buttons).toEqual([]);
     const keys = surface.world.calls.map(({ headers }) => [headers.authorization, headers[KEY_HEADER]]);
@@ -188,7 +187,14 @@ function describeTroubles(start: StartSurface): void {
   });
 }
 
-function describeButtons(start: StartSurface, when: string, prepare: (surface: Surface) => Promise<void>): void {
+function describeButtons(
+  start: StartSurface,
+  { noOthers }: Differences,
+  when: string,
+  prepare: (surface: Surface) => Promise<void>,
+): void {
+  const another = noOthers === undefined ? "bob" : "ada";
+
   async function draw(): Promise<{ surface: Surface; picture: ShownPicture; bytes: Uint8Array; reference: GivenFile }> {
     const surface = await start();
     const reference = await square("red", "png", "red.png");
@@ -199,12 +205,12 @@ function describeButtons(start: StartSurface, when: string, prepare: (surface: S
     return { surface, picture, bytes: await picture.read(), reference };
   }
 
-  describe(`a picture, ${when},`, () => {
-    test("is drawn again, varied and enlarged, in the shape it has, by anybody", async () => {
+  describe(`a picture, ${when}`, () => {
+    test("anyone can draw a picture again, vary it and enlarge it, and it keeps its shape", async () => {
       const { surface, picture, bytes, reference } = await draw();
       await surface.press(picture, "again");
       const again = newest(await drawn(surface, 2));
-      await surface.press(again, "vary", "bob");
+      await surface.press(again, "vary", another);
       const varied = newest(await drawn(surface, 3));
       await surface.press(picture, "upscale");
       const enlarged = newest(await drawn(surface, 4));
@@ -218,14 +224,14 @@ function describeButtons(start: StartSurface, when: string, prepare: (surface: S
       expect(await sourcesOf(calls[1])).toEqual(pngs(await again.read(), reference.bytes));
       expect(await sourcesOf(calls[2])).toEqual(pngs(bytes));
       expect(again.text).toContain("`a fox` · 16:9");
-      expect(varied.text).toMatch(/variation.*bob/i);
+      expect(varied.text).toMatch(noOthers === undefined ? /variation.*bob/i : /variation/i);
       expect(enlarged.text).toContain("2K");
       expect(enlarged.buttons).toContain("upscale");
     });
 
-    test("is edited with a form, from itself", async () => {
+    test("the form of a picture draws a changed one from it", async () => {
       const { surface, picture, bytes } = await draw();
-      await surface.edit(picture, "a fox at night");
+      await surface.editPicture(picture, "a fox at night");
       const [, edited] = await drawn(surface, 2);
       const [, call] = surface.world.calls;
       expect(call && promptOf(call)).toBe("a fox at night");
@@ -233,16 +239,22 @@ function describeButtons(start: StartSurface, when: string, prepare: (surface: S
       expect(edited).toMatchObject({ altText: "a fox at night", buttons: picture.buttons });
     });
 
-    test("is taken back by the one who asked, and by nobody else", async () => {
+    test.skipIf(noOthers !== undefined)("only the person who asked can delete a picture", async () => {
       const { surface, picture } = await draw();
       await surface.press(picture, "delete", "bob");
-      await said(surface, /Only the person who asked for this picture/);
+      await said(surface, /Only the person who asked, or a moderator/);
       await surface.idle();
       expect(surface.pictures()).toHaveLength(1);
       await surface.press(picture, "delete");
       await surface.until(() => surface.pictures().length === 0, "the picture to go");
       await surface.idle();
       expect(surface.world.calls).toHaveLength(1);
+    });
+
+    test.runIf(noOthers !== undefined)("the person at the page can delete a picture", async () => {
+      const { surface, picture } = await draw();
+      await surface.press(picture, "delete");
+      await surface.until(() => surface.pictures().length === 0, "the picture to go");
     });
   });
 }

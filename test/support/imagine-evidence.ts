@@ -2,15 +2,15 @@ import { createHash } from "node:crypto";
 import sharp from "sharp";
 import { expect } from "vitest";
 import type { ImageCall } from "./image-gateway.ts";
-import type { GivenFile, Shown, ShownPicture, Surface } from "./imagine-surface.ts";
+import type { GivenFile, Shown, ShownPicture, Surface } from "./surface.ts";
 
-/** A picture that another one is drawn from. */
+/** An image from which another one starts. */
 export interface Source {
   mimeType: string;
   sha256: string;
 }
 
-/** The pictures, when there are so many and nothing is worked on; more would fail the test. */
+/** The images, when there are this many and the bot is idle. With more, the test fails. */
 export async function drawn(surface: Surface, count: number): Promise<readonly ShownPicture[]> {
   await surface.until(() => surface.pictures().length >= count, `${count} pictures`);
   await surface.idle();
@@ -37,7 +37,7 @@ export function promptOf({ body }: ImageCall): string {
   return body.contents.flatMap(({ parts }) => parts.flatMap(({ text }) => text ?? [])).join("\n");
 }
 
-/** Fetches what the links of a request lead to, with the type that the request names. */
+/** Fetches the links in a request. Each must have the type that the request names. */
 export async function sourcesOf(call: ImageCall | undefined): Promise<Source[]> {
   const references = call?.body.contents.flatMap(({ parts }) => parts.flatMap(({ fileData }) => fileData ?? [])) ?? [];
   return Promise.all(

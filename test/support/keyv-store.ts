@@ -2,8 +2,8 @@ import type { Keyv } from "keyv";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 
 /**
- * The rules that Keyv expects every store to follow, as in its own suite, which depends on a second Vitest
- * and on a compiled SQLite. `open` returns a Keyv over the tested store and keeps its contents.
+ * Keyv's rules for all stores, as in Keyv's own suite. That suite depends on a second Vitest and on a compiled SQLite.
+ * `open` returns a Keyv on the tested store and keeps the store's contents.
  */
 export function describeKeyvStore(open: (namespace: string) => Keyv): void {
   let keyv: Keyv;
@@ -32,18 +32,18 @@ export function describeKeyvStore(open: (namespace: string) => Keyv): void {
     expect(await keyv.get(["a", "b"])).toEqual([undefined, undefined]);
   });
 
-  test("has says whether a key is stored", async () => {
+  test("has returns whether a key is stored", async () => {
     await keyv.set("foo", "bar");
     expect([await keyv.has("foo"), await keyv.has("fizz")]).toEqual([true, false]);
   });
 
-  test("delete says whether there was anything to delete", async () => {
+  test("delete returns whether the key existed", async () => {
     await keyv.set("foo", "bar");
     expect([await keyv.delete("foo"), await keyv.delete("foo")]).toEqual([true, false]);
     expect(await keyv.get("foo")).toBeUndefined();
   });
 
-  test("delete of many keys deletes them, and says whether there were any", async () => {
+  test("delete of many keys deletes them, and returns whether any existed", async () => {
     for (const key of ["foo", "foo1", "foo2"]) await keyv.set(key, "bar");
     expect(await keyv.delete(["foo", "foo1"])).toBe(true);
     expect(await keyv.get(["foo", "foo1", "foo2"])).toEqual([undefined, undefined, "bar"]);
@@ -103,7 +103,7 @@ export function describeKeyvStore(open: (namespace: string) => Keyv): void {
       await other.set("foo", "keyv2");
     });
 
-    test("the same key has another value in another namespace", async () => {
+    test("the same key can have another value in another namespace", async () => {
       expect([await keyv.get("foo"), await other.get("foo")]).toEqual(["keyv1", "keyv2"]);
     });
 
@@ -111,7 +111,7 @@ export function describeKeyvStore(open: (namespace: string) => Keyv): void {
       expect(await entriesOf(other)).toEqual(new Map([["foo", "keyv2"]]));
     });
 
-    test("delete and clear leave other namespaces as they are", async () => {
+    test("delete and clear leave other namespaces unchanged", async () => {
       expect(await keyv.delete("foo")).toBe(true);
       expect(await other.get("foo")).toBe("keyv2");
       await keyv.set("bar", "keyv1");

@@ -1,29 +1,31 @@
 /**
- * A bot with one tool server, in a process that kills itself when a call of a tool comes so far in the ledger. What it
- * is told stands in its arguments: the database, the server, the events it hears, and where it dies.
+ * A bot with one tool server. Its process kills itself when a tool call reaches a given state in the ledger. Its
+ * arguments are the database, the server, the events, and the state at which it dies.
  */
+
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Keyv } from "keyv";
+import { startEngine } from "../../lab/support/engine.ts";
+import { fakeGateway } from "../../lab/support/fake-gateway.ts";
+import { fakePlatform } from "../../lab/support/fake-platform.ts";
+import { silent } from "../../lab/support/log.ts";
+import { address, toMcpConfig } from "../../lab/support/mcp-world.ts";
 import type { Gateway } from "../../src/gateway/client.ts";
 import { createMcpServers } from "../../src/mcp/servers.ts";
 import type { InboundEvent } from "../../src/port/events.ts";
+import { NO_RIGHT } from "../../src/port/right.ts";
 import type { Draft } from "../../src/port/sink.ts";
+import type { Entries } from "../../src/store/keyv.ts";
 import { createStores } from "../../src/store/keyv.ts";
 import type { LedgerRound } from "../../src/tools/ledger.ts";
-import { startEngine } from "./engine.ts";
-import { fakeGateway } from "./fake-gateway.ts";
-import { fakePlatform } from "./fake-platform.ts";
-import { silent } from "./log.ts";
-import { address, toMcpConfig } from "./mcp-world.ts";
 
 export interface LedgerProcessOptions {
   path: string;
   serverUrl: string;
   events: InboundEvent[];
-  /** The process dies when a call comes to this state: before that is written, or when it is. */
+  /** The process dies when a call reaches this state, either before or after that is written. */
   death?: { state: string; isBefore?: boolean };
-  /** The history, the ledger and the queue are shared with other processes. */
+  /** True to share the history, the ledger and the queue with other processes. */
   redisUrl?: string;
 }
 
@@ -36,13 +38,13 @@ const attached = { from: "fake", fields: { signature: "of the call" } };
 const asked = { name: "shop__buy", arguments: '{"note":"tea"}' };
 const BUY = { tool_calls: [{ index: 0, id: "c", type: "function" as const, function: asked, attached }] };
 
-/** Messages that an earlier process wrote are there, as on any platform. */
+/** An earlier process's messages exist, as on any platform. */
 const edit: typeof sink.edit = async (id, draft, signal) => {
   if (!platform.channel.some((shown) => shown.id === id)) platform.channel.push({ id, nonce: id, draft, files: [] });
   return sink.edit(id, draft, signal);
 };
 
-/** A model that buys when it is asked to, and answers when it is shown what came of that. */
+/** A model that buys when it is asked to, and answers when it gets the result. */
 const { gateway: scripted } = fakeGateway([]);
 const gateway: Gateway = {
   ...scripted,
@@ -66,30 +68,30 @@ const engine = startEngine({
   outsideTools: servers.toolsOf,
   gateway,
   wrapStores: (own) => {
-    const stores = redisUrl === undefined ? own : createStores({ redisUrl, database, log: silent });
+    const stores = redisUrl === undefined ? own : createStores({ redisUrl, database, log: silent }, NO_RIGHT);
     return { ...stores, open: (namespace) => toDeadly(stores.open(namespace)) };
   },
 });
 
-function toDeadly(keyv: Keyv): Keyv {
-  const set = keyv.set.bind(keyv);
-  keyv.set = async (key: string, value: unknown, ttl?: number) => {
-    const isThere = (value as LedgerRound).calls?.some(({ state }) => state === death?.state) ?? false;
+function toDeadly(keyv: Entries): Entries {
+  const { put } = keyv;
+  keyv.put = async (entry) => {
+    const isThere = (entry.value as LedgerRound).calls?.some(({ state }) => state === death?.state) ?? false;
     if (isThere && death?.isBefore) die();
-    const result = await set(key, value, ttl);
+    const result = await put(entry);
     if (isThere) die();
     return result;
   };
   return keyv;
 }
 
-/** Ended, and not only waiting for the model. */
+/** True when the turn has ended. It is not enough to wait for the model. */
 function isOver({ streaming, buttons }: Draft): boolean {
   return !streaming && buttons.every(({ action }) => action !== "stop");
 }
 
 for (const event of events) await engine.accept(event);
-// What another process left is not there to be taken at once.
+// Waits, because this process cannot take over another one's work immediately.
 if (redisUrl !== undefined) while (!platform.channel.some(({ draft }) => isOver(draft))) await sleep(20);
 await engine.idle();
 process.stdout.write(JSON.stringify(platform.channel.map(({ draft }) => draft)));

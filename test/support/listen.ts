@@ -3,12 +3,12 @@ import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { onTestFinished } from "vitest";
 
-/** Lets a server listen on this machine until the test ends, on a free port where none is given. Resolves to its origin. */
+/** Makes a server listen on this machine until the test ends, by default on a free port. Resolves to its origin. */
 export function listenUntilTestEnds(server: Server, port = 0): Promise<string> {
   return listen(server, onTestFinished, port);
 }
 
-/** The same until `onEnd` says so. */
+/** Does the same until `onEnd` runs. */
 export async function listen(server: Server, onEnd: (end: () => Promise<void>) => void, port = 0): Promise<string> {
   server.listen(port, "127.0.0.1");
   await once(server, "listening");

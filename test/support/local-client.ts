@@ -1,24 +1,27 @@
 import { randomUUID } from "node:crypto";
 import { createParser } from "eventsource-parser";
 import type { MessageRow, Row } from "../../adapters/local/page/wire.ts";
-import { createPatience } from "./patience.ts";
+import { createPatience } from "../../lab/support/patience.ts";
 
-/** Does what a browser does at the local page, without one: sends, and follows the rows. */
+/** Acts as a browser does at the local page: sends messages, and follows the rows. */
 export interface LocalClient {
-  /** Messages as they stand, oldest first. */
+  /** The current messages, oldest first. */
   messages(): MessageRow[];
-  /** Every state in which a message was seen, in order. */
+  /** Every state of every message, in the order in which they appeared. */
   states(id: number): string[];
-  /** How often the server has sent rows of a number it had sent before. */
+  /** How often the server has sent a row with a number that it had sent before. */
   repeats(): number;
-  send(text: string, options?: { chat?: string; author?: string; fileIds?: string[]; nonce?: string }): Promise<number>;
-  press(messageId: number, action: "stop" | "retry" | "approve", author?: string): Promise<void>;
-  /** Resolves when `holds` is true of the messages; it is asked at every row. Rejects when no more rows come for long. */
+  send(text: string, options?: { chat?: string; fileIds?: string[]; nonce?: string }): Promise<number>;
+  press(messageId: number, action: "stop" | "retry" | "approve"): Promise<void>;
+  /**
+   * Resolves when `holds` returns true for the messages. Checks it at every row. Rejects if no more rows arrive for
+   * long.
+   */
   until(holds: (messages: MessageRow[]) => boolean): Promise<MessageRow[]>;
   close(): void;
 }
 
-export const isBot = (message: MessageRow): boolean => message.authorId === null && !message.isDeleted;
+export const isBot = (message: MessageRow): boolean => message.isBot && !message.isDeleted;
 export const isFinal = (message: MessageRow): boolean => isBot(message) && !message.isStreaming;
 
 export async function connectLocal(url: string): Promise<LocalClient> {
@@ -63,13 +66,13 @@ export async function connectLocal(url: string): Promise<LocalClient> {
     messages,
     states: (id) => seen.get(id) ?? [],
     repeats: () => repeats,
-    async send(text, { chat = "test", author = "ada", fileIds = [], nonce = randomUUID() } = {}) {
-      const body = { nonce, authorId: author, channelId: chat, threadId: null, text, fileIds, isNewChat: true };
+    async send(text, { chat: chatId = "test", fileIds = [], nonce = randomUUID() } = {}) {
+      const body = { nonce, chatId, text, fileIds, isNewChat: true };
       return Number((await post("/messages", body))["id"]);
     },
-    async press(messageId, action, author = "ada") {
+    async press(messageId, action) {
       const turnId = rows.get(messageId)?.buttons.find((button) => button.action === action)?.turnId;
-      await post(`/messages/${messageId}/action`, { nonce: randomUUID(), authorId: author, action, turnId });
+      await post(`/messages/${messageId}/action`, { nonce: randomUUID(), action, turnId });
     },
     until(holds) {
       const { promise, resolve, reject } = Promise.withResolvers<MessageRow[]>();

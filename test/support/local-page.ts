@@ -1,14 +1,14 @@
 import { randomUUID } from "node:crypto";
 import { DatabaseSync } from "node:sqlite";
 import { createParser, type EventSourceMessage } from "eventsource-parser";
-import { createLocalAdapter, type LocalAdapter } from "../../adapters/local/index.ts";
+import { createLocalAdapter, type LocalAdapter } from "../../adapters/local/adapter.ts";
 import type { LocalAdapterOptions } from "../../adapters/local/options.ts";
 import type { DescribedPicture, FileRow, Row, SendBody } from "../../adapters/local/page/wire.ts";
+import { silent } from "../../lab/support/log.ts";
 import { startHttpServer } from "../../src/http/server.ts";
 import { createMetrics } from "../../src/metrics/metrics.ts";
 import type { ImagineMenu } from "../../src/port/catalogue.ts";
 import type { Accept, InboundEvent } from "../../src/port/events.ts";
-import { silent } from "./log.ts";
 
 export interface LocalPage {
   url: string;
@@ -16,24 +16,24 @@ export interface LocalPage {
   /** The accepted events, in order. */
   events: InboundEvent[];
   database: DatabaseSync;
-  /** POST of JSON as the page sends it. */
+  /** Posts JSON as the page does. */
   post: (path: string, body: unknown, headers?: Record<string, string>) => Promise<Response>;
-  /** Resolves to what is sent first to a page that has everything up to `since`. */
+  /** Resolves to the first rows for a page that has everything up to `since`. */
   rows: (since?: number) => Promise<Row[]>;
   upload: (name: string, bytes: Uint8Array) => Promise<FileRow>;
-  /** Sends as the page does. Rejects with the answer's sentence. */
+  /** Sends like the page. Rejects with the sentence in an error response. */
   send: (body: Partial<SendBody>) => Promise<number>;
   close: () => Promise<void>;
 }
 
 export interface LocalPageOptions extends Partial<LocalAdapterOptions> {
   accept?: Accept;
-  /** Taken as it is, without listening. */
+  /** If true, the adapter does not start to listen. */
   isSilent?: boolean;
   port?: number;
 }
 
-/** A form for pictures that knows one of them. */
+/** A form for images that knows some. */
 export function fakeMenu(known: Record<string, DescribedPicture> = {}): ImagineMenu {
   return {
     ratios: ["1:1", "16:9", "9:16"],
@@ -45,7 +45,7 @@ export function fakeMenu(known: Record<string, DescribedPicture> = {}): ImagineM
   };
 }
 
-/** The local adapter on a port of its own, as the service mounts it. */
+/** The local adapter on a separate port, mounted as in the service. */
 export async function startLocalPage(options: LocalPageOptions = {}): Promise<LocalPage> {
   const { accept, isSilent = false, port = 0, database = new DatabaseSync(":memory:"), ...rest } = options;
   const events: InboundEvent[] = [];
@@ -100,7 +100,7 @@ export async function startLocalPage(options: LocalPageOptions = {}): Promise<Lo
       return (await readAnswer(response)) as FileRow;
     },
     async send(body) {
-      const basics = { nonce: randomUUID(), authorId: "ada", channelId: "chat-1", threadId: null, text: "" };
+      const basics = { nonce: randomUUID(), chatId: "chat-1", text: "" };
       const answer = await readAnswer(
         await post("/local/messages", { ...basics, fileIds: [], isNewChat: true, ...body }),
       );
@@ -128,7 +128,7 @@ async function readRows(url: string): Promise<Row[]> {
   return rows;
 }
 
-/** Events of a stream as they come. Leaving the loop closes the connection. */
+/** A stream's events as they arrive. Leaving the loop closes the connection. */
 export async function* openEvents(
   url: string,
   headers: Record<string, string> = {},

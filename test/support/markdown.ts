@@ -2,14 +2,14 @@ import fc from "fast-check";
 import type { SplitLimits } from "../../src/text/ruler.ts";
 import type { Part } from "../../src/text/split.ts";
 
-/** The units that platforms count in. */
+/** The units in which platforms count. */
 export const UNITS = {
   utf16: (text: string): number => text.length,
   codePoints: (text: string): number => Array.from(text).length,
   utf8Bytes: (text: string): number => Buffer.byteLength(text),
 };
 
-/** Pieces that are never cut, unless one is too long for a part by itself. Each is unmistakable, so that tests can find it again. */
+/** Pieces that are never split unless one is too long for a part. Each is unique, so that tests can find it again. */
 const ATOM =
   /<@\d+>|<@U\d+\|[a-z ]+>|<#C\d+>|<!here>|<:\w+:\d+>|<t:\d+:R>|!?\[[^[\]`]*\]\([^() ]*\)|(?<![A-Za-z0-9])https:\/\/[\w./?=&-]*[\w/]|(?<!`)`[^`\n]+`(?!`)|``[^`\n]+`[^`\n]*``(?!`)/g;
 
@@ -81,12 +81,12 @@ const block = fc.oneof(
   { weight: 1, arbitrary: fc.constantFrom("---", "   ", "\t", "Title\n===", "") },
 );
 
-/** Text as models write it, and as nobody should. */
+/** Text as models write it, and texts that are worse. */
 export const markdown = fc
   .array(fc.tuple(block, fc.constantFrom("\n\n", "\n\n", "\n", "\n\n\n \n")), { minLength: 1, maxLength: 8 })
   .map((blocks) => blocks.map(([text, gap]) => text + gap).join(""));
 
-/** True when every fence that is opened is closed, or ends with the quote it stands in. */
+/** True if every opened fence is closed, or ends with its quote. */
 export function isBalanced(text: string): boolean {
   const open = openFence(text);
   return open === undefined || open.lead.includes(">");
@@ -110,12 +110,12 @@ function openFence(text: string): { marker: string; lead: string } | undefined {
   return open;
 }
 
-/** Every promise of the splitter that these parts break, in words. */
+/** Describes each guarantee of the splitter that these parts violate. */
 export function misfits(text: string, parts: Part[], { maxLength, lengthOf }: SplitLimits): string[] {
   const found: string[] = [];
   if (parts.map(({ start, end }) => text.slice(start, end)).join("") !== text)
     found.push("the ranges are not the text");
-  // A fence that leaves too little room to its code is not opened again.
+  // If a fence leaves too little room for its code, it is not opened again.
   const fenceLines = text.split("\n").filter((line) => /^[ \t>*+\d.)-]*(?:```|~~~)/.test(line));
   const fencesFit = fenceLines.every((line) => lengthOf(line) * 2 + 6 <= maxLength);
   const characters = new Intl.Segmenter("en").segment(text);
@@ -126,7 +126,7 @@ export function misfits(text: string, parts: Part[], { maxLength, lengthOf }: Sp
     const rest = source.replace(/\n[ \t>]*[`~]+$/, "").trim();
     if (!part.text.includes(source) && !part.text.includes(rest))
       found.push(`part ${index} lost ${JSON.stringify(source)}`);
-    // A line cut in the middle may look like one that opens a fence.
+    // A line that was split can look like an opening fence.
     const isOpen = !isBalanced(part.text) && !isBalanced(part.text.replace(/.*$/, ""));
     if (isOpen && fencesFit) found.push(`part ${index} leaves a fence open: ${part.text}`);
     const character = characters.containing(part.start);
@@ -140,13 +140,13 @@ export function misfits(text: string, parts: Part[], { maxLength, lengthOf }: Sp
 
 function cutAtoms(text: string, parts: Part[], maxLength: number, lengthOf: (text: string) => number): string[] {
   const found: string[] = [];
-  // Code that had to be cut leaves half of its marks behind, which pair with others.
+  // Half of a split code's marks remain, and these can pair with others.
   if (text.match(ATOM)?.some((atom) => atom.includes("`") && lengthOf(atom) * 2 > maxLength)) return [];
   for (const line of text.matchAll(/^.*$/gm)) {
-    // Where an address ends that goes over into the next word is anyone's guess.
+    // If the end of a URL runs into the next word, it is ambiguous.
     if (/https:[\w./?=&-]*[^\w./?=&\s)<-]/.test(line[0])) continue;
     if (openFence(text.slice(0, line.index)) !== undefined || openFence(line[0]) !== undefined) continue;
-    // A lone mark may make something else of what follows it.
+    // A lone mark can change the meaning of the text after it.
     if (/[`[\]<]/.test(text.replaceAll(ATOM, "").replaceAll(/^[ \t>-]*(?:`{3}|~{3}).*$/gm, ""))) continue;
     for (const { 0: atom, index } of line[0].matchAll(ATOM)) {
       const at = line.index + index;

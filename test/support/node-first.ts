@@ -1,6 +1,6 @@
 /**
- * Files that share a process share what packages leave in `globalThis`, whoever comes first. Node's own part of undici
- * comes first here, as in the service, where the stripping of types needs it: the package would take over the uploads
- * of discord.js otherwise, whose forms it does not know.
+ * Test files in one process share `globalThis`, and the first package that fills it wins. So this loads Node's built-in
+ * undici first, as the service does for type stripping. Otherwise the undici package would handle discord.js's uploads,
+ * and it does not know their forms.
  */
 void globalThis.FormData;

@@ -7,7 +7,7 @@ interface Request {
   messages: Array<{ role: string; content: string }>;
 }
 
-/** A gateway whose answer follows from the last question alone, so that a checker knows it word for word. */
+/** A gateway whose answer depends only on the last question, so that a checker knows every word in it. */
 export interface ParrotGateway {
   url: string;
   close(): Promise<void>;
@@ -22,8 +22,8 @@ const PARAGRAPHS = [
   "Plain words again, 🧪 with a picture in between, to the end of the paragraph.",
 ];
 
-/** The answers to questions: some need several messages. */
-export function answerTo(question: string): string {
+/** The answers to questions. Some of them need several messages. */
+function answerTo(question: string): string {
   const size = Array.from(question, (character) => character.charCodeAt(0)).reduce((sum, code) => sum + code, 0) % 7;
   const count = size === 0 ? 90 : 2 + size * 2;
   const body = Array.from(
@@ -33,10 +33,10 @@ export function answerTo(question: string): string {
   return [`Answer to ${question.split(/\s+/).join(" ")}.`, ...body].join("\n\n");
 }
 
-/** `paceMs` is the time between two pieces of an answer, of which there are some forty. */
+/** `paceMs` is the time between two of an answer's forty or so chunks. */
 export async function startParrotGateway(paceMs: number, toAnswer = answerTo): Promise<ParrotGateway> {
   async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    // It has no list of models.
+    // This gateway lists no models.
     if (request.method === "GET") return void response.writeHead(404).end();
     const { messages } = JSON.parse(await text(request)) as Request;
     const answer = toAnswer(messages.at(-1)?.content ?? "");

@@ -2,7 +2,10 @@ import { globSync, readFileSync } from "node:fs";
 import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/** A message as a platform sends it, in the form that its documentation or that of an app gives, and how it reads. */
+/**
+ * A message as a platform sends it, from the platform's documentation or from an app, and the text that it should
+ * become.
+ */
 export interface Shape {
   name: string;
   about: string;

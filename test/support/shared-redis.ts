@@ -1,17 +1,17 @@
 import { once } from "node:events";
 import { afterAll, beforeAll, beforeEach } from "vitest";
+import { silent } from "../../lab/support/log.ts";
+import { type RedisOptions, type RedisServer, startRedis } from "../../lab/support/redis.ts";
 import { connectToRedis, type RedisConnection } from "../../src/store/redis-connection.ts";
-import { silent } from "./log.ts";
-import { type RedisOptions, type RedisServer, startRedis } from "./redis.ts";
 
-/** A connection that stands, which may take longer on a busy machine than an operation waits for it. */
+/** An established connection. On a busy machine, connecting can take longer than an operation waits for it. */
 export async function connectWell(url: string): Promise<RedisConnection> {
   const connection = connectToRedis(url, silent);
   if (!connection.client.isReady) await once(connection.client, "ready");
   return connection;
 }
 
-/** One Redis for all tests of a `describe`, empty at the beginning of each; there is one from the first test on. */
+/** One Redis for all tests in a `describe`. It starts with the first test, and is empty at the start of each test. */
 export function shareRedis(options: RedisOptions = {}): {
   readonly redis: RedisServer;
   readonly connection: RedisConnection;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { openSlack } from "./control.ts";
+import { openSlack } from "../../lab/slack-sim/control.ts";
+import { callApi, errorOf } from "../../lab/slack-sim/web-api.ts";
 import { startSlack } from "./slack.ts";
-import { callApi, errorOf } from "./web-api.ts";
 
 async function disturb(slack: Awaited<ReturnType<typeof startSlack>>): Promise<void> {
   const general = slack.channel({ name: "general" });
@@ -9,11 +9,11 @@ async function disturb(slack: Awaited<ReturnType<typeof startSlack>>): Promise<v
 }
 
 describe("slack", () => {
-  test.fails("fails the test that broke a rule, by itself at its end", async () => {
+  test.fails("the simulator fails a test that broke a rule, at the end of the test", async () => {
     await disturb(await startSlack());
   });
 
-  test("lets a test say what it expects", async () => {
+  test("a test can allow violations that it expects", async () => {
     const slack = await startSlack();
     await disturb(slack);
     expect(() => slack.assertClean()).toThrow(/says <!here>, which notifies people/);
@@ -21,13 +21,13 @@ describe("slack", () => {
     slack.allow("ping");
   });
 
-  test("has an address as SLACK_API_URL wants it, on loopback", async () => {
+  test("the simulator has a loopback address in the format of SLACK_API_URL", async () => {
     const slack = await startSlack();
     expect(slack.apiUrl).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/api\/$/);
     expect((await fetch(slack.apiUrl.replace("/api/", "/nowhere"))).status).toBe(404);
   });
 
-  test("keeps several simulators apart", async () => {
+  test("several simulators are independent", async () => {
     const [one, two] = [await startSlack(), await startSlack()];
     const general = one.channel({ name: "general" });
     const args = { channel: general.id, text: "hi" };
@@ -35,7 +35,7 @@ describe("slack", () => {
     expect(await errorOf(two, "chat.postMessage", args, two.botToken)).toBe("channel_not_found");
   });
 
-  test("is gone when it is closed, with whoever still waited", async () => {
+  test("closing the simulator rejects all waits", async () => {
     const slack = await openSlack();
     const waiting = slack.until(() => false);
     const [, result] = await Promise.allSettled([slack.close(), waiting]);

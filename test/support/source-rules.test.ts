@@ -23,7 +23,7 @@ function toSource(path: string, ...lines: string[]): Source {
 }
 
 describe("importsOf", () => {
-  test("finds every form of import, resolved from the root", () => {
+  test("importsOf finds every form of import, resolved from the root", () => {
     const source = toSource(
       "src/a/b.ts",
       'import "./effects.ts";',
@@ -48,7 +48,7 @@ describe("importsOf", () => {
     ]);
   });
 
-  test("is not misled by comments and exported declarations", () => {
+  test("importsOf ignores comments and exported declarations", () => {
     const source = toSource(
       "src/a.ts",
       '// import x from "y";',
@@ -65,7 +65,7 @@ describe("importsOf", () => {
 });
 
 describe("loadedWith", () => {
-  test("follows what is imported at once, and neither types nor what is imported later", () => {
+  test("loadedWith follows static imports, but neither types nor later imports", () => {
     const sources = [
       toSource("src/main.ts", 'import { a } from "./a.ts";', 'import type { T } from "./types.ts";'),
       toSource("src/a.ts", 'import "node:fs";', 'import "./main.ts";', 'const later = () => import("./later.ts");'),
@@ -82,7 +82,7 @@ describe("findForeignImports", () => {
     ["src/bot/bot.ts", "@slack/bolt"],
     ["src/main.ts", "discord.js"],
     ["src/text/split.ts", "@discordjs/rest"],
-    ["src/bot/bot.ts", "../../adapters/local/index.ts"],
+    ["src/bot/bot.ts", "../../adapters/local/adapter.ts"],
     ["adapters/local/index.ts", "../slack/index.ts"],
     ["adapters/local/index.ts", "@slack/bolt"],
     ["adapters/slack/index.ts", "discord.js"],
@@ -156,7 +156,7 @@ describe("findEffects", () => {
     expect(findEffects(toSource(path, "setTimeout(f, 1);"), known)).toEqual([]);
   });
 
-  test("allows types of anything, packages that only calculate, dates that are given, and talk about effects", () => {
+  test("findEffects allows types of anything, packages that only calculate, given dates, and comments about effects", () => {
     const source = toSource(
       "src/text/a.ts",
       'import type { Stats } from "node:fs";',
@@ -169,7 +169,7 @@ describe("findEffects", () => {
     expect(findEffects(source, known)).toEqual([]);
   });
 
-  test("ends on files that import each other", () => {
+  test("findEffects ends with files that import each other", () => {
     const a = toSource("src/text/a.ts", 'import { b } from "./b.ts";');
     const b = toSource("src/text/b.ts", 'import { a } from "./a.ts";');
     expect(findEffects(a, new Map([a, b].map((source) => [source.path, source])))).toEqual([]);
@@ -177,18 +177,21 @@ describe("findEffects", () => {
 });
 
 describe("findPlatformNames", () => {
-  test("finds a platform in the core, in a string as in a name", () => {
-    expect(findPlatformNames(toSource("src/bot/bot.ts", 'if (platform === "slack") return;'))).toEqual(["slack"]);
-    expect(findPlatformNames(toSource("src/app/engine.ts", "const createDiscordBudget = 1;"))).toEqual(["Discord"]);
+  test.each([
+    ["a string", 'if (platform === "slack") return;'],
+    ["a name", "const createDiscordBudget = 1;"],
+    ["a comment", "// As Slack has it."],
+  ])("findPlatformNames finds a platform's name in the core in %s", (_, code) => {
+    expect(findPlatformNames(toSource("src/bot/bot.ts", code))).toEqual([code]);
   });
 
-  test.each(["src/platforms.ts", "src/config/variables.ts", "adapters/slack/index.ts", "test/bot.test.ts"])(
-    "lets %s name it",
-    (path) => expect(findPlatformNames(toSource(path, 'const name = "slack";'))).toEqual([]),
+  test.each(["src/platforms.ts", "adapters/slack/index.ts", "test/bot.test.ts"])("lets %s name a platform", (path) =>
+    expect(findPlatformNames(toSource(path, 'const name = "slack";'))).toEqual([]),
   );
 
-  test("lets comments name it", () => {
-    expect(findPlatformNames(toSource("src/bot/bot.ts", "// As Slack has it.", "const a = 1;"))).toEqual([]);
+  test("findPlatformNames lets a listed file name a platform only in comments", () => {
+    const code = 'const name = "slack";';
+    expect(findPlatformNames(toSource("src/text/inline.ts", "// As Slack has it.", code))).toEqual([code]);
   });
 });
 
@@ -198,19 +201,19 @@ describe("findCycles", () => {
   const three = toSource("src/b/three.ts", 'import { y } from "../a/four.ts";');
   const four = toSource("src/a/four.ts", 'import { z } from "keyv";');
 
-  test("finds folders that import each other, types included, though no files do", () => {
+  test("findCycles finds folders that import each other, types included, even if no files do", () => {
     expect(findCycles([one, two, three, four], moduleOf)).toEqual([["src/a", "src/b"]]);
     expect(findCycles([one, two, three, four], (path) => path)).toEqual([]);
   });
 
-  test("finds files that import each other over others", () => {
+  test("findCycles finds files that import each other through others", () => {
     const back = toSource("src/a/four.ts", 'import type { o } from "./one.ts";');
     expect(findCycles([one, two, three, back], (path) => path)).toEqual([
       ["src/a/four.ts", "src/a/one.ts", "src/b/three.ts", "src/b/two.ts"],
     ]);
   });
 
-  test("takes a file beside the folders for a module of its own", () => {
+  test("findCycles treats a file next to the folders as a module", () => {
     expect(moduleOf("src/main.ts")).toBe("src/main.ts");
     expect(moduleOf("src/turn/turn.ts")).toBe("src/turn");
     expect(moduleOf("adapters/slack/index.ts")).toBe("adapters/slack/index.ts");
@@ -226,7 +229,7 @@ describe("readsEnvironment", () => {
     },
   );
 
-  test("allows it where programs start, and in comments", () => {
+  test("readsEnvironment allows it in programs' entry files, and in comments", () => {
     expect(readsEnvironment(toSource("src/main.ts", "process.env"))).toBe(false);
     expect(readsEnvironment(toSource("src/sandbox/main.ts", "process.env"))).toBe(false);
     expect(readsEnvironment(toSource("src/bot/bot.ts", "// process.env"))).toBe(false);
@@ -247,20 +250,20 @@ test("countLines does not count the last line's end", () => {
   expect(countLines({ path: "a", code: "1\n2\n3" })).toBe(3);
 });
 
-/** Written in pieces: this file is looked through as well. */
+/** Written in pieces, because the check also searches this file. */
 function folder(...names: string[]): string {
   return `/${names.join("/")}`;
 }
 
 describe("findLocalTraces", () => {
-  test("finds folders of a machine, the checkout itself and registries", () => {
+  test("findLocalTraces finds folders of a machine, the checkout itself and registries", () => {
     expect(findLocalTraces(`see ${folder("home", "ada", "x")}`, [], "/x")).toEqual([folder("home", "ada")]);
     expect(findLocalTraces(`"${folder("Users", "ada")}"`, [], "/x")).toEqual([folder("Users", "ada")]);
     expect(findLocalTraces("in /srv/checkout/a", [], "/srv/checkout")).toEqual(["/srv/checkout"]);
     expect(findLocalTraces("from packages.example", ["packages.example"], "/x")).toEqual(["packages.example"]);
   });
 
-  test("leaves addresses, routes and relative paths alone", () => {
+  test("findLocalTraces ignores addresses, routes and relative paths", () => {
     const text = "https://example.com/home/page ./work/x src/work/x /data /app /slack/events";
     expect(findLocalTraces(text, ["packages.example"], "/app")).toEqual([]);
   });
@@ -272,7 +275,7 @@ test("findLooseVersions finds ranges, tags and addresses, at every depth", () =>
   expect(findLooseVersions({ a: "1.0.0", b: "2.0.0-rc.1", c: "npm:@x/y@1.2.3", d: { e: "$vitest" } })).toEqual([]);
 });
 
-test("findUnlocked finds what a lockfile names and does not hold, looking up from each package", () => {
+test("findUnlocked finds packages that a lockfile names but lacks, looking up from each package", () => {
   const packages = {
     "": { dependencies: { a: "1.0.0" } },
     "node_modules/a": { dependencies: { b: "1.0.0", c: "2.0.0" }, optionalDependencies: { "@d/darwin": "1.0.0" } },

@@ -1,12 +1,12 @@
 import { posix } from "node:path";
 
-/** A file of the repository: its path from the root, with slashes, and its text. */
+/** A file in the repository: its path from the root, with slashes, and its text. */
 export interface Source {
   path: string;
   code: string;
 }
 
-/** A deep module may need so many; most files have 80 to 250. */
+/** The largest number of lines in a deep module. Most files have 80 to 250. */
 export const MAX_LINES = 600;
 
 const PLATFORM_SDKS: Readonly<Record<string, RegExp>> = {
@@ -14,9 +14,9 @@ const PLATFORM_SDKS: Readonly<Record<string, RegExp>> = {
   discord: /^(discord\.js|discord-api-types|@discordjs)(\/|$)/,
 };
 
-/** Files whose functions depend on nothing but their arguments. */
+/** Files whose functions depend only on their arguments. */
 const PURE =
-  /^(src\/(text\/.+|pacing\/(?!scheduler\.ts$).+|conversation\/.+|gateway\/chunks\.ts)|adapters\/[^/]+\/(write\/pace|people\/content)\.ts)$/;
+  /^(src\/(text\/.+|pacing\/(?!scheduler\.ts$).+|conversation\/.+|gateway\/chunks\.ts)|adapters\/([^/]+\/write\/pace|slack\/hear\/content)\.ts)$/;
 /** Packages that only calculate. */
 const PURE_PACKAGES = new Set(["remend", "marked", "tokenx"]);
 const EFFECTS =
@@ -30,7 +30,7 @@ const MAY_READ_ENVIRONMENT = new Set([
   "src/backup.ts",
   "src/sandbox/main.ts",
 ]);
-/** Packages that may be used in one place only, where what they take is bounded. */
+/** Packages that only one place can use, because that place limits their input. */
 const ONE_PLACE: Readonly<Record<string, string>> = {
   sharp: "src/media/decoding.ts",
   unpdf: "src/documents/pdf.ts",
@@ -39,26 +39,34 @@ const ONE_PLACE: Readonly<Record<string, string>> = {
   htmlparser2: "src/documents/markup.ts",
   "postal-mime": "src/documents/mail.ts",
 };
-/** Files that only another process may load, and the file that begins it. */
+/** Files that only another process can load, and the file that starts that process. */
 const ONE_PROCESS: Readonly<Record<string, string>> = {
   "src/media/decoding.ts": "src/media/decoder-process.ts",
   "src/documents/read.ts": "src/documents/document-process.ts",
 };
-/** Files of the core that know the adapters. */
-const MAY_NAME_ADAPTERS = new Set(["src/platforms.ts", "src/doctor/platforms.ts", "src/setup/platforms.ts"]);
-/** Files of the core that may name a platform. */
-const MAY_NAME_PLATFORMS = /^src\/(platforms\.ts|config\/.+|(doctor|setup)\/platforms\.ts|log\/redact\.ts)$/;
+/** The only file in the core that imports an adapter. */
+const ADAPTER_LIST = "src/platforms.ts";
+/** Files whose comments say which platform a limit comes from. */
+const LIMITS_OF_PLATFORMS = new Set([
+  "src/bot/accept.ts",
+  "src/history/keys.ts",
+  "src/imagine/wording.ts",
+  "src/queue/partition.ts",
+  "src/queue/redis-journal.ts",
+  "src/text/inline.ts",
+  "src/text/persona-fields.ts",
+]);
 const PLATFORM_NAME = /slack|discord/i;
-/** The parts of the core that an adapter may know. */
+/** The parts of the core that an adapter can use. */
 const PORT = /^src\/(port|text|media|http|concurrency|pacing)\/.+/;
 
 interface Import {
-  /** A package, a `node:` module, or a file of the repository from its root. */
+  /** A package, a `node:` module, or a file with its path from the repository's root. */
   name: string;
   isTypeOnly: boolean;
 }
 
-/** Finds what a source imports or re-exports, dynamic imports included. */
+/** Finds the modules that a source imports or re-exports, including dynamic imports. */
 export function importsOf({ path, code }: Source): Import[] {
   const dynamic = withoutComments(code).matchAll(/\bimport\(\s*["'`]([^"'`\n]+)["'`]/g);
   return [
@@ -67,7 +75,7 @@ export function importsOf({ path, code }: Source): Import[] {
   ];
 }
 
-/** The same without what is imported later, while the program runs. */
+/** The imports that run at the start. Leaves out those that the program makes later. */
 function statementsOf({ path, code }: Source): Import[] {
   const statements = withoutComments(code).matchAll(
     /^\s*(?:import|export)\s+(type\s)?(?:[^;"'`]*?\bfrom\s*)?["']([^"'\n]+)["']/gm,
@@ -78,7 +86,7 @@ function statementsOf({ path, code }: Source): Import[] {
   }));
 }
 
-/** Files and packages that are loaded before the first line of a file runs, each once. */
+/** The files and packages that are loaded before a file's first line runs, each once. */
 export function loadedWith(path: string, sources: ReadonlyMap<string, Source>): Set<string> {
   const loaded = new Set<string>();
   const visit = (name: string) => {
@@ -92,7 +100,7 @@ export function loadedWith(path: string, sources: ReadonlyMap<string, Source>): 
   return loaded;
 }
 
-/** Finds what a source imports from the wrong side of the port. */
+/** Finds imports of a source from the wrong side of the port. */
 export function findForeignImports(source: Source): string[] {
   const names = importsOf(source).map(({ name }) => name);
   const [, platform] = /^adapters\/([^/]+)\//.exec(source.path) ?? [];
@@ -100,12 +108,18 @@ export function findForeignImports(source: Source): string[] {
   return names.filter((name) => {
     if (foreignSdks.some(([, sdk]) => sdk.test(name))) return true;
     if (name.startsWith("adapters/"))
-      return platform === undefined ? !MAY_NAME_ADAPTERS.has(source.path) : !name.startsWith(`adapters/${platform}/`);
+      return platform === undefined ? source.path !== ADAPTER_LIST : !name.startsWith(`adapters/${platform}/`);
     return platform !== undefined && name.startsWith("src/") && !PORT.test(name);
   });
 }
 
-/** Finds what a source imports although that is kept to one other place. */
+/** Finds what the lab imports from the tests, and what the product imports from the lab or the tests. */
+export function findLabImports(source: Source): string[] {
+  const foreign = source.path.startsWith("lab/") ? /^(test\/|vitest$)/ : /^(lab|test)\//;
+  return importsOf(source).flatMap(({ name }) => (foreign.test(name) ? [name] : []));
+}
+
+/** Finds imports that are allowed in only one other place. */
 export function findMisplacedImports(source: Source): string[] {
   const places = new Map([...Object.entries(ONE_PLACE), ...Object.entries(ONE_PROCESS)]);
   return importsOf(source).flatMap(({ name, isTypeOnly }) => {
@@ -115,16 +129,16 @@ export function findMisplacedImports(source: Source): string[] {
 }
 
 /**
- * The name of a platform in a source that must know none: the redaction of logs knows the shapes of every token, and
- * comments may name whoever sets a limit.
+ * Lines in the core that name a platform. Only the list of adapters can do so, and a few comments that say where a
+ * limit comes from.
  */
 export function findPlatformNames({ path, code }: Source): string[] {
-  if (!path.startsWith("src/") || MAY_NAME_PLATFORMS.test(path)) return [];
-  const name = PLATFORM_NAME.exec(withoutComments(code));
-  return name === null ? [] : [name[0]];
+  if (!path.startsWith("src/") || path === ADAPTER_LIST) return [];
+  const read = LIMITS_OF_PLATFORMS.has(path) ? withoutComments(code) : code;
+  return read.split("\n").filter((line) => PLATFORM_NAME.test(line));
 }
 
-/** The module a file belongs to: its folder, or itself where it lies beside the folders of `src/` or of an adapter. */
+/** A file's module: its folder, or the file itself if it is next to the folders of `src/` or of an adapter. */
 export function moduleOf(path: string): string {
   const [first, second, third, ...rest] = path.split("/");
   if (first === "src") return third === undefined ? path : `src/${second}`;
@@ -132,8 +146,8 @@ export function moduleOf(path: string): string {
 }
 
 /**
- * Groups of nodes that reach each other through imports, of types too, each group sorted. `toNode` says which node a
- * file is part of. Empty when there is a floor for every node.
+ * Groups of nodes that reach each other through imports, including type imports. Each group is sorted. `toNode` returns
+ * a file's node. Empty if the nodes form layers.
  */
 export function findCycles(sources: Iterable<Source>, toNode: (path: string) => string): string[][] {
   const known = new Map([...sources].map((source) => [source.path, source]));
@@ -161,7 +175,10 @@ function reach(start: string, edges: ReadonlyMap<string, ReadonlySet<string>>): 
   return found;
 }
 
-/** Effects in a source that must have none, its own and those of the files it runs; empty for every other source. */
+/**
+ * The effects in a source that must have none, including effects of the files that it runs. Empty for all other
+ * sources.
+ */
 export function findEffects(source: Source, sources: ReadonlyMap<string, Source>): string[] {
   if (!PURE.test(source.path)) return [];
   const found: string[] = [];
@@ -189,7 +206,7 @@ export function readsEnvironment({ path, code }: Source): boolean {
   );
 }
 
-/** Tools want their configuration as a default export, and declarations say what a foreign module does. */
+/** Tools require a default export in their configuration, and declarations describe other packages' modules. */
 export function hasDefaultExport({ path, code }: Source): boolean {
   if (path.endsWith(".config.ts") || path.endsWith(".d.ts")) return false;
   return /^\s*export\s+default\b|^\s*export\s*\{[^}]*\bas\s+default\b/m.test(code);
@@ -199,16 +216,16 @@ export function countLines({ code }: Source): number {
   return code.replace(/\n$/, "").split("\n").length;
 }
 
-/** Whatever in a text names a registry to download from, or a folder of somebody's machine. */
+/** Names of registries and of local folders in a text. */
 export function findLocalTraces(text: string, registryHosts: readonly string[], root: string): string[] {
   const folders = /(?<![\w.:/-])\/(?:home|root|Users|work|workspace|builds)\/[\w.-]+/g;
   const traces = [...text.matchAll(folders)].map(([folder]) => folder);
-  // A checkout directly under "/" has a name that says nothing.
+  // The name of a checkout directly under "/" proves nothing.
   if (root.split("/").length > 2 && text.includes(root)) traces.push(root);
   return [...traces, ...registryHosts.filter((host) => text.includes(host))];
 }
 
-/** Dependencies of a package.json that may become something else tomorrow, by name. */
+/** Dependencies in a package.json whose version can change, by name. */
 export function findLooseVersions(dependencies: Readonly<Record<string, unknown>>): string[] {
   const exact = /^(npm:(@[\w.-]+\/)?[\w.-]+@)?\d+\.\d+\.\d+(-[\w.-]+)?$|^\$[\w@/.-]+$/;
   return Object.entries(dependencies).flatMap(([name, version]) => {
@@ -224,8 +241,8 @@ export interface LockEntry {
 }
 
 /**
- * Packages that an entry of a lockfile names and that the lockfile does not hold, other machines' included.
- * `npm ci` refuses such a lockfile; `npm install` writes one when a registry lacks a platform's package.
+ * Packages that a lockfile's entry names but the lockfile lacks, including those for other machines. `npm ci` refuses
+ * such a lockfile. `npm install` writes one if a registry lacks a platform's package.
  */
 export function findUnlocked(packages: Readonly<Record<string, LockEntry>>): string[] {
   return Object.entries(packages).flatMap(([path, { dependencies, optionalDependencies }]) =>
@@ -233,7 +250,7 @@ export function findUnlocked(packages: Readonly<Record<string, LockEntry>>): str
   );
 }
 
-/** Looks where Node looks: in the package's own node_modules, then in those further up. */
+/** Searches like Node: first in the package's own node_modules, then in those of the parent folders. */
 function isLocked(packages: Readonly<Record<string, LockEntry>>, from: string, name: string): boolean {
   for (let folder = from; ; folder = folder.slice(0, Math.max(0, folder.lastIndexOf("node_modules/") - 1))) {
     if (`${folder === "" ? "" : `${folder}/`}node_modules/${name}` in packages) return true;
@@ -241,7 +258,7 @@ function isLocked(packages: Readonly<Record<string, LockEntry>>, from: string, n
   }
 }
 
-/** Variables that a file in the form of .env names, set or commented out, in its order. */
+/** Variables in the text of an .env file, in order. Includes those that are commented out. */
 export function variablesOf(envFile: string): string[] {
   return [...envFile.matchAll(/^(?:# ?)?([A-Z][A-Z0-9_]*)=/gm)].map(([, name = ""]) => name);
 }
@@ -250,7 +267,7 @@ function resolve(from: string, name: string): string {
   return name.startsWith(".") ? posix.join(posix.dirname(from), name) : name;
 }
 
-/** Good enough for sources that a formatter keeps: a comment begins a line or follows a blank. */
+/** Works for formatted sources, because their comments start a line or follow a space. */
 function withoutComments(code: string): string {
   return code.replace(/(^|\s)\/\*[\s\S]*?\*\//g, "$1").replace(/(^|\s)\/\/.*$/gm, "$1");
 }

@@ -1,13 +1,21 @@
-import { Keyv } from "keyv";
 import type { ToolCall, ToolMessage } from "../../src/gateway/chunks.ts";
 import type { Step } from "../../src/port/sink.ts";
 import { createLedger, type TurnLedger } from "../../src/tools/ledger.ts";
 import { runRound } from "../../src/tools/round.ts";
 import type { Tool, ToolContext } from "../../src/tools/tool.ts";
+import { openEntries } from "./entries.ts";
 
-/** The calls of a turn that nothing was called in yet, in memory. */
+/** A turn whose calls are recorded. */
+export const LEDGER_TURN = {
+  id: "turn",
+  author: { id: "ada" },
+  reply: { platform: "test" },
+  conversationId: "test:a",
+};
+
+/** The calls of a turn in memory. At first there are none. */
 export function newLedger(): Promise<TurnLedger> {
-  return createLedger({ keyv: new Keyv(), allowed: new Keyv(), ttlMs: 60_000 }).open("turn");
+  return createLedger({ keyv: openEntries(), allowed: openEntries(), ttlMs: 60_000 }).open(LEDGER_TURN);
 }
 
 /** The results of the calls of one round. */
