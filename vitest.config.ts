@@ -1,52 +1,76 @@
+import { globSync, readFileSync } from "node:fs";
+import { dirname, resolve } from "node:path";
 import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
-/** Files that take a minute and more, for the most part in pauses. */
+/** Files that take most of a minute, mostly in pauses. */
 const LONGEST =
-  /[\\/]test[\\/](process[\\/](two-processes|chaos|roles-\w+|service)|queue[\\/]redis[\\/]traps)\.test\.ts$/;
-/** Files that wait for processes and browsers of their own, or for a bot's pauses: long, and they leave cores to others. */
-const WAITING =
-  /[\\/]test[\\/]((process|browser)[\\/]|adapters[\\/]slack[\\/](bot|write[\\/]outbound)|imagine-surfaces[\\/]slack|fault-loop)/;
-/** The part of all files among which they begin: those at the end take no time, and none that waits is left for it. */
-const BEGUN = 0.6;
+  /[\\/]test[\\/](process[\\/](alone|canaries|chaos|roles-\w+|two-processes)|queue[\\/](partitions-)?processes)\.test\.ts$/;
+/**
+ * Files that wait for their own processes and browsers, or for a bot's pauses. They take long but leave the cores to
+ * others.
+ */
+const WAITING = /[\\/]test[\\/]((process|browser|surfaces)[\\/]|adapters[\\/]slack[\\/](bot|write[\\/]outbound))/;
+/** The slow files start within this part of the run, so that none of them is still waiting when the others are done. */
+const STARTED_BY = 0.6;
 
 /**
- * What waits is spread over what computes, the longest first: so that there is always something to compute while
- * others wait, and processes and browsers do not all start at once.
+ * Mixes slow waiting files with files that compute, the longest first. So there is always something to compute, and
+ * processes and browsers do not all start at once.
  */
 class Mixed extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files);
     const groups = Map.groupBy(sorted, ({ moduleId }) => [LONGEST, WAITING].find((files) => files.test(moduleId)));
     const waiting = [LONGEST, WAITING].flatMap((group) => groups.get(group) ?? []);
-    return spread(waiting, BEGUN, groups.get(undefined) ?? []);
+    return spread(waiting, STARTED_BY, groups.get(undefined) ?? []);
   }
 }
 
-/** Both in their order: the first ones evenly over a part of the others. */
+/** Keeps both orders, and spreads `files` evenly over the first `part` of `others`. */
 function spread(files: TestSpecification[], part: number, others: TestSpecification[]): TestSpecification[] {
   const first = files.map((file, index) => ({ file, at: (part * (index + 0.5)) / files.length }));
   const rest = others.map((file, index) => ({ file, at: (index + 0.5) / others.length }));
   return [...first, ...rest].toSorted((a, b) => a.at - b.at).map(({ file }) => file);
 }
 
-/** One project for all: its workers load the sources once, whatever kind of test they come to. */
+/** The stores of the tests' bots. `QUEUE=redis` puts them on Redis. */
+const BOT_STORE = resolve("lab/support/bot-store.ts");
+/** Files with processes and browsers. They choose their stores themselves. */
+const CHOOSING = ["test/{process,browser,lab}/**"];
+
+/** Finds the tests of bots. `QUEUE=redis` changes nothing for the others. */
+function findBotTests(): string[] {
+  const known = new Map<string, boolean>([[BOT_STORE, true]]);
+  function leadsToBots(path: string): boolean {
+    const before = known.get(path);
+    if (before !== undefined) return before;
+    known.set(path, false);
+    const imports = readFileSync(path, "utf8").matchAll(/^(?:import|\}) .*from "(\.[^"]+\.ts)";$/gm);
+    const found = imports.some(([, target = ""]) => leadsToBots(resolve(dirname(path), target)));
+    known.set(path, found);
+    return found;
+  }
+  return globSync("test/**/*.test.ts", { exclude: CHOOSING }).filter((path) => leadsToBots(resolve(path)));
+}
+
+/** One project for all kinds of tests, so that each worker loads the sources only once. */
 export default defineConfig({
   test: {
-    include: ["test/**/*.test.ts"],
+    include: process.env["QUEUE"] === "redis" ? findBotTests() : ["test/**/*.test.ts"],
     globalSetup: ["test/support/compiled.ts"],
     setupFiles: ["test/support/node-first.ts", "test/support/queue-mode.ts"],
-    // To load the sources anew for each file costs as much as all the tests.
+    // Loading the sources for each file would take as long as all the tests.
     isolate: false,
-    // Many tests wait for a process or a browser of their own: more of them than cores keep the cores busy. With six,
-    // which all began with the longest, processes had so little of two cores that platforms' bounds of three seconds ran out.
+    // Many tests wait for their own process or browser, so more workers than cores keep the cores busy. With six
+    // workers, processes got so little of two cores that platforms' timeouts of three seconds expired.
     maxWorkers: 5,
-    // What a test waits for is bounded by progress (test/support/patience.ts); these bounds are for what hangs otherwise.
+    // Tests wait as long as there is progress (lab/support/patience.ts). These timeouts are for tests that hang anyway.
     testTimeout: 600_000,
     hookTimeout: 180_000,
     sequence: { sequencer: Mixed },
-    // Node loads the sources, as it does for the service. Vite would transform them first, and call across modules
-    // through getters: a fifth more for all that runs in a worker.
+    // Node loads the sources, as it does for the service. Vite would transform them first and call across modules
+    // through getters: a fifth slower for everything in a worker.
     experimental: { viteModuleRunner: false, nodeLoader: false },
   },
 });

@@ -1,9 +1,9 @@
-// Prints the closing line of a run from Vitest's JSON report. Fails when a test failed, and when none ran.
+// Prints the last line of a run from Vitest's JSON report. Fails if a test failed or none ran.
 import { readFileSync } from "node:fs";
 
 const report = readReport(process.argv[2]);
 const { numPassedTests: passed = 0, numPendingTests: pending = 0, numTodoTests: todo = 0 } = report;
-// A file that cannot be loaded fails without any of its tests having run.
+// A file that cannot be loaded fails without running any of its tests.
 const unloaded = (report.testResults ?? []).filter(
   (file) => file.status === "failed" && file.assertionResults.every(isNotFailed),
 );

@@ -1,5 +1,5 @@
-// `npm run image`: makes what the image holds in a temporary folder, as the Dockerfile does, and adds up its bytes. No
-// container engine is needed, and none is asked. Fails above the budget, and where the image's Node does not start.
+// `npm run image`: builds the contents of the image in a temporary folder, as the Dockerfile does, and adds up their
+// size. Needs no container engine. Fails if the size exceeds the budget, or if the image's Node does not start.
 import { spawnSync } from "node:child_process";
 import { lstatSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,12 +1,12 @@
 interface Package {
-  /** The package itself, where it is installed under another name. */
+  /** The name of the package, if it is installed under another one. */
   name?: string;
   version?: string;
   license?: string;
   dev?: boolean;
 }
 
-/** Licences under which everything may be used and passed on with this project, as names of SPDX. */
+/** Licences that allow using and distributing everything with this project, as SPDX names. */
 const ALLOWED = new Set([
   "0BSD",
   "Apache-2.0",
@@ -18,12 +18,12 @@ const ALLOWED = new Set([
   "MIT-0",
   "Zlib",
 ]);
-/** What else is allowed, and why. */
+/** Other accepted licences, with the reason. */
 const EXCEPTIONS: readonly { packages: RegExp; licence: string; why: string }[] = [
   {
     packages: /^@img\/sharp-/,
     licence: "LGPL-3.0-or-later",
-    why: "libvips, a library of its own that is loaded when a picture is decoded and can be replaced",
+    why: "libvips, a separate, replaceable library that decodes images",
   },
   { packages: /^duck$/, licence: "BSD", why: "its licence file is the BSD licence with two clauses" },
   { packages: /^(lightningcss|axe-core)/, licence: "MPL-2.0", why: "development only, unchanged" },
@@ -34,7 +34,7 @@ const EXCEPTIONS: readonly { packages: RegExp; licence: string; why: string }[] 
   },
 ];
 
-/** The packages of a lockfile whose licence is not allowed, each with it. */
+/** The packages of a lockfile whose licence is not allowed, each with its licence. */
 export function findForbidden(lockfile: string): string[] {
   return readPackages(lockfile)
     .filter(({ name, license }) => !isAllowed(name, license))
@@ -44,26 +44,30 @@ export function findForbidden(lockfile: string): string[] {
 function isAllowed(name: string, expression = ""): boolean {
   const holds = (licence: string) =>
     ALLOWED.has(licence) || EXCEPTIONS.some((it) => it.licence === licence && it.packages.test(name));
-  // No package of a lockfile has mixed the two so far, and one that did would not pass.
+  // So far no package combines AND with OR. If one does, this throws.
   const words = expression.replaceAll(/[()]/g, "");
   return words.includes(" OR ") ? words.split(" OR ").some(holds) : words.split(" AND ").every(holds);
 }
 
-/** docs/licences.md: what is shipped, a line for each package and version. */
+/** docs/licences.md: the shipped packages by licence, with a link to the source of each package and version. */
 export function printLicences(lockfile: string): string {
   const shipped = readPackages(lockfile).filter(({ dev }) => dev !== true);
-  const rows = new Set(
-    shipped.map(({ name, version, license }) => `| ${name} | ${version} | ${license ?? "none"} |\n`),
+  const groups = Map.groupBy(shipped, ({ license }) => license ?? "none");
+  const sections = [...groups].map(([licence, packages]) => {
+    const names = new Set(packages.map(({ name, version }) => `${name}@${version}`));
+    return `## ${licence}\n\n${[...names].toSorted(byName).join(",\n")}\n`;
+  });
+  const reasons = EXCEPTIONS.map(
+    ({ licence, packages, why }) => `| ${licence} | \`${packages.source.replaceAll("|", "\\|")}\` | ${why} |\n`,
   );
-  const reasons = EXCEPTIONS.map(({ licence, packages, why }) => `| ${licence} | \`${packages.source}\` | ${why} |\n`);
   return `# Licences
 
-Palaver is under the [MIT licence](../LICENSE). \`npm run docs\` prints this page from \`package-lock.json\`: the packages that are installed with the service, on any kind of machine, and the licence that each states. A test allows ${[...ALLOWED].join(", ")} and what stands under *Exceptions*, in packages for development too. \`npm run sbom\` prints the same as a bill of materials (CycloneDX).
+Palaver has the [MIT licence](../LICENSE). These packages are installed with the service, on any kind of machine, with the licences that they state. \`npm run docs\` prints this page from \`package-lock.json\`; \`npm run sbom\` prints the same as a bill of materials (CycloneDX).
 
-| package | version | licence |
-|---|---|---|
-${[...rows].toSorted(byName).join("")}
+${sections.toSorted(byName).join("\n")}
 ## Exceptions
+
+A test allows ${[...ALLOWED].join(", ")} and these exceptions, also for packages used only in development:
 
 | licence | packages | why |
 |---|---|---|

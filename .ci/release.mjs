@@ -1,5 +1,5 @@
 // `npm run release -- minor` (or major, patch, 1.2.3): turns the notes under "Unreleased" in CHANGELOG.md into the
-// section of the new version, sets the version, then commits and tags. It changes nothing if there are no notes.
+// section of the new version, sets the version, then commits and tags. Without notes it changes nothing.
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 
@@ -22,7 +22,7 @@ function findProblem() {
 }
 
 function release(next) {
-  // Not npm's own commit and tag: they come before the changelog.
+  // Does not use npm's own commit and tag, because npm would create them before the changelog changes.
   const tag = run("npm", "version", next, "--no-git-tag-version", "--ignore-scripts");
   const version = tag.replace(/^v/, "");
   const day = new Date().toISOString().slice(0, 10);

@@ -1,5 +1,6 @@
-// `npm run sbom` prints what is shipped as a bill of materials (CycloneDX). It begins with all that npm knows and leaves
-// out what the lockfile says is for development: `npm sbom --omit dev` (npm 11.19) also loses what development shares.
+// `npm run sbom` prints a bill of materials (CycloneDX) of the shipped packages. It takes npm's full list and removes
+// the packages that the lockfile marks as development only: `npm sbom --omit dev` (npm 11.19) also drops packages that
+// development shares.
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 

@@ -1,7 +1,7 @@
-// Installs what a command needs and checks which Node will run it. It runs on whatever Node the machine has, before
-// anything is installed: plain JavaScript that imports nothing but Node. `.ci/with` calls it.
-// `node .ci/setup.mjs start`: only what running needs. `develop`: everything. `test`: also looks for the programs that
-// some tests need. `ci`: also installs these programs.
+// Installs what a command needs and checks which Node will run it. `.ci/with` calls it. It runs on any Node before
+// anything is installed, so it is plain JavaScript that imports only Node's modules. `node .ci/setup.mjs start` installs
+// only what the service needs. `develop` installs everything. `test` also checks for the programs that some tests need,
+// and `ci` installs these programs.
 import { spawn, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
@@ -12,9 +12,9 @@ import { fileURLToPath } from "node:url";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const MODULES = join(ROOT, "node_modules");
-/** While npm runs: the lockfile with an address for each package. npm prefers it to package-lock.json. */
+/** The lockfile with a URL for each package. npm prefers it to package-lock.json. It exists only while npm runs. */
 const ADDRESSED_LOCKFILE = join(ROOT, "npm-shrinkwrap.json");
-/** Says that `slim` removed files which development needs. */
+/** The file exists if `slim` removed files that development needs. */
 const SLIM_MARK = join(MODULES, ".slim");
 /** Measured on two cores, with and without other work. */
 const COST = {
@@ -24,13 +24,13 @@ const COST = {
 const LOCK_WAIT_MS = 10 * 60_000;
 const LOCK_POLL_MS = 200;
 const EMPTY_LOCK_MS = 5000;
-/** How often the progress is shown: at a terminal, and in a log. */
+/** How often to show the progress, in a terminal and in a log. */
 const PROGRESS_MS = { terminal: 500, log: 10_000 };
 const PROGRAMS = [
   { names: ["redis-server"], packages: ["redis-server"], skipped: "the tests of Redis" },
   {
     names: ["chromium", "chromium-headless-shell"],
-    // What draws no window needs two thirds of the processor time.
+    // Without windows, a build needs only two thirds of the processor time.
     packages: ["chromium-headless-shell", "fonts-noto-cjk"],
     skipped: "the tests in a browser",
   },
@@ -54,7 +54,7 @@ async function installPackages() {
   if (describeMissing() === undefined) return;
   const unlock = await lock();
   try {
-    // The process that held the lock before may have done the work.
+    // Another process may have done the work while this one waited for the lock.
     const reason = describeMissing();
     if (reason === undefined) return;
     const withDev = purpose !== "start" || hasDevelopmentPackages();
@@ -78,7 +78,7 @@ async function installPackages() {
   }
 }
 
-/** Compares what npm says it installed with what the lockfile asks for; undefined: nothing is missing. */
+/** Compares npm's record of the installed packages with the lockfile. Undefined if nothing is missing. */
 function describeMissing() {
   const wanted = readWanted();
   const installed = readInstalled();
@@ -122,7 +122,7 @@ function isForThisMachine({ os, cpu }) {
   return admits(os, process.platform) && admits(cpu, process.arch);
 }
 
-/** `list` as in package.json: names, or names to be left out. */
+/** `list` as in package.json: names to accept or names to exclude. */
 function admits(list, name) {
   if (list === undefined) return true;
   const names = [list].flat();
@@ -130,8 +130,9 @@ function admits(list, name) {
 }
 
 /**
- * The lockfile names no address, so npm would first ask the registry about every package: that takes as long as the
- * packages themselves. Almost every registry has them at the same path; npm asks if this one does not.
+ * The lockfile has no URLs, so npm would first ask the registry about every package. That takes as long as downloading
+ * them. So this adds the URLs, with the paths that almost all registries use. If that fails, npm runs again without
+ * them and asks the registry.
  */
 async function runNpmCi(options) {
   const args = ["ci", "--ignore-scripts", ...options];
@@ -162,12 +163,12 @@ function addAddresses(registry) {
 
 async function runNpm(args, { stdout = "ignore", stderr = 2 } = {}) {
   const { npm_execpath: npm, npm_node_execpath: node } = process.env;
-  // The Node that runs npm, not the one in node_modules: npm is about to replace that one.
+  // Uses the Node that runs npm, not the one in node_modules, which npm is about to replace.
   const direct = npm?.endsWith(".js") && node !== undefined && !node.startsWith(MODULES);
   const [command, before] = direct ? [node, [npm]] : ["npm", []];
   const quiet = ["--no-audit", "--no-fund", "--no-progress", "--loglevel=error"];
   const child = spawn(command, [...before, ...args, ...quiet], { cwd: ROOT, stdio: ["ignore", stdout, stderr] });
-  // It would go on writing into node_modules.
+  // Otherwise the child would continue to write into node_modules.
   process.once("exit", () => child.kill());
   let said = "";
   child.stdout?.on("data", (chunk) => {
@@ -179,7 +180,7 @@ async function runNpm(args, { stdout = "ignore", stderr = 2 } = {}) {
   });
 }
 
-/** Shows how many of the packages are there. Returns what ends it. */
+/** Shows how many of the packages are installed. Returns a function that stops it. */
 function showProgress(paths, startedAt) {
   const isTerminal = process.stderr.isTTY;
   const show = () => {
@@ -199,7 +200,7 @@ function toSeconds(startedAt) {
   return Math.round((performance.now() - startedAt) / 1000);
 }
 
-/** Removes the parts of the installed packages that nothing reads when it runs: types, source maps, manuals, headers. */
+/** Removes files in installed packages that are unused at run time: types, source maps, manuals, headers. */
 function slim() {
   writeFileSync(SLIM_MARK, "Removed by .ci/setup.mjs: types, source maps, manuals, headers.\n");
   rmSync(join(MODULES, "@types"), { recursive: true, force: true });
@@ -215,16 +216,16 @@ function slim() {
   }
 }
 
-/** Throws a sentence unless the `node` that the command will find runs here and is new enough. */
+/** Throws a sentence unless the command's `node` runs on this machine and is new enough. */
 function checkNode() {
   const { engines } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
   const needed = engines.node.replace(/^>=/, "");
   const own = join(MODULES, ".bin", "node");
   const isInstalled = existsSync(own);
   const packagedVersion = isInstalled ? readNodeVersion(own) : undefined;
-  // Otherwise it would hide the machine's own.
+  // Otherwise this one would hide the machine's Node.
   if (isInstalled && packagedVersion === undefined) rmSync(own);
-  // Outside of npm, the packaged one is not on the PATH yet.
+  // Without npm, the packaged Node is not on the PATH yet.
   const found = packagedVersion ?? readNodeVersion("node");
   if (found !== undefined && isAtLeast(found, needed)) return;
   const there = found === undefined ? "there is none on the PATH" : `the one on the PATH is ${found}`;
@@ -236,7 +237,7 @@ function checkNode() {
   );
 }
 
-/** Undefined: it does not run. */
+/** Undefined if it cannot run. */
 function readNodeVersion(command) {
   const { status, stdout } = spawnSync(command, ["--version"], {
     encoding: "utf8",
@@ -249,7 +250,10 @@ function isAtLeast(version, minimum) {
   return version.localeCompare(minimum, "en", { numeric: true }) >= 0;
 }
 
-/** One setup at a time per folder; resolves to what gives the lock back. The lock of a process that died is taken over. */
+/**
+ * Allows one setup at a time per folder. Resolves to a function that releases the lock. Takes over a dead process's
+ * lock.
+ */
 async function lock() {
   const name = createHash("sha256").update(`${ROOT} ${userInfo().uid}`).digest("hex").slice(0, 16);
   const path = join(tmpdir(), `palaver-setup-${name}.lock`);
@@ -270,13 +274,13 @@ async function lock() {
   throw new Error(`another setup of this folder has not ended for ten minutes. If there is none, remove ${path}.`);
 }
 
-/** Whether the process that wrote the lock is gone, or has left it empty. */
+/** True if the process that wrote the lock is dead, or if it left the lock empty. */
 function isAbandoned(path) {
   try {
     const holder = Number.parseInt(readFileSync(path, "utf8"), 10);
     return Number.isNaN(holder) ? Date.now() - statSync(path).mtimeMs > EMPTY_LOCK_MS : !isAlive(holder);
   } catch {
-    // It was given back between the two looks.
+    // The lock was released between the two checks.
     return false;
   }
 }
@@ -290,7 +294,10 @@ function isAlive(pid) {
   }
 }
 
-/** Installs the programs in CI. Otherwise that is the user's decision: this names what is missing and how to get it. */
+/**
+ * Installs the programs in CI. Elsewhere this is the user's decision, so it names the missing programs and how to get
+ * them.
+ */
 function installPrograms() {
   const missing = PROGRAMS.filter(({ names }) => !names.some(isOnPath));
   if (missing.length === 0) return;

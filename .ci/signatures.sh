@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Whether the installed packages are those that their publishers signed. Where the registry gives no signatures, or the
-# keys for them cannot be fetched, it says so and does not fail.
+# Checks that the installed packages are the ones that their publishers signed. If the registry gives no signatures, or if
+# their keys cannot be fetched, it says so and does not fail.
 set -uo pipefail
 
 if output="$(npm audit signatures --fetch-retries=0 --loglevel=error 2>&1)"; then
