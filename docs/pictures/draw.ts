@@ -1,7 +1,7 @@
 /**
- * `npm run docs:pictures` draws the pictures of the documents. The service runs as a process of its own and answers on
- * the simulators that the tests use; only the model's words are written here. What each platform shows is noted as it
- * changes, and drawn by Chromium in a frame of our own. Nothing is a picture of Slack's or Discord's own programs.
+ * `npm run docs:pictures` creates the images for the documents. The service runs in its own process and answers on the
+ * simulators of the tests. Only the model's words are scripted. The script records each change that a platform shows,
+ * and Chromium renders it in our own frame. No image shows Slack's or Discord's own programs.
  */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -9,17 +9,17 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Browser, chromium, type Page } from "playwright-core";
 import sharp from "sharp";
-import { startSlowProxy } from "../../bench/support/slow-proxy.ts";
-import { createDiscord, type Discord } from "../../test/simulators/discord/simulator.ts";
-import { openSlack, type Slack } from "../../test/simulators/slack/control.ts";
+import { startSlowProxy } from "../../lab/bench/support/slow-proxy.ts";
+import { createDiscord, type Discord } from "../../lab/discord-sim/simulator.ts";
+import { openSlack, type Slack } from "../../lab/slack-sim/control.ts";
+import { startService } from "../../lab/support/service.ts";
 import { CHROMIUM } from "../../test/support/chromium.ts";
 import { startParrotGateway } from "../../test/support/parrot-gateway.ts";
-import { startService } from "../../test/support/service.ts";
 import { type Panel, toPage } from "./panels.ts";
 
 const FOLDER = import.meta.dirname;
 const SAMPLE_MS = 50;
-/** No message has changed for so long: the answers are over. */
+/** The answers are complete if no message has changed for this long. */
 const QUIET_MS = 3_000;
 const LAST_FRAME_MS = 5_000;
 const ROUND_TRIP_MS = 150;
@@ -61,7 +61,7 @@ try {
   await stack.disposeAsync();
 }
 
-/** Asks the same question on both platforms, and notes every look of them until nothing changes any more. */
+/** Asks the same question on both platforms and records each change until nothing changes any more. */
 async function record(resources: AsyncDisposableStack): Promise<Look[]> {
   const gateway = await startParrotGateway(PIECE_MS, () => ANSWER);
   resources.defer(gateway.close);
@@ -137,13 +137,13 @@ function lookAtDiscord(discord: Discord, channel: Parameters<Discord["messages"]
   return { platform: "discord", title: "# operations", messages, note: isTyping ? "Palaver is typing…" : "" };
 }
 
-/** The words on the buttons in a block or a component, in their order. */
+/** The labels of the buttons in a block or a component, in order. */
 function labelsOf(value: unknown): string[] {
   if (Array.isArray(value)) return value.flatMap(labelsOf);
   if (typeof value !== "object" || value === null) return [];
   const part = value as Record<string, unknown>;
   if (part["type"] === "feedback_buttons") return ["👍", "👎"];
-  // Slack writes the name of the kind, Discord its number.
+  // Slack has a name for each kind, Discord a number.
   if (part["type"] === "button" || part["type"] === 2)
     return [textOf(part["text"]) || textOf(part["label"]) || emojiOf(part["emoji"])];
   return [part["elements"], part["components"], part["accessory"]].flatMap(labelsOf).filter((label) => label !== "");
@@ -182,7 +182,7 @@ async function drawStill(browser: Browser, name: string, panel: Panel): Promise<
   await page.close();
 }
 
-/** The page of a service that is connected to nothing, where it leads through connecting. */
+/** Takes screenshots of the page's connection dialogs, on a service without any platform. */
 async function drawSetup(browser: Browser, resources: AsyncDisposableStack): Promise<void> {
   const service = await startService(await makeDataDir(resources));
   resources.defer(async () => void (await service.end("SIGTERM")));

@@ -1,11 +1,11 @@
 import { marked } from "marked";
 
-/** What one platform shows at a moment. */
+/** The messages of one platform at one moment. */
 export interface Panel {
   platform: "slack" | "discord";
   title: string;
   messages: readonly { author: string; isBot: boolean; markdown: string; buttons: readonly string[] }[];
-  /** Below the messages, empty for none. */
+  /** Shown below the messages; empty for no note. */
   note: string;
 }
 
@@ -43,7 +43,7 @@ const STYLE = `
   .discord button { background: #4e5058; border: 0; color: #fff; }
 `;
 
-/** Drawn, as not every machine has a font for them. */
+/** An SVG, because not every machine has a font with this sign. */
 const THUMB =
   '<svg width="14" height="14" viewBox="0 0 16 16" fill="currentColor" style="vertical-align:-2px"><path d="M1 7h3v8H1zM5 7l3-6c2 0 2.300 1.500 1.800 3L9.400 6H14c1 0 1.200 1 1 1.800l-1.600 6c-.2.8-.7 1.200-1.500 1.200H5z"/></svg>';
 const SIGNS: Readonly<Record<string, string>> = {
@@ -53,7 +53,7 @@ const SIGNS: Readonly<Record<string, string>> = {
 
 const NAMES = { slack: "Slack", discord: "Discord" };
 
-/** A page with the panels side by side. */
+/** Returns a page with the panels side by side. */
 export function toPage(panels: readonly Panel[]): string {
   return `<!doctype html><meta charset="utf-8"><style>${STYLE}</style>${panels.map(toSection).join("")}`;
 }
