@@ -32,7 +32,7 @@ async function startTerminal(accept: Accept, filesDir = tmpdir(), input = new Pa
   let taken = Promise.withResolvers<void>();
   const write = (more: string) => {
     text += more;
-    if (more.includes("not accepted")) taken.reject(new Error(more));
+    if (more.includes("didn't go through")) taken.reject(new Error(more));
   };
   const adapter = createConsoleAdapter({ input, output: { write }, filesDir, now: Date.now, onEnd: ended.resolve });
   await adapter.listen(async (event) => {
