@@ -120,6 +120,13 @@ export function openProgram({
     transport.onclose?.();
   }
 
+  /** A program that exits breaks its input first. Then the exit is the error to report. */
+  async function reportBrokenInput(started: ChildProcessWithoutNullStreams, error: Error): Promise<void> {
+    const exited = started.exitCode === null && started.signalCode === null ? once(started, "exit") : true;
+    if (await Promise.race([exited, sleep(LAST_WORDS_MS, undefined, { ref: false })])) return;
+    transport.onerror?.(error);
+  }
+
   const transport: ProgramTransport = {
     async start() {
       // Uses a separate process group, so that processes started by a launcher such as npx stop too.
@@ -128,7 +135,7 @@ export function openProgram({
       const { pid } = started;
       if (pid !== undefined) running.add(pid);
       started.on("error", (error) => transport.onerror?.(error));
-      started.stdin.on("error", (error) => transport.onerror?.(error));
+      started.stdin.on("error", (error) => void reportBrokenInput(started, error));
       started.stderr.setEncoding("utf8").on("data", (text: string) => {
         words = (words + text).slice(-MAX_WORDS_CHARS);
         onWords(text);
@@ -143,7 +150,9 @@ export function openProgram({
     },
     async send(message) {
       if (child === undefined || closing !== undefined) throw new Error("It is not running.");
-      if (!child.stdin.write(`${JSON.stringify(message)}\n`)) await once(child.stdin, "drain");
+      if (child.stdin.write(`${JSON.stringify(message)}\n`)) return;
+      // If the program exits instead, its end is reported.
+      await Promise.race([once(child.stdin, "drain"), once(child.stdin, "close")]).catch(() => undefined);
     },
     close,
     lastLine: () => toLastLine(words),

@@ -59,3 +59,23 @@ test("a process left behind by a launcher is killed when the launcher exits", as
   await transport.send({ jsonrpc: "2.0", method: "notifications/initialized" });
   await ended;
 });
+
+test("a message to a program that is exiting reports the exit, and no broken pipe", async () => {
+  const closed = Promise.withResolvers<void>();
+  const program = toProgram(`
+    require("node:fs").closeSync(0);
+    console.error("no API key");
+    setTimeout(() => process.exit(4), 100);`);
+  const transport = openProgram({ program, env: {}, onWords: () => closed.resolve() });
+  const errors: Error[] = [];
+  const ended = new Promise<void>((resolve) => Object.assign(transport, { onclose: resolve }));
+  transport.onerror = (error) => void errors.push(error);
+  await transport.start();
+  await closed.promise;
+  // More than the pipe holds, so the transport also waits until it drains.
+  const big = { jsonrpc: "2.0", method: "notifications/x", params: { text: "x".repeat(1_000_000) } } as const;
+  await transport.send(big);
+  await ended;
+  expect(transport.end?.message).toMatch(/^its program exited with code 4/);
+  expect(errors).toEqual([]);
+});
