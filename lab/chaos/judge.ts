@@ -179,7 +179,8 @@ function judgeAnswers({ record, shown, find, excuse }: Court): void {
     else if (UNRESERVED.test(text))
       find("wrong text", `The bot refused a question although Redis was there: ${text.slice(0, 60)}`, about);
   }
-  if (record.open > 0) find("stuck", `${record.open} events are still open.`);
+  if (record.open.events > 0) find("stuck", `${record.open.events} events are still open.`);
+  for (const run of record.open.runs) find("schedules", `A scheduled run is not over: ${run}`);
 }
 
 /** The bot can give an answer up if more processes than this die without progress. */

@@ -65,7 +65,7 @@ export interface Record {
   board: Board;
   /** Names of questions. A name appears once for each time that a tool acted for its answer. */
   acts: readonly string[];
-  /** Number of events that were still open at the end. */
-  open: number;
+  /** What was still open at the end: the number of events, and single runs of schedules, described. */
+  open: { events: number; runs: readonly string[] };
   secrets: readonly string[];
 }

@@ -148,7 +148,7 @@ export async function runPlan(
     }),
   ]);
   note("the plan is carried out");
-  const open = await settle(script, restMs, runs.countOpen);
+  const open = await settle(script, restMs, runs.readOpen);
   note("nothing changes any longer");
   const board = await readBoard(await cluster.ready());
   const { turns, histories, counted } = await readStores(redis?.url, cluster.dataDir(0));
@@ -344,21 +344,23 @@ async function cause(script: Script, fault: PlannedFault, redis: Redis): Promise
   }
 }
 
-/** Waits until nothing is open and nothing changes. Resolves to the number of events that are still open. */
-async function settle({ stage, cluster }: Script, restMs: number, countRuns: () => Promise<number>): Promise<number> {
+/** Waits until nothing is open and nothing changes. Resolves to what is still open. */
+async function settle(
+  { stage, cluster }: Script,
+  restMs: number,
+  readRuns: () => Promise<string[]>,
+): Promise<Record["open"]> {
   let before = "";
   let changedAtMs = Date.now();
   for (;;) {
-    const [inQueues, dueRuns] = await Promise.all([cluster.countOpen(), countRuns()]);
-    const open = inQueues === undefined ? undefined : inQueues + dueRuns;
+    const [events, runs] = await Promise.all([cluster.countOpen(), readRuns()]);
     const shown = stage.shown();
-    const state = JSON.stringify([open, stage.calls().length, shown.length, stage.isSettled()]);
+    const state = JSON.stringify([events, runs, stage.calls().length, shown.length, stage.isSettled()]);
     if (state !== before) changedAtMs = Date.now();
     before = state;
     const quietMs = Date.now() - changedAtMs;
-    const isDone = open === 0 && stage.isSettled() && shown.every(({ isGrowing }) => !isGrowing);
-    if (isDone && quietMs > QUIET_MS) return 0;
-    if (quietMs > restMs) return open ?? 0;
+    const isDone = events === 0 && runs.length === 0 && stage.isSettled() && shown.every(({ isGrowing }) => !isGrowing);
+    if ((isDone && quietMs > QUIET_MS) || quietMs > restMs) return { events: events ?? 0, runs };
     await sleep(STEP_MS);
   }
 }
@@ -394,11 +396,11 @@ function openRuns(redisUrl: string | undefined, resources: AsyncDisposableStack)
   const schedules = createSchedules({ ...stores, log: silent, now: Date.now });
   return {
     isOf: ({ id }: Pick<Question, "id">) => ids.has(id),
-    /** Single runs that are not over. Redis can be away. */
-    countOpen: () =>
+    /** The single runs that are not over, described. Redis can be away. */
+    readOpen: () =>
       schedules.list().then(
-        (all) => all.length,
-        () => 0,
+        (all) => all.map(({ id, state, next, last, failures }) => JSON.stringify({ id, state, next, last, failures })),
+        () => [],
       ),
     async plan(
       { name, place, person, atMs }: PlannedRun,

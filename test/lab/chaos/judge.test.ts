@@ -95,7 +95,7 @@ function toRecord(given: Partial<Record>): Record {
     counted: 2,
     board: { turns: { complete: 1 }, pictures: {}, tools: {}, failures: 0 },
     acts: [],
-    open: 0,
+    open: { events: 0, runs: [] },
     secrets: [],
     ...given,
   };
