@@ -178,7 +178,8 @@ function createReader(
       const fresh = entries.flatMap((entry) => {
         // After this process gave a partition away, it needs only the events that can interrupt its remaining work
         // there.
-        const isRead = isOurs || running.values().some(({ lane }) => lane.id === laneOf(entry.event).id);
+        const { id } = laneOf(entry.event);
+        const isRead = isOurs || running.values().some(({ lane }) => lane.id === id && lanes.has(lane));
         const lane = isRead ? lanes.add(source, entry) : undefined;
         return lane === undefined ? [] : [{ lane, event: entry.event }];
       });

@@ -347,4 +347,18 @@ describe("the queue with partitions that the process gains and loses", () => {
     ends[0]?.reject(new Error("lost"));
     await untilBegun(2);
   });
+
+  test("an event that is read late, after its partition was lost, does not stay in the queue", async () => {
+    const { opened, queue, untilBegun, ends } = openJournal();
+    const reader = await opened;
+    const [running, late] = entriesOf("running", "late");
+    if (running === undefined || late === undefined) throw new Error("There are two.");
+    reader.onTaken(PARTITION);
+    reader.onEntries(PARTITION, [running], true);
+    await untilBegun(1);
+    reader.onLost(PARTITION);
+    reader.onEntries(PARTITION, [late], true);
+    ends[0]?.reject(new Error("lost"));
+    await eventually(queue.depth).toEqual({ waiting: 0, active: 0 });
+  });
 });
