@@ -6,6 +6,7 @@ import { type AcknowledgementDeps, createTakeDelivery, type Interactions } from 
 import { createInteractions } from "./act/dispatch.ts";
 import { readExtra } from "./address.ts";
 import type { SlackApi } from "./api/client.ts";
+import { codeOf } from "./api/error.ts";
 import { toAttachments } from "./api/files.ts";
 import type { Workspaces } from "./api/workspaces.ts";
 import { createIsThere } from "./hear/access.ts";
@@ -94,9 +95,12 @@ export function createIncoming(options: SlackAdapterOptions, { api, workspaces }
     async findAuthor(personId, { workspaceId, channelId }, signal) {
       const workspace = await workspaces.find(workspaceId ?? "", signal);
       if (workspace === undefined) return undefined;
-      const userId = readUserId(personId);
-      const found = await people.person(workspace, userId);
-      return found && people.toAuthor(workspace, userId, { channelId });
+      try {
+        return await people.readAuthor(workspace, readUserId(personId), channelId, signal);
+      } catch (error) {
+        if (codeOf(error) === "user_not_found") return undefined;
+        throw error;
+      }
     },
     isThere: createIsThere({ api, workspaces }),
     async namePlace({ workspaceId, channelId }, signal) {

@@ -88,8 +88,8 @@ export interface Adapter {
     signal: AbortSignal,
   ): Promise<void>;
   /**
-   * Looks up a person as the author of an event in this place; undefined if the id belongs to no one. Absent: only the
-   * id counts. Best effort.
+   * Looks up a person as the author of an event in this place; undefined if the id belongs to no one. Rejects if the
+   * platform does not answer. Absent: only the id counts.
    */
   findAuthor?(authorId: string, place: ReplyAddress, signal: AbortSignal): Promise<Author | undefined>;
   /**

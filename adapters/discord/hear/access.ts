@@ -13,7 +13,7 @@ import {
 import { createSharedLookups } from "../../../src/concurrency/shared-lookups.ts";
 import type { Adapter } from "../../../src/port/adapter.ts";
 import type { Actor } from "../../../src/port/catalogue.ts";
-import { type Api, read, readPatiently } from "../api/client.ts";
+import { type Api, readPatiently } from "../api/client.ts";
 import { ApiError } from "../api/error.ts";
 import { channelPermissions, guildPermissions, type Member } from "../api/permissions.ts";
 
@@ -117,7 +117,7 @@ export function createMayShow({ api }: { api: Pick<Api, "call"> }): NonNullable<
 export function createIsThere({ api }: { api: Pick<Api, "call"> }): NonNullable<Adapter["isThere"]> {
   async function find<T>(route: RouteLike, signal: AbortSignal): Promise<T | undefined> {
     try {
-      return await read<T>(api, route, signal);
+      return await readPatiently<T>(api, route, signal);
     } catch (error) {
       // The user has left, or the bot has lost the channel.
       if (error instanceof ApiError && (error.status === 403 || error.status === 404)) return undefined;

@@ -3,11 +3,10 @@ import { type APIGuildMember, type APIUser, Routes } from "discord.js";
 import { untilAborted } from "../../../src/concurrency/deadlines.ts";
 import { createKeyedQueue } from "../../../src/concurrency/keyed-queue.ts";
 import { createLookupCache } from "../../../src/concurrency/lookup-cache.ts";
-import { retry } from "../../../src/concurrency/retry.ts";
 import type { Adapter } from "../../../src/port/adapter.ts";
 import type { Accept, Author } from "../../../src/port/events.ts";
-import { type Api, read } from "../api/client.ts";
-import { ApiError, waitOf } from "../api/error.ts";
+import { type Api, readPatiently } from "../api/client.ts";
+import { ApiError } from "../api/error.ts";
 import type { Rooms } from "../api/rooms.ts";
 import type { DiscordAdapterOptions } from "../options.ts";
 import type { Message } from "./wording.ts";
@@ -26,39 +25,32 @@ export function mayConfigure({ channel_id, author, member }: Message, rooms: Roo
   return rooms.mayManage(channel_id, author.id, member?.roles ?? []);
 }
 
-/** How often reading a member waits for the rate limit before it fails. */
-const MAX_WAITS = 5;
-
 /** Reads a member. Waits first if the rate limit for that is used up. Rejects in the same cases as `Api.call`. */
 export type ReadMember = (guildId: string, userId: string, signal: AbortSignal) => Promise<APIGuildMember>;
 
 /** Reads the members of one server one after the other, because each response says how many reads are left. */
 export function createReadMember(api: Pick<Api, "call">): ReadMember {
   const { run } = createKeyedQueue();
-  const options = {
-    pausesMs: Array<number>(MAX_WAITS).fill(0),
-    mayPass: (error: unknown) => waitOf(error) !== undefined,
-    askedMs: waitOf,
-    isIdle: true,
-  };
-
   return (guildId, userId, signal) => {
-    const attempt = () => read<APIGuildMember>(api, Routes.guildMember(guildId, userId), signal);
-    return untilAborted(
-      run(guildId, () => retry(attempt, options, signal)),
-      signal,
-    );
+    const read = () => readPatiently<APIGuildMember>(api, Routes.guildMember(guildId, userId), signal);
+    return untilAborted(run(guildId, read), signal);
   };
 }
 
-/** Finds a member with their roles. In a direct conversation, only the id and the roles from `rolesOf` are known. */
+/**
+ * Finds a member with their roles. In a direct conversation, only the id and the roles from `rolesOf` are known. Rejects
+ * if Discord does not answer.
+ */
 export function createFindAuthor(
   readMember: ReadMember,
   roomsOf: (guildId: string) => Rooms | undefined,
-  rolesOf: (userId: string) => Promise<readonly string[]>,
+  rolesOf: DirectRoles,
 ): NonNullable<Adapter["findAuthor"]> {
   return async (userId, { workspaceId, channelId }, signal) => {
-    if (workspaceId === undefined) return { id: userId, name: userId, groups: await rolesOf(userId) };
+    if (workspaceId === undefined) {
+      const groups = await rolesOf(userId, (guildId) => readRoles(readMember, guildId, userId, signal));
+      return { id: userId, name: userId, groups };
+    }
     if (!/^\d{17,20}$/.test(userId)) return undefined;
     try {
       const member = await readMember(workspaceId, userId, signal);
@@ -70,6 +62,21 @@ export function createFindAuthor(
       throw error;
     }
   };
+}
+
+/** Resolves to no roles if the user is not a member. Otherwise like `readMember`. */
+async function readRoles(
+  readMember: ReadMember,
+  guildId: string,
+  userId: string,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  try {
+    return (await readMember(guildId, userId, signal)).roles;
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 404) return [];
+    throw error;
+  }
 }
 
 /** Resolves to a user's roles and name on a server; undefined if Discord does not return them. Never rejects. */
@@ -98,8 +105,14 @@ const FRESH_MS = 5 * 60_000;
 /** The largest number of roles to look up per user. */
 const MAX_ROLES = 20;
 
-/** Resolves to a user's roles on any server, limited to those that the policy names. Never rejects. */
-export type DirectRoles = (userId: string) => Promise<readonly string[]>;
+/**
+ * Resolves to a user's roles on any server, limited to those that the policy names. Rejects only if `rolesIn` does. Without
+ * `rolesIn`, roles that Discord does not return in time are missing.
+ */
+export type DirectRoles = (
+  userId: string,
+  rolesIn?: (guildId: string) => Promise<readonly string[]>,
+) => Promise<readonly string[]>;
 
 export interface DirectRolesDeps extends Pick<DiscordAdapterOptions, "namedGroups" | "now"> {
   /** The server that has this role. Undefined if this process knows no such server. */
@@ -111,15 +124,15 @@ export interface DirectRolesDeps extends Pick<DiscordAdapterOptions, "namedGroup
 export function createDirectRoles({ namedGroups, guildOfRole, findMember, now }: DirectRolesDeps): DirectRoles {
   const cache = createLookupCache({ freshMs: FRESH_MS, maxEntries: MAX_CACHED, now });
 
-  async function rolesIn(guildId: string, userId: string): Promise<readonly string[]> {
+  async function findRoles(guildId: string, userId: string): Promise<readonly string[]> {
     const find = async () => (await findMember(guildId, userId))?.roles;
     return (await cache.get(`${guildId} ${userId}`, find)) ?? [];
   }
 
-  return async (userId) => {
+  return async (userId, rolesIn = (guildId) => findRoles(guildId, userId)) => {
     const named = ((await namedGroups?.()) ?? []).slice(0, MAX_ROLES);
     const guilds = [...new Set(named.flatMap((id) => guildOfRole(id) ?? []))];
-    const own = new Set((await Promise.all(guilds.map((id) => rolesIn(id, userId)))).flat());
+    const own = new Set((await Promise.all(guilds.map(rolesIn))).flat());
     return named.filter((id) => own.has(id));
   };
 }

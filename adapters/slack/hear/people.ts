@@ -4,7 +4,7 @@ import { createLookupCache } from "../../../src/concurrency/lookup-cache.ts";
 import type { PlaceNames } from "../../../src/port/adapter.ts";
 import type { Author } from "../../../src/port/events.ts";
 import type { SlackApi } from "../api/client.ts";
-import { ApiError } from "../api/error.ts";
+import { ApiError, isUncertain } from "../api/error.ts";
 import { createThrottle } from "../api/optional-calls.ts";
 import { type Body, readText, toBody } from "../api/wire.ts";
 import type { Workspace } from "../api/workspaces.ts";
@@ -62,6 +62,15 @@ export interface People {
    * conversation this is undefined, because only that person is there.
    */
   toAuthor(workspace: Workspace, userId: string, given?: GivenAuthor): Promise<Author>;
+  /** Like `toAuthor`, but asks Slack anew, takes as long as the signal allows, and rejects if Slack does not answer. */
+  readAuthor(workspace: Workspace, userId: string, channelId: string, signal: AbortSignal): Promise<Author>;
+}
+
+/** What an author's name and rights depend on. A value is undefined if Slack does not know it. */
+interface Lookups {
+  person(workspace: Workspace, userId: string): Promise<Person | undefined>;
+  channel(workspace: Workspace, channelId: string): Promise<ChannelInfo | undefined>;
+  membersOf(workspace: Workspace, groupId: string): Promise<readonly string[] | undefined>;
 }
 
 export interface GivenAuthor {
@@ -81,17 +90,12 @@ export function createPeople(deps: PeopleDeps): People {
   const unknown = new Set<string>();
 
   function person(workspace: Workspace, userId: string): Promise<Person | undefined> {
-    const find = () =>
-      query(workspace, "users.info", { user: userId }, ({ user }) => toPerson(toBody(user), workspace));
+    const find = () => query(workspace, "users.info", { user: userId }, (found) => readPerson(found, workspace));
     return waitAtMost(cache.get(`${workspace.teamId} ${userId}`, find), WAIT_MS);
   }
 
   function channel(workspace: Workspace, channelId: string): Promise<ChannelInfo | undefined> {
-    const find = () =>
-      query(workspace, "conversations.info", { channel: channelId }, (found) => {
-        const { name, creator, is_mpim } = toBody(found["channel"]);
-        return { name: readText(name), creator: readText(creator), isGroup: is_mpim === true };
-      });
+    const find = () => query(workspace, "conversations.info", { channel: channelId }, readChannel);
     return waitAtMost(cache.get(`${workspace.teamId} ${channelId}`, find), WAIT_MS);
   }
 
@@ -101,7 +105,7 @@ export function createPeople(deps: PeopleDeps): People {
   }
 
   /** The groups of the policy that a person is in, if Slack returns them in time. */
-  async function groupsOf(workspace: Workspace, userId: string): Promise<string[]> {
+  async function groupsOf(workspace: Workspace, userId: string, { membersOf }: Lookups): Promise<string[]> {
     const asked = (await deps.namedGroups?.()) ?? [];
     const ids = asked.filter((id) => SLACK_GROUP.test(id)).slice(0, MAX_GROUPS);
     const isIn = await Promise.all(ids.map(async (id) => (await membersOf(workspace, id))?.includes(userId)));
@@ -110,8 +114,7 @@ export function createPeople(deps: PeopleDeps): People {
 
   function membersOf(workspace: Workspace, groupId: string): Promise<readonly string[] | undefined> {
     const find = async () => {
-      const read = ({ users }: Body) => (Array.isArray(users) ? users.map(String) : []);
-      const members = await query(workspace, "usergroups.users.list", { usergroup: groupId }, read);
+      const members = await query(workspace, "usergroups.users.list", { usergroup: groupId }, readMembers);
       if (members === undefined && !unknown.has(groupId)) {
         unknown.add(groupId);
         deps.log.warn({ groupId, teamId: workspace.teamId }, UNKNOWN_GROUP);
@@ -119,6 +122,36 @@ export function createPeople(deps: PeopleDeps): People {
       return members;
     };
     return waitAtMost(groupCache.get(`${workspace.teamId} ${groupId}`, find), WAIT_MS);
+  }
+
+  async function toAuthor(
+    workspace: Workspace,
+    userId: string,
+    { name, channelId, isDirect = channelId?.startsWith("D"), team }: GivenAuthor,
+    lookups: Lookups,
+  ): Promise<Author> {
+    const isOpen = channelId !== undefined && isDirect !== true;
+    const [found, place, groups] = await Promise.all([
+      lookups.person(workspace, userId),
+      isOpen ? lookups.channel(workspace, channelId) : undefined,
+      groupsOf(workspace, userId, lookups),
+    ]);
+    const isAdmin = found?.isAdmin === true;
+    const isCreator = place?.creator === userId && found?.isGuest === false;
+    // An organisation has several workspaces, but only one id for each person.
+    const isForeign = team !== undefined && team !== workspace.teamId && team !== workspace.enterpriseId;
+    const isExternal = found?.kind === "external" || (isForeign && workspace.enterpriseId === undefined);
+    const kind = isExternal ? "external" : found?.kind;
+    return {
+      id: toPersonId(workspace, userId, team),
+      name: found?.name ?? (name || userId),
+      ...(kind !== undefined && { kind }),
+      ...(found?.timeZone !== undefined && { timeZone: found.timeZone }),
+      ...(isExternal && isForeign && { workspaceId: team }),
+      ...(groups.length > 0 && { groups }),
+      ...(isAdmin && { isModerator: true }),
+      ...(isOpen && place?.isGroup !== true && { mayConfigure: isAdmin || isCreator }),
+    };
   }
 
   return {
@@ -134,31 +167,40 @@ export function createPeople(deps: PeopleDeps): People {
       const name = found?.isGroup === true ? "group message" : found?.name && `#${found.name}`;
       return { workspace: named, channel: isDirect ? "direct message" : name, isDirect };
     },
-    async toAuthor(workspace, userId, { name, channelId, isDirect = channelId?.startsWith("D"), team } = {}) {
-      const isOpen = channelId !== undefined && isDirect !== true;
-      const [found, place, groups] = await Promise.all([
-        person(workspace, userId),
-        isOpen ? channel(workspace, channelId) : undefined,
-        groupsOf(workspace, userId),
-      ]);
-      const isAdmin = found?.isAdmin === true;
-      const isCreator = place?.creator === userId && found?.isGuest === false;
-      // An organisation has several workspaces, but only one id for each person.
-      const isForeign = team !== undefined && team !== workspace.teamId && team !== workspace.enterpriseId;
-      const isExternal = found?.kind === "external" || (isForeign && workspace.enterpriseId === undefined);
-      const kind = isExternal ? "external" : found?.kind;
-      return {
-        id: toPersonId(workspace, userId, team),
-        name: found?.name ?? (name || userId),
-        ...(kind !== undefined && { kind }),
-        ...(found?.timeZone !== undefined && { timeZone: found.timeZone }),
-        ...(isExternal && isForeign && { workspaceId: team }),
-        ...(groups.length > 0 && { groups }),
-        ...(isAdmin && { isModerator: true }),
-        ...(isOpen && place?.isGroup !== true && { mayConfigure: isAdmin || isCreator }),
-      };
+    toAuthor: (workspace, userId, given = {}) => toAuthor(workspace, userId, given, { person, channel, membersOf }),
+    readAuthor: (workspace, userId, channelId, signal) =>
+      toAuthor(workspace, userId, { channelId }, createExactLookups(deps.api, signal)),
+  };
+}
+
+function createExactLookups(api: PeopleDeps["api"], signal: AbortSignal): Lookups {
+  const call = ({ teamId }: Workspace, method: string, args: Body) => api.call(teamId, method, args, signal);
+  return {
+    person: async (workspace, user) => readPerson(await call(workspace, "users.info", { user }), workspace),
+    channel: async (workspace, channel) => readChannel(await call(workspace, "conversations.info", { channel })),
+    async membersOf(workspace, usergroup) {
+      try {
+        return readMembers(await call(workspace, "usergroups.users.list", { usergroup }));
+      } catch (error) {
+        // Without the scope, or for a group of another workspace, rules about the group match no one.
+        if (error instanceof ApiError && !isUncertain(error) && error.retryAfterMs === undefined) return undefined;
+        throw error;
+      }
     },
   };
+}
+
+function readPerson({ user }: Body, workspace: Workspace): Person | undefined {
+  return toPerson(toBody(user), workspace);
+}
+
+function readChannel(found: Body): ChannelInfo {
+  const { name, creator, is_mpim } = toBody(found["channel"]);
+  return { name: readText(name), creator: readText(creator), isGroup: is_mpim === true };
+}
+
+function readMembers({ users }: Body): string[] {
+  return Array.isArray(users) ? users.map(String) : [];
 }
 
 /** Undefined for a user without a name. */
