@@ -69,7 +69,8 @@ export async function carryOut(
     return done;
   }
   const done = await deps.answer(event);
-  if (one?.last?.dueAt === dueAt)
+  // The alarm can fail to note that the run began. A later run's outcome stays.
+  if (one !== undefined && (one.last?.dueAt ?? dueAt) <= dueAt)
     await noteOutcome(deps, event, (await deps.outcomeOf(event)) ?? "failed", undefined, signal);
   return done;
 }
