@@ -22,24 +22,23 @@ const LIMITS: SinkLimits = {
 export interface ConsoleAdapterOptions {
   input: Readable;
   output: { write(text: string): unknown };
-  /** The bot's pictures and other files are saved here. */
+  /** The bot's images and other files are saved here. */
   filesDir: string;
   /** Unix milliseconds. */
   now(): number;
-  /** Called when the input has ended. */
   onEnd(): void;
 }
 
 /**
  * One person at a terminal. A line is a message to the bot. `/name …` is a command, or presses the button of that name
- * under the newest message that has it; `/new` starts another conversation. Printed text cannot change, so each edit of an answer only
+ * under the newest message that has it; `/new` starts another conversation. Printed text cannot change, so an edit only
  * prints the added text.
  */
 export function createConsoleAdapter({ input, output, filesDir, now, onEnd }: ConsoleAdapterOptions): Adapter {
   /** The printed text of each message, by its id. Undefined once the message was removed. */
   const printed = new Map<string, string | undefined>();
   let lines: Interface | undefined;
-  /** The buttons of each message, in the order of their first print. */
+  /** The buttons of each message. Messages are in the order in which they were first printed. */
   const buttons = new Map<string, readonly Button[]>();
   let conversationId = `${PLATFORM}:${randomUUID()}`;
   let isListening = false;
@@ -57,26 +56,22 @@ export function createConsoleAdapter({ input, output, filesDir, now, onEnd }: Co
     return { ...base, kind: "message", messageId: key, text: line, attachments: [], addressed: "bot" };
   }
 
-  /**
-   * Prints the part of a message that is not printed yet. If the printed text was a different one, prints the whole
-   * message again.
-   */
+  /** Prints the new part of a message, or the whole message if its start has changed. */
   function print(id: string, { markdown, source, streaming, ...draft }: Draft): void {
     if (markdown.length > LIMITS.maxLength) throw new SinkError("rejected", "The message is too long.");
     const before = printed.get(id);
     const text = streaming ? (source ?? markdown) : toPlain(markdown);
-    // `edit` opens a form on other platforms; a terminal has none.
+    // Leaves out `edit`, because it opens a form on other platforms, and a terminal has no forms.
     const shown = draft.buttons.filter(({ action }) => action !== "edit");
     buttons.set(id, shown);
     const hints = shown.map(({ action, label }) => `  [/${action}: ${label}]\n`).join("");
     if (before === undefined) output.write(`${streaming ? hints : ""}Palaver: ${text}`);
     else output.write(text.startsWith(before) ? text.slice(before.length) : `\nPalaver, again: ${text}`);
     if (!streaming) output.write(`\n${hints}`);
-    // A finished message ends with a newline, so a later text never continues it.
+    // Ends a finished message with a newline, so that a later text never continues it.
     printed.set(id, streaming ? text : `${text}\n`);
   }
 
-  /** Saves one of the bot's files. Resolves to its path. */
   async function save({ name, bytes }: OutboundFile): Promise<string> {
     const path = join(filesDir, `${randomUUID().slice(0, 8)}-${basename(name)}`);
     try {
@@ -88,7 +83,6 @@ export function createConsoleAdapter({ input, output, filesDir, now, onEnd }: Co
     return path;
   }
 
-  /** The same nonce never creates a second message. */
   async function once(nonce: string, signal: AbortSignal, write: (id: string) => unknown): Promise<{ id: string }> {
     signal.throwIfAborted();
     const id = `${PLATFORM}:${nonce}`;
@@ -118,7 +112,7 @@ export function createConsoleAdapter({ input, output, filesDir, now, onEnd }: Co
       printed.set(id, undefined);
       buttons.delete(id);
     },
-    // The cursor is already where the answer will appear.
+    // Shows no progress: the cursor is already where the answer will appear.
     progress: async () => {},
   };
 
@@ -129,7 +123,7 @@ export function createConsoleAdapter({ input, output, filesDir, now, onEnd }: Co
       isListening = true;
       if ("isTTY" in input) output.write(GREETING);
       lines = createInterface({ input });
-      // Handles one line after the other, because the input can be a whole script.
+      // Handles one line after another, because the input can be a whole script.
       const queue = createKeyedQueue();
       async function onLine(line: string): Promise<void> {
         if (line === "/new") conversationId = `${PLATFORM}:${randomUUID()}`;
@@ -154,7 +148,7 @@ export function createConsoleAdapter({ input, output, filesDir, now, onEnd }: Co
   };
 }
 
-/** A terminal has no small print, and shows addresses as they are. */
+/** Lists the sources with their addresses, because a terminal has neither small print nor links. */
 function toPlain(markdown: string): string {
   const { text, lines } = readSmallPrint(markdown);
   return [text, ...lines.map(({ number, label, url }) => `  (${number}: ${label}, ${url})`)].join("\n");

@@ -38,17 +38,15 @@ import { createTypings } from "./write/status.ts";
 
 /** How long a shutdown waits for running calls. */
 const SETTLE_MS = 1_000;
-/** The largest number of unanswered interactions that the adapter remembers. */
 const MAX_ACKNOWLEDGEMENTS = 1_000;
 
-/** A shard whose events this process receives, with its channels and the bot's id. */
 interface ActiveShard {
   shard: Shard;
   rooms: Rooms;
   botId(): string | undefined;
 }
 
-/** Discord: mentions, threads, direct messages, commands and buttons, on discord.js. */
+/** Discord through discord.js: mentions, threads, direct messages, commands and buttons. */
 export function createDiscordAdapter(options: DiscordAdapterOptions): Adapter {
   const { token, apiUrl, log, now, processes } = options;
   const fatal = once(options.onFatal);
@@ -65,7 +63,7 @@ export function createDiscordAdapter(options: DiscordAdapterOptions): Adapter {
   const seenMessages = createSeenInteractionMessages();
   const pace = createDiscordPace(processes);
   const typingIn = createTypings(api);
-  /** The shards whose events this process receives, by number. Empty if it does not listen. */
+  /** The shards whose events this process receives, by number, with their channels and the bot's id. */
   const activeShards = new Map<number, ActiveShard>();
   const reactions = createOptionalCalls(api, { firstCalls: 1 });
   const closing = new AbortController();
@@ -154,7 +152,6 @@ export function createDiscordAdapter(options: DiscordAdapterOptions): Adapter {
   };
 }
 
-/** The channels of all shards whose events this process receives. */
 function toKnownRooms(activeShards: ReadonlyMap<number, ActiveShard>): SinkDeps["rooms"] {
   const shards = () => activeShards.values().map(({ rooms }) => rooms);
   return {
@@ -168,7 +165,7 @@ function toKnownRooms(activeShards: ReadonlyMap<number, ActiveShard>): SinkDeps[
 }
 
 function describeShard(known: ActiveShard | undefined, token: string): ReturnType<EarlierDeps["knownOf"]> {
-  // The first part of a token is the id of the bot.
+  // The process that writes may not listen. The first part of the token is the bot's id.
   return { rooms: known?.rooms, botId: known?.botId() ?? applicationIdOf(token) ?? "" };
 }
 
@@ -180,7 +177,6 @@ function findGuildOfRole(activeShards: Iterable<ActiveShard>, roleId: string): s
   return undefined;
 }
 
-/** Reads what people wrote: around a question, since a time, and by words. */
 function createReads(deps: EarlierDeps) {
   const earlier = createReadsEarlier(deps);
   return { ...earlier, ...createReadsRecent({ ...deps, mayShow: earlier.mayShow }), search: createSearch(deps) };

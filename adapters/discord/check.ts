@@ -39,7 +39,7 @@ const MAKE_PRIVATE =
 const CONTENT_FLAGS = ApplicationFlags.GatewayMessageContent | ApplicationFlags.GatewayMessageContentLimited;
 
 export type DiscordCheckOptions = Pick<DiscordAdapterOptions, "token" | "apiUrl" | "guildId"> & {
-  /** The operator's rules already say who can use the bot and where. */
+  /** The operator's policy already says who can use the bot and where. */
   hasRules?: boolean;
 };
 
@@ -52,7 +52,7 @@ export async function checkDiscord(options: DiscordCheckOptions, signal: AbortSi
   const api = createApi({ token, ...(apiUrl !== undefined && { apiUrl }), onUnauthorized() {}, now: Date.now });
   const findings: Finding[] = [];
 
-  /** Runs a check. If it fails, that becomes a finding, and the next check still runs. */
+  /** Runs a check. If it fails, the failure becomes a finding, and the next check still runs. */
   async function look(what: string, check: () => Promise<Finding[]>): Promise<boolean> {
     try {
       findings.push(...(await check()));
@@ -101,7 +101,7 @@ async function checkApplication(api: Api, hasRules: boolean, signal: AbortSignal
 async function checkCommands(api: Api, guildId: string | undefined, signal: AbortSignal): Promise<Finding[]> {
   const { id } = await read<APIApplication>(api, Routes.currentApplication(), signal);
   const route = guildId === undefined ? Routes.applicationCommands(id) : Routes.applicationGuildCommands(id, guildId);
-  // Another finding already says that the bot is not on the server.
+  // Returns no finding here, because another one already says that the bot is not on the server.
   const commands = await read<APIApplicationCommand[]>(api, route, signal).catch((error: unknown) => {
     if (guildId !== undefined && isRefused(error)) return undefined;
     throw error;
@@ -127,7 +127,7 @@ function toFailure(what: string, error: unknown, signal: AbortSignal): Finding {
 const HELLO_MS = 10_000;
 const HELLO = 10;
 /**
- * The number of session starts that should be left. A bot that restarts repeatedly uses them up, and then Discord
+ * Fewer session starts than this are a finding. A bot that restarts again and again uses them up, and then Discord
  * resets its token.
  */
 const FEW_SESSIONS = 50;
@@ -172,7 +172,7 @@ function isHello(data: unknown): boolean {
 }
 
 const PAGE = 200;
-/** The largest number of servers to check, one after the other. A bot on more servers is already set up. */
+/** The most servers to check, one after another. A bot on more servers is already set up. */
 const MAX_GUILDS = 20;
 const MAX_NAMED = 10;
 const CHECKED_TYPES = new Set([ChannelType.GuildText, ChannelType.GuildAnnouncement, ChannelType.GuildForum]);
@@ -204,7 +204,7 @@ async function checkGuilds(check: GuildsCheck, signal: AbortSignal): Promise<Fin
   return findings;
 }
 
-/** The bot's servers, at most one page. If `guildId` is set, only that server, if the bot is on it. */
+/** The bot's servers, at most one page, or only `guildId` if it is set. */
 async function readGuilds({ api, guildId }: GuildsCheck, signal: AbortSignal): Promise<Guild[]> {
   const listed = await read<Guild[]>(api, Routes.userGuilds(), signal, { limit: String(PAGE) });
   if (guildId === undefined) return listed;
@@ -271,7 +271,6 @@ function checkPlaces(guild: string, judged: readonly { name: string; bits: bigin
   ];
 }
 
-/** The permissions, by their names in Discord's settings. */
 function missingOf(bits: bigint): string {
   return PERMISSIONS.filter(({ name }) => (bits & PermissionFlagsBits[name]) === 0n)
     .map(({ title, why }) => `${title} (${why})`)

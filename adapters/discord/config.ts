@@ -22,7 +22,7 @@ const SCHEMAS = {
     .refine((text) => !/^\d+$/.test(text), "must be the bot's token, not the application id")
     .refine((text) => !/^[0-9a-f]{64}$/i.test(text), "must be the bot's token, not the public key")
     .optional(),
-  // The library adds the version itself.
+  // Removes the version, because the library adds it.
   DISCORD_API_URL: webAddress()
     .transform((url) => url.replace(/\/v\d+$/, ""))
     .optional(),
@@ -72,12 +72,9 @@ export interface DiscordConfig {
   /** The base URL without the version and without a trailing slash. */
   apiUrl: string | undefined;
   threads: ThreadMode;
-  /**
-   * The server on which to register the commands. There they work at once. If unset, the commands are registered
-   * everywhere.
-   */
+  /** Unset: the bot registers its commands on every server. On one server they work at once. */
   guildId: string | undefined;
-  /** The shards of this process. Undefined means all that Discord recommends. */
+  /** The shards of this process. Undefined: as many as Discord recommends. */
   shards: { ids: number[]; count: number } | undefined;
 }
 
@@ -96,7 +93,7 @@ function toConfig(values: z.infer<z.ZodObject<typeof SCHEMAS>>): DiscordConfig |
   };
 }
 
-/** Finds a token that does not look like Discord's. A simulator with its own address accepts any token. */
+/** Finds a token that does not look like Discord's. A simulator at another address accepts any token. */
 function findOddToken({ DISCORD_API_URL: apiUrl, DISCORD_TOKEN: token }: GivenVariables): ConfigProblem[] {
   if (apiUrl || token === undefined || TOKEN.test(token)) return [];
   const wanted = "the bot's token (three parts separated by dots)";

@@ -1,4 +1,3 @@
-/** Acknowledges what people do once the core has stored the event, or just before Discord stops waiting. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { type APIInteraction, InteractionResponseType, MessageFlags, Routes } from "discord.js";
 import type { Logger } from "pino";
@@ -11,7 +10,7 @@ import { expiryOf, ORIGINAL, STORE_IS_AWAY } from "../write/interaction-token.ts
 import type { FinalMessages } from "../write/private-ending.ts";
 import { type InteractionEventDeps, type PendingInteraction, placeOf } from "./user-action.ts";
 
-/** Discord waits for three seconds, including the network round trip. */
+/** Less than the three seconds that Discord waits, which include the network round trip. */
 const ACKNOWLEDGE_MS = 2_500;
 /** Pause before a retry if the response to a call was lost. */
 const AGAIN_MS = 150;
@@ -26,7 +25,6 @@ export type Acknowledged = "done" | "taken" | "late";
 
 type Interaction = Pick<APIInteraction, "id" | "token" | "application_id">;
 
-/** The first response to an interaction. */
 export interface FirstAnswer {
   type: InteractionResponseType;
   data?: object;
@@ -36,8 +34,8 @@ export interface FirstAnswer {
 export interface Acknowledge {
   (interaction: Pick<Interaction, "id" | "token">, body: FirstAnswer): Promise<Acknowledged>;
   /**
-   * Tells the user that storing the event takes longer: in the promised answer if there is one, otherwise in a private
-   * message. Does not change an answer that is already there.
+   * Tells the user that the store does not respond: in the answer that the bot promised, or else in a private message.
+   * Never overwrites an answer.
    */
   sayStoreIsAway(interaction: Interaction): Promise<void>;
   /** Replaces the promised answer with an apology. */
@@ -53,7 +51,7 @@ export function createAcknowledge(api: Api, log: Logger): Acknowledge {
         await api.call(call, signal);
         return "done";
       } catch (error) {
-        // An earlier call of this process has acknowledged it, but the response was lost.
+        // An earlier attempt of this process acknowledged it, but Discord's response was lost.
         if (codeOf(error) === TAKEN) return isDoubtful ? "done" : "taken";
         isDoubtful ||= isUncertain(error);
         if (signal.aborted || !(await mayTryAgain(error, signal))) {
@@ -64,7 +62,10 @@ export function createAcknowledge(api: Api, log: Logger): Acknowledge {
     }
   }
 
-  /** The first follow-up replaces the promised answer. If nothing was promised, the follow-up's own flags count. */
+  /**
+   * Discord puts the first follow-up in the place of the promised answer. Without a promised answer, the follow-up's
+   * own flags count.
+   */
   async function sayStoreIsAway({ application_id, token }: Interaction): Promise<void> {
     const flags = MessageFlags.Ephemeral | MessageFlags.SuppressEmbeds;
     const body = { content: STORE_IS_AWAY, allowed_mentions: { parse: [] }, flags };
@@ -92,14 +93,14 @@ export function createAcknowledge(api: Api, log: Logger): Acknowledge {
   return Object.assign(acknowledge, { sayStoreIsAway, apologise });
 }
 
-/** Waits before the next attempt. Resolves to false if no attempt is left, or no time for one. */
+/** Waits before the next attempt. Resolves to false if no attempt is left, or if Discord would stop waiting first. */
 async function mayTryAgain(error: unknown, signal: AbortSignal): Promise<boolean> {
   const pauseMs = isUncertain(error) ? AGAIN_MS : error instanceof ApiError ? error.retryAfterMs : undefined;
   if (pauseMs === undefined || pauseMs > ACKNOWLEDGE_MS) return false;
   return sleep(pauseMs, true, { signal }).catch(() => false);
 }
 
-/** The first response, which promises an answer. For a pressed button, the message with the button does not change. */
+/** Promises an answer. After a press it promises none, and the message with the button does not change. */
 export function toDeferral({ isPress, isPrivate }: { isPress: boolean; isPrivate: boolean }): FirstAnswer {
   if (isPress) return { type: InteractionResponseType.DeferredMessageUpdate };
   const flags = isPrivate ? MessageFlags.Ephemeral : 0;
@@ -107,15 +108,15 @@ export function toDeferral({ isPress, isPrivate }: { isPress: boolean; isPrivate
 }
 
 /**
- * The longest time that the store gets before the bot acknowledges anyway. Discord waits three seconds for the
- * acknowledgement.
+ * If the store takes longer than this, the bot acknowledges the interaction before the event is stored. Discord waits
+ * three seconds.
  */
 const STORE_MS = 1_500;
 
 /**
- * Hands over an interaction's event, and acknowledges the interaction once the event is stored. If the process dies
- * before that, it has promised nothing. If storing takes too long, it acknowledges anyway, tells the user to wait, and
- * keeps retrying. `shown` is the form, if the first response is a form.
+ * Stores an interaction's event and then acknowledges the interaction: a process that dies in between has promised
+ * nothing. If the store is slow, acknowledges first, asks the user to wait, and keeps retrying. `shown`: a form to show
+ * as the first response.
  */
 export type Take = (
   pending: PendingInteraction,
@@ -124,7 +125,6 @@ export type Take = (
   shown?: object,
 ) => Promise<void>;
 
-/** Dependencies of all handlers of interactions. */
 export interface HandlerDeps extends InteractionEventDeps {
   acknowledge: Acknowledge;
   take: Take;
@@ -146,7 +146,7 @@ export function createTake({ acknowledge, delivery, acknowledgements, finalMessa
       shown === undefined
         ? toDeferral({ isPress: as === "press", isPrivate })
         : { type: InteractionResponseType.Modal, data: shown };
-    // A form leaves no message that an answer could replace.
+    // A form leaves no message that an answer could replace, so its token is of no use.
     pending.hasToken = shown === undefined;
     pending.receivedAt = now();
     let isOffered = true;
@@ -159,12 +159,12 @@ export function createTake({ acknowledge, delivery, acknowledgements, finalMessa
       .finally(() => (isOffered = false));
     const acknowledging = waitAtMost(taking, STORE_MS).then(async () => {
       const acknowledged = await acknowledge(interaction, first);
-      // An answer from this process waits for the acknowledgement, so the answer comes later and replaces this notice.
+      // An answer from this process waits for this acknowledgement, so it comes later and replaces the notice.
       if (isOffered && acknowledged === "done" && pending.hasToken) await acknowledge.sayStoreIsAway(interaction);
       return acknowledged;
     });
     if (pending.hasToken) acknowledgements.set(interaction.token, acknowledging);
-    // Discord may have received an acknowledgement although its response was lost.
+    // If the response was lost, Discord may still have received the acknowledgement, so the answer counts as promised.
     const isPromised = (await acknowledging) !== "taken" && as === "answer";
     const promised = isPromised && isPrivate ? toPromised(pending) : undefined;
     if (promised !== undefined) finalMessages.promise(promised);
@@ -179,7 +179,7 @@ function toPromised({ interaction, receivedAt }: PendingInteraction): Parameters
   return { token, applicationId, expiresAt: expiryOf({ id, receivedAt }) };
 }
 
-/** The first response if it only shows the user some words. */
+/** A first response that shows words to the user only. */
 export function say(content: string): FirstAnswer {
   const data = { content, flags: MessageFlags.Ephemeral, allowed_mentions: { parse: [] } };
   return { type: InteractionResponseType.ChannelMessageWithSource, data };

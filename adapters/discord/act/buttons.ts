@@ -1,4 +1,3 @@
-/** Handles a press of a button under one of the bot's messages. */
 import type { APIMessageComponentInteraction } from "discord.js";
 import type { Action } from "../../../src/port/events.ts";
 import { readCustomId } from "../write/draft.ts";

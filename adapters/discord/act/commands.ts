@@ -1,4 +1,3 @@
-/** Handles slash commands. */
 import type {
   APIApplicationCommandAutocompleteInteraction,
   APIChatInputApplicationCommandInteraction,
@@ -26,7 +25,7 @@ import {
   toQuestion,
 } from "./user-action.ts";
 
-/** The fields of `/imagine` that are image options. */
+/** The fields of `/imagine` that become image options. */
 const CHOSEN = ["ratio", "size", "count", "model", "spoiler"] as const satisfies (keyof ImagineOptions)[];
 
 export type CommandsDeps = HandlerDeps & Pick<DiscordAdapterOptions, "readPersona" | "imagine">;
@@ -76,10 +75,10 @@ function toCommandEvent(
   const isModel = interaction.data.name === MODEL;
   const { [PERSON]: person, ...options } = readOptions(interaction);
   const values = Object.entries(options).map(([name, value]) =>
-    // On other platforms, users write these after the command's name.
+    // Writes an option as users of other platforms type it.
     isModel && name !== MODEL_NAME ? `--${name} ${value}` : String(value),
   );
-  // The user comes first, in whatever order the fields were filled in.
+  // Puts the person first, in whatever order the user filled in the fields.
   if (person !== undefined) values.unshift(`person:${person}`);
   return {
     kind: "command",
@@ -91,7 +90,6 @@ function toCommandEvent(
   };
 }
 
-/** Reads the fields of `/imagine`. */
 function toPictureRequest(
   interaction: APIChatInputApplicationCommandInteraction,
   deps: InteractionEventDeps,
@@ -107,7 +105,7 @@ function toPictureRequest(
   };
 }
 
-/** Values by name, without sub-commands. */
+/** The values by name. The bot's commands have no sub-commands. */
 function readOptions({ data }: APIChatInputApplicationCommandInteraction): Record<string, string | number | boolean> {
   return Object.fromEntries((data.options ?? []).map((option) => [option.name, "value" in option ? option.value : ""]));
 }

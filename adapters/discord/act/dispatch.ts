@@ -1,4 +1,3 @@
-/** Finds the handler for everything that people do with the bot, except writing messages. */
 import {
   type APIChatInputApplicationCommandInteraction,
   type APIInteraction,

@@ -1,9 +1,8 @@
-/** The parts of forms, and how to read them. */
 import { type APILabelComponent, type APIModalSubmitInteraction, ComponentType, TextInputStyle } from "discord.js";
 
 /**
- * Longest look-up for a form's values. A value that arrives later stays empty. The form must be the first response,
- * within Discord's three seconds.
+ * Longest look-up for a form's values; a value that arrives later stays empty. Discord accepts a form only as the first
+ * response, within three seconds.
  */
 export const FORM_MS = 1_500;
 
@@ -16,12 +15,10 @@ export interface TextFieldOptions {
   name: string;
   label: string;
   maxLength: number;
-  /** Shown when the form opens. */
   value?: string;
   isRequired?: boolean;
 }
 
-/** A form field for several lines of text. */
 export function toTextField({ name, label, maxLength, value = "", isRequired }: TextFieldOptions): APILabelComponent {
   const component = {
     type: ComponentType.TextInput as const,
@@ -34,7 +31,7 @@ export function toTextField({ name, label, maxLength, value = "", isRequired }: 
   return { type: ComponentType.Label, label, component };
 }
 
-/** A menu of words. Empty if there are no choices. */
+/** Empty if there are no choices. */
 export function toSelectField(
   label: string,
   name: string,
@@ -42,7 +39,7 @@ export function toSelectField(
   chosen: string | undefined,
 ): APILabelComponent[] {
   const short = values.filter((value) => value.length <= MAX_OPTION_CHARS).slice(0, MAX_OPTIONS);
-  // Offers the previous choice again, even if the list lost it or had no room for it.
+  // Offers the previous choice even if the list lost it or had no space for it.
   if (chosen !== undefined && chosen.length <= MAX_OPTION_CHARS && !short.includes(chosen)) {
     short.unshift(chosen);
     short.splice(MAX_OPTIONS);
@@ -53,7 +50,7 @@ export function toSelectField(
   return [{ type: ComponentType.Label, label, component }];
 }
 
-/** A field for at most `most` files. Empty if there is room for none. */
+/** Empty if `most` is 0. */
 export function toUploadField(label: string, name: string, most: number): APILabelComponent[] {
   if (most < 1) return [];
   const component = {

@@ -1,4 +1,3 @@
-/** The form that asks for a picture. */
 import {
   type APIAttachment,
   type APIInteraction,
@@ -31,7 +30,7 @@ export interface PictureForms {
   openEdit(interaction: APIMessageComponentInteraction, pictureId: string): Promise<void>;
   /** Opens the form for the images of any message. Resolves to false if the message has none. */
   openReference(interaction: APIMessageApplicationCommandInteraction): Promise<boolean>;
-  /** Reads a submitted form. Undefined for other forms. */
+  /** Undefined for a form that does not ask for an image. */
   read(interaction: APIModalSubmitInteraction): ((pending: PendingInteraction) => Promise<CommandEvent>) | undefined;
 }
 
@@ -45,7 +44,7 @@ type Wanted = { basis: string; isCovered: boolean } | MessagePlace;
 
 export function createPictureForms(deps: PictureFormsDeps): PictureForms {
   const { menu, files } = deps;
-  /** The images that the open forms refer to, because the bot may not be allowed to read their messages again. */
+  /** The images that open forms refer to: the bot may lack the permission to read their messages again. */
   const pictures = new BoundedMap<string, AttachmentRef[]>(MAX_REMEMBERED);
 
   async function readReferences(wanted: Wanted, personId: string): Promise<AttachmentRef[]> {
@@ -149,16 +148,16 @@ const PROMPT = "prompt";
 const IMAGES = "images";
 const CHOSEN = ["ratio", "size", "count", "model"] as const satisfies (keyof ImagineOptions)[];
 
-/** The values that an image form opens with. Discord shows at most five fields. */
+/** The initial values of an image form. Discord shows at most five fields. */
 export interface FormContent {
   customId: string;
   title: string;
   menu: Pick<ImagineMenu, "ratios" | "sizes" | "maxCount" | "maxReferences">;
-  /** If empty, the form does not ask for a model. */
+  /** Empty: the form does not ask for a model. */
   models: readonly string[];
   prompt: string;
   options: ImagineOptions;
-  /** If true, the form asks for more reference images instead of the number of images. */
+  /** True: the form asks for more reference images instead of the number of images. */
   takesImages: boolean;
 }
 
@@ -176,7 +175,6 @@ function toForm(content: FormContent): APIModalInteractionResponseCallbackData {
   return { custom_id: customId, title, components };
 }
 
-/** The values of a submitted form. */
 export interface Filled {
   prompt: string;
   options: Record<string, string>;
@@ -197,7 +195,6 @@ function readForm({ data }: APIModalSubmitInteraction): Filled {
   return { prompt: values.get(PROMPT)?.[0]?.trim() ?? "", options: Object.fromEntries(chosen), uploads };
 }
 
-/** A submitted field: one value or the selected ones. */
 interface Submitted {
   custom_id: string;
   value?: string;

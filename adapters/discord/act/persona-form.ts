@@ -1,4 +1,3 @@
-/** The form for the bot's persona in a channel. */
 import type { APIModalInteractionResponseCallbackData, APIModalSubmitInteraction } from "discord.js";
 import type { ReadPersona } from "../../../src/port/catalogue.ts";
 import type { CommandEvent } from "../../../src/port/events.ts";
@@ -28,13 +27,12 @@ export function toPersonaForm({
   };
 }
 
-/** Reads the fields of a submitted form. Undefined for other forms. */
+/** Undefined for other forms. */
 export function readPersonaForm(interaction: APIModalSubmitInteraction): PersonaFields | undefined {
   if (interaction.data.custom_id !== FORM) return undefined;
   return { persona: readField(interaction, "persona"), prompts: readField(interaction, "prompts") };
 }
 
-/** Turns a submitted persona form into the command `/persona`, with the form's fields as options. */
 export function toPersonaEvent(
   pending: PendingInteraction,
   options: Readonly<Record<string, string>>,

@@ -1,4 +1,3 @@
-/** The form that asks why an answer is bad. */
 import type { APIModalInteractionResponseCallbackData, APIModalSubmitInteraction } from "discord.js";
 import { MAX_REASON_CHARS } from "../../../src/port/events.ts";
 import { type Press, readCustomId, toCustomId } from "../write/draft.ts";
@@ -21,7 +20,7 @@ export function toReasonForm(press: Press): APIModalInteractionResponseCallbackD
   return { custom_id: customId, title: "What was wrong with the answer?", components: [field] };
 }
 
-/** Handles a submitted form. Undefined for any other form. */
+/** Undefined for other forms. */
 export function onReason(interaction: APIModalSubmitInteraction, deps: HandlerDeps): Promise<void> | undefined {
   const sent = readReasonForm(interaction);
   if (sent === undefined) return undefined;
@@ -34,7 +33,7 @@ export function onReason(interaction: APIModalSubmitInteraction, deps: HandlerDe
   }));
 }
 
-/** Reads a submitted form; undefined for any other form, and for an empty reason. */
+/** Undefined for other forms, and for an empty reason. */
 function readReasonForm(interaction: APIModalSubmitInteraction): { press: Press; reason: string } | undefined {
   const { data } = interaction;
   if (!data.custom_id.startsWith(PREFIX)) return undefined;

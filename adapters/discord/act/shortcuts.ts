@@ -1,4 +1,3 @@
-/** Handles shortcuts, such as those in the menu of a message. */
 import type { APIMessageApplicationCommandInteraction } from "discord.js";
 import type { MessageEvent } from "../../../src/port/events.ts";
 import { toLine } from "../../../src/text/quote-name.ts";
@@ -30,8 +29,8 @@ export function createShortcuts(
 }
 
 /**
- * Quotes the message that the shortcut was used on. Anyone can have written it at any time, even in a channel that the
- * bot cannot read.
+ * Quotes the message that the shortcut was used on. It can be of any age, from anyone, and in a channel that the bot
+ * cannot read.
  */
 function toAskAboutEvent(
   pending: PendingInteraction,

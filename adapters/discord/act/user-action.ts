@@ -1,4 +1,3 @@
-/** Turns a person's action into an event. */
 import {
   type APIAttachment,
   type APIChatInputApplicationCommandInteraction,
@@ -41,7 +40,7 @@ export interface PendingInteraction {
     | APIMessageComponentInteraction
     | APIModalSubmitInteraction;
   isPrivate: boolean;
-  /** If true, the answer uses the interaction's token. Otherwise the bot writes to the channel as usual. */
+  /** True: the answer uses the interaction's token. Otherwise the bot writes to the channel as usual. */
   hasToken?: boolean;
   /** Unix milliseconds. */
   receivedAt?: number;
@@ -49,7 +48,6 @@ export interface PendingInteraction {
   isPress?: true;
 }
 
-/** The user and the place of an interaction. */
 export function toActor(interaction: PendingInteraction["interaction"], deps: InteractionEventDeps): Actor {
   return {
     author: readAuthor(interaction),
@@ -62,7 +60,6 @@ export function isOnPrivate({ message }: Pick<APIInteraction, "message">): boole
   return ((message?.flags ?? 0) & MessageFlags.Ephemeral) !== 0;
 }
 
-/** A question that a command or a shortcut asks. */
 export function toQuestion(
   pending: PendingInteraction,
   deps: InteractionEventDeps,
@@ -82,7 +79,6 @@ export function toQuestion(
   };
 }
 
-/** A press of a button, or a form that a button opened. */
 export function toActionEvent(
   pending: PendingInteraction,
   interaction: APIMessageComponentInteraction | APIModalSubmitInteraction,
@@ -128,7 +124,7 @@ export function kindOf(interaction: PendingInteraction["interaction"], { rooms }
   return rooms.kindOf(channelId, guildId, type);
 }
 
-/** Discord can leave out the channel object, but not the channel's id. */
+/** Interactions always have the channel's id, but not always the channel object. */
 export function placeOf(interaction: APIInteraction): NamedPlace & { type: ChannelType | undefined } {
   const { channel, channel_id: channelId = channel?.id, guild_id: guildId } = interaction;
   if (channelId === undefined) throw new TypeError("An interaction has no channel.");
@@ -144,7 +140,7 @@ function readAuthor({ user, member, guild_id: guildId }: APIInteraction): Author
   return {
     ...toAuthor(person, member),
     ...(may(PermissionFlagsBits.ManageMessages) && { isModerator: true }),
-    // In a direct conversation, there is no one else to ask.
+    // Absent in a direct conversation: its only person can change everything.
     ...((member !== undefined || guildId !== undefined) && { mayConfigure: may(PermissionFlagsBits.ManageChannels) }),
   };
 }

@@ -1,4 +1,3 @@
-/** Makes every call of the process to Discord. */
 import { createHash } from "node:crypto";
 import { APIVersion, DefaultUserAgent, RouteBases, type RouteLike } from "discord.js";
 import { FormData, fetch } from "undici";
@@ -48,11 +47,11 @@ export async function read<T>(
   return (await api.call({ method: "GET", route, ...search }, signal)).data as T;
 }
 
-/** Rate limits that `readPatiently` waits for, one after the other, and the longest wait. */
+/** `readPatiently` waits this often in a row, and for no rate limit that is longer than this. */
 const MAX_WAITS = 5;
 const LONGEST_WAIT_MS = 10_000;
 
-/** Like `read`, but waits for rate limits and then asks again, as long as the signal allows it. */
+/** Like `read`, but waits for rate limits and retries until the signal aborts. */
 export function readPatiently<T>(
   api: Pick<Api, "call">,
   route: RouteLike,
@@ -64,7 +63,7 @@ export function readPatiently<T>(
   return retry(() => read<T>(api, route, signal, query), options, signal);
 }
 
-/** Calls that show a sign next to an answer, but no part of it. */
+/** Calls that show activity next to an answer, but write no part of it. */
 const SIGNS = /\/(typing|reactions\/.*)$/;
 
 export interface ApiOptions extends Pick<DiscordAdapterOptions, "token" | "apiUrl" | "processes" | "now"> {
@@ -77,7 +76,7 @@ export function createApi({ token, apiUrl, onUnauthorized, now, processes }: Api
   const guard = createGuard(now, processes);
   const globalLimit = createGlobalLimit(undefined, processes);
   const underWay = createUnderWay();
-  /** Set when Discord has refused the token, because Discord blocks a bot that keeps calling with a refused token. */
+  /** Set once Discord refuses the token. The bot then makes no further calls, because Discord would block it. */
   let unauthorized: ApiError | undefined;
 
   async function make(call: ApiCall, signal: AbortSignal): Promise<ApiAnswer> {
@@ -95,7 +94,7 @@ export function createApi({ token, apiUrl, onUnauthorized, now, processes }: Api
     try {
       const given = isBot ? token : undefined;
       const answer = await runWithin(CALL_TIMEOUT_MS, (bound) => send(base, given, call, bound), signal);
-      // The pacer plans the writes, but nothing plans the reads.
+      // Holds further reads here. The pacer plans only writes.
       if (method === "GET" && answer.budget?.remaining === 0) guard.hold(guarded, answer.budget.resetAfterMs);
       return answer;
     } catch (error) {
@@ -116,15 +115,14 @@ export function createApi({ token, apiUrl, onUnauthorized, now, processes }: Api
   };
 }
 
-/** Discord's response to a successful call. */
 export interface ApiAnswer extends Receipt {
   data: unknown;
 }
 
 /**
- * Makes a call once. Throws an `ApiError` unless the call succeeds. Does not use the library's client, because that
- * treats every counter as a fixed window, waits or refuses although the pacer knows better, and puts bodies and tokens
- * into its errors.
+ * Makes a call once. Throws an `ApiError` unless the call succeeds. The library's client is not used: it treats every
+ * counter as a fixed window, waits or refuses although the pacer knows better, and puts bodies and tokens into its
+ * errors.
  */
 async function send(
   base: string,

@@ -1,4 +1,3 @@
-/** The error for a call that Discord refused or did not respond to. */
 import { LoggableError, type LoggableErrorOptions, nameNetworkError } from "../../../src/port/errors.ts";
 import { truncate } from "../../../src/text/truncate.ts";
 
@@ -63,12 +62,11 @@ export function isRefused(error: unknown): boolean {
   return error instanceof ApiError && (error.status === 403 || error.status === 404);
 }
 
-/** True if it is unknown whether Discord executed the call. Only an idempotent call can follow. */
+/** True if Discord may have executed the call. Only an idempotent call can be retried. */
 export function isUncertain(error: unknown): boolean {
   return !(error instanceof ApiError) || error.status === 0 || error.status >= 500;
 }
 
-/** A complete HTTP response. */
 export interface Answered {
   status: number;
   headers: { get(name: string): string | null };
@@ -76,7 +74,7 @@ export interface Answered {
   data: unknown;
 }
 
-/** Converts a failed call's response. The message quotes nothing that the bot sent. */
+/** The message quotes nothing that the bot sent. */
 export function toRefusal(method: string, { status, headers, data }: Answered): ApiError {
   const isForeign = typeof data !== "object" || data === null;
   const body = (isForeign ? {} : data) as Record<string, unknown>;
@@ -84,7 +82,7 @@ export function toRefusal(method: string, { status, headers, data }: Answered): 
   const words = typeof body["message"] === "string" ? `: ${truncate(body["message"], MAX_QUOTE_CHARS)}` : "";
   const isShared = headers.get("x-ratelimit-scope") === "shared";
   const isGlobal = headers.get("x-ratelimit-global") !== null || body["global"] === true;
-  // The body has milliseconds, but the header has only whole seconds.
+  // The body gives milliseconds, but the header only whole seconds.
   const waitMs = Math.ceil(Number(body["retry_after"] ?? headers.get("retry-after") ?? Number.NaN) * 1_000);
   const defaultMs = isForeign ? SHUT_OUT_MS : DEFAULT_WAIT_MS;
   return new ApiError(`Discord answered a ${method} with ${status}${code === 0 ? "" : ` (code ${code})`}`, {
@@ -97,7 +95,7 @@ export function toRefusal(method: string, { status, headers, data }: Answered): 
   });
 }
 
-/** Converts an error that prevented a complete response. Network errors contain only host names and ports. */
+/** The message quotes nothing that the bot sent: network errors contain only host names and ports. */
 export function toNetworkError(method: string, error: unknown): ApiError {
   const network = nameNetworkError(error);
   return new ApiError(`Discord did not answer a ${method} (${network}).`, { code: 0, status: 0, network });

@@ -1,4 +1,3 @@
-/** Opens files by their attachment, and lists the files of a message. */
 import { type APIAttachment, type APIMessage, MessageFlags, Routes } from "discord.js";
 import { BoundedMap } from "../../../src/concurrency/bounded-map.ts";
 import { createGuardedFetch } from "../../../src/media/fetch.ts";
@@ -9,30 +8,31 @@ import { type Api, read } from "./client.ts";
 
 /** More than Discord allows for anyone. Callers have tighter limits. */
 const MAX_READ_BYTES = 512 * 1024 * 1024;
-/** A link that is used at once must be valid for at least this long. */
+/** A link for immediate use must be valid for at least this long. */
 const OPEN_MS = 60_000;
-/** A link for the gateway must be valid for at least this long, because the gateway can use it later. */
+/** A link for the AI gateway must be valid for at least this long, because the gateway can open it later. */
 const PUBLIC_MS = 15 * 60_000;
 
 type MessageWithFiles = Pick<APIMessage, "id" | "channel_id" | "attachments" | "message_snapshots">;
 
 /** The files that users attached and the bot posted, and how to read them. */
 export interface Files {
-  /** The files in a message. If their links have expired, the message is read again. */
+  /** The files in a message. If a file's link has expired, opening the file reads the message again. */
   toRefs(message: MessageWithFiles): AttachmentRef[];
-  /** Only the images among them. */
+  /** Like `toRefs`, but only images. */
   toPictureRefs(message: MessageWithFiles): AttachmentRef[];
-  /** The files of a command. Only the link leads to such a file, and only while Discord keeps the file. */
+  /**
+   * The files of a command. No message contains such a file, so its link is the only way to open it, while Discord
+   * keeps the file.
+   */
   toLinkedRefs(attachments: readonly APIAttachment[]): AttachmentRef[];
   /** The files in one of the bot's messages. A private message cannot be read again. */
   toPostedRefs(message: MessageWithFiles & Pick<APIMessage, "flags">): AttachmentRef[];
   /** The images in a message that the bot can read. */
   readPictures(place: MessagePlace, signal: AbortSignal): Promise<AttachmentRef[]>;
-  /** The bytes of an attachment. Rejects with a message for users if the file is gone. */
+  /** Rejects with a message for users if the file is gone. */
   open(ref: AttachmentRef, signal: AbortSignal): Promise<AsyncIterable<Uint8Array>>;
-  /**
-   * A public link that is valid for at least another 15 minutes. Rejects with a message for users if the file is gone.
-   */
+  /** Valid for at least another 15 minutes. Rejects with a message for users if the file is gone. */
   publicUrl(ref: AttachmentRef, signal: AbortSignal): Promise<string>;
 }
 
@@ -77,7 +77,7 @@ export function createFiles(deps: FilesDeps): Files {
     },
     async open(ref, signal) {
       try {
-        // An HTML file is fine here: Discord's file servers never show a login page, and users can attach web pages.
+        // Allows HTML files: users can attach web pages, and Discord's file servers never show a login page.
         const request = { maxBytes: MAX_READ_BYTES, mayBePage: true };
         return await fetch.open(await links.find(ref, OPEN_MS, signal), request, signal);
       } catch (error) {
@@ -101,7 +101,7 @@ function toGone({ name }: AttachmentRef, error: unknown, signal: AbortSignal): u
   return new Error(`The file ${JSON.stringify(name)} can no longer be opened. ${why}`, { cause: error });
 }
 
-/** Discord derives the type from the name. If it also gives a size in pixels, it could decode the image. */
+/** An attachment is an image if its type says so. Without a type, it is one if Discord gives its width. */
 export function picturesOf(message: Pick<APIMessage, "attachments" | "message_snapshots">): APIAttachment[] {
   return attachmentsOf(message).filter(({ content_type: type, width }) => {
     // Some servers send null for an unknown field.
@@ -109,7 +109,7 @@ export function picturesOf(message: Pick<APIMessage, "attachments" | "message_sn
   });
 }
 
-/** Discord removes characters that a link cannot contain from a file's name. Its title keeps them. */
+/** Prefers the title, because Discord removes characters from the file's name that a link cannot contain. */
 function toOriginalName(filename: string, title: string | null | undefined): string {
   if (!title) return filename;
   const extension = /\.\w+$/.exec(filename)?.[0] ?? "";
@@ -118,7 +118,7 @@ function toOriginalName(filename: string, title: string | null | undefined): str
 
 /** Discord's hosts. The bot never follows links to other hosts. */
 const HOSTS: ReadonlySet<string> = new Set(["cdn.discordapp.com", "media.discordapp.net"]);
-/** The largest number of remembered links. They let the bot open a recent file without a call. */
+/** Remembered links let the bot open a recent file without a call. */
 const MAX_LINKS = 500;
 const REFRESH_ROUTE = "/attachments/refresh-urls";
 
@@ -178,7 +178,7 @@ function createFileLinks({ api, apiUrl, now }: FileLinksDeps): FileLinks {
   };
 }
 
-/** The files in a message and in the message that it forwards. Servers can omit empty lists. */
+/** Includes the files of a forwarded message. Servers that imitate Discord can omit empty lists. */
 function attachmentsOf({
   attachments = [],
   message_snapshots = [],

@@ -1,4 +1,3 @@
-/** Prevents calls that Discord would refuse anyway. */
 import { BoundedMap } from "../../../src/concurrency/bounded-map.ts";
 import { createPauses } from "../../../src/pacing/pauses.ts";
 import { ApiError } from "./error.ts";
@@ -14,7 +13,7 @@ const FORBIDDEN_MS = 30_000;
 const BLOCK_MS = 60_000;
 const MAX_REMEMBERED = 1_000;
 const FORBIDDEN_CODES = new Set([50001, 50013, 50007, 50278]);
-/** Cloudflare's block. */
+/** Discord's error code for a block by Cloudflare. */
 const SHUT_OUT = 40333;
 
 export interface GuardedCall {
@@ -35,9 +34,9 @@ export interface Guard {
   note(call: GuardedCall, error: ApiError): void;
 }
 
-/** Pauses all calls from this machine's address. */
+/** The key of a pause for all calls from this machine's address. */
 const ALL = "all";
-/** Pauses all calls with the bot's token. */
+/** The key of a pause for all calls with the bot's token. */
 const OF_BOT = "of the bot";
 
 /** Assumes that all `processes` share one address, so each gets its share of the limit. */
@@ -45,7 +44,7 @@ export function createGuard(now: () => number, processes = () => 1): Guard {
   let refused: number[] = [];
   const forbidden = new BoundedMap<string, { until: number; error: ApiError }>(MAX_REMEMBERED);
   const pauses = createPauses(now);
-  /** Until this time, this process has used up its share of refused calls. */
+  /** Until this time the process makes no calls, because it has used up its share of refused calls. */
   let spentUntil = 0;
 
   function count(): void {
@@ -59,9 +58,7 @@ export function createGuard(now: () => number, processes = () => 1): Guard {
       const waitMs = Math.max(spentUntil - now(), pauses.left(ALL));
       if (waitMs > 0)
         throw toWait("The bot pauses its calls to Discord for a while, because Discord refused too many.", waitMs);
-      // Discord accepts responses to interactions while the bot must wait:
-      // https://docs.discord.com/developers/topics/rate-limits
-      // https://docs.discord.com/developers/topics/rate-limits
+      // Interactions can be answered while the bot must wait: https://docs.discord.com/developers/topics/rate-limits
       const botMs = call.isBot === false ? 0 : pauses.left(OF_BOT);
       const leftMs = Math.max(botMs, pauses.left(call.what));
       if (leftMs > 0) throw toWait("Discord is blocking these calls for a while.", leftMs);
@@ -83,7 +80,7 @@ export function createGuard(now: () => number, processes = () => 1): Guard {
   };
 }
 
-/** A bot without the permission to attach files can still write. */
+/** Calls with files are paused separately, because a bot that cannot attach files can still write. */
 function toRight({ what, hasFiles = false }: GuardedCall): string {
   return hasFiles ? `${what} with files` : what;
 }
@@ -96,7 +93,7 @@ function toWait(message: string, retryAfterMs: number): ApiError {
 const MAX_CALLS = 45;
 const CALLS_MS = 1_100;
 /**
- * The share of the limit for calls that write no part of an answer. Reading many channels at once must not delay
+ * The share of the limit for calls that write no part of an answer, so that reading many channels does not delay
  * answers.
  */
 const BESIDE_SHARE = 0.5;

@@ -1,4 +1,3 @@
-/** Looks up names for a process without a gateway connection. */
 import {
   type APIChannel,
   type APIGuild,
@@ -11,17 +10,16 @@ import type { Adapter } from "../../../src/port/adapter.ts";
 import { type Api, read } from "./client.ts";
 import type { Rooms } from "./rooms.ts";
 
-/** Most calls for channel names per place. */
+/** Most channels to look up for one set of texts. */
 const MAX_CHANNELS = 5;
 const ROLE = /<@&\d{17,20}>/;
 const CHANNEL = /<#(\d{17,20})>/g;
 
-/** The names that are needed to read messages. */
 export type NamedRooms = Pick<Rooms, "botRoleId" | "guildIdOf" | "nameOfChannel" | "nameOfRole">;
 
 /**
- * Looks up the names that these texts mention, for a process without a gateway connection. If Discord does not return a
- * name, the text keeps the id.
+ * Looks up the names that these texts mention, for a process without a gateway connection. A text keeps the ids whose
+ * names Discord does not return.
  */
 export async function askNames(
   api: Api,

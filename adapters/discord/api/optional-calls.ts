@@ -1,4 +1,3 @@
-/** Skips optional calls that would exceed Discord's rate limit. */
 import { BoundedMap } from "../../../src/concurrency/bounded-map.ts";
 import type { Api, ApiAnswer, ApiCall } from "./client.ts";
 import { ApiError } from "./error.ts";

@@ -1,4 +1,3 @@
-/** The permissions that the bot needs, and how Discord computes them. */
 import { PermissionFlagsBits } from "discord.js";
 
 export type PermissionName = keyof typeof PermissionFlagsBits;
@@ -7,7 +6,6 @@ export interface Permission {
   name: PermissionName;
   /** The name in Discord's settings. */
   title: string;
-  /** Why the bot needs it. */
   why: string;
 }
 
@@ -26,7 +24,6 @@ export const PERMISSIONS: ReadonlyArray<Permission> = [
   { name: "AttachFiles", title: "Attach Files", why: "to post images, and very long answers as a file" },
 ];
 
-/** All of these permissions as Discord's bit set. */
 export const PERMISSION_BITS: bigint = PERMISSIONS.reduce((bits, { name }) => bits | PermissionFlagsBits[name], 0n);
 
 const ALL = ~0n;
@@ -75,7 +72,6 @@ export function channelPermissions(granted: bigint, member: Member, overwrites: 
   return bits;
 }
 
-/** The link that adds the bot to a server. */
 export function inviteLink(applicationId: string): string {
   const query = new URLSearchParams({
     client_id: applicationId,

@@ -1,4 +1,3 @@
-/** The channels, names and permissions that the gateway has reported. */
 import { ChannelType, GuildPremiumTier, PermissionFlagsBits } from "discord.js";
 import { channelPermissions, guildPermissions, type Member } from "./permissions.ts";
 import type { Place, Servers } from "./servers.ts";
@@ -6,7 +5,6 @@ import type { Place, Servers } from "./servers.ts";
 /** The kind of a place decides which messages belong to one conversation. */
 export type RoomKind = "direct" | "thread" | "channel";
 
-/** A place where users may have written while the bot was away. */
 export interface RecentRoom {
   channelId: string;
   guildId: string;
@@ -15,27 +13,26 @@ export interface RecentRoom {
 
 export interface Rooms {
   kindOf(channelId: string, guildId: string | undefined, type: ChannelType | undefined): RoomKind;
-  /** The bot's own role. Users mention it as often as they mention the bot. */
+  /** The role that Discord creates for the bot. Users mention it as often as they mention the bot. */
   botRoleId(guildId: string | undefined): string | undefined;
   guildIdOf(channelId: string): string | undefined;
-  /** The channel that a thread belongs to. */
   parentOf(threadId: string): string | undefined;
   /** The category of a channel, or of a thread's channel. */
   categoryOf(channelId: string): string | undefined;
   nameOfChannel(id: string): string | undefined;
   nameOfRole(guildId: string | undefined, id: string): string | undefined;
   guildOfRole(id: string): string | undefined;
-  /** Also true if nothing is known. */
+  /** True also if the permissions are unknown. */
   mayWrite(channelId: string): boolean;
-  /** The permission that replies also need. Also true if nothing is known. */
+  /** Replies need this permission too. True also if the permissions are unknown. */
   mayReadHistory(channelId: string): boolean;
   mayReact(channelId: string): boolean;
   mayOpenThread(channelId: string): boolean;
   /** The largest file in a channel, given its server's boosts. Undefined if unknown or if the usual limit applies. */
   maxFileBytesIn(channelId: string): number | undefined;
-  /** True if the user's roles allow managing the channel. Also false if nothing is known. */
+  /** True if the user's roles allow managing the channel. False if the permissions are unknown. */
   mayManage(channelId: string, userId: string, roleIds: readonly string[]): boolean;
-  /** Channels and threads that the bot can read, starting with the one that has the newest message. */
+  /** The channels and threads that the bot can read, those with the newest messages first. */
   recent(): RecentRoom[];
 }
 
@@ -83,7 +80,7 @@ export function createRooms(servers: Servers): Rooms {
     return channelPermissions(guildPermissions(member, known), member, holder?.overwrites ?? []);
   }
 
-  /** Undefined if the server does not report the permissions. */
+  /** Undefined if a server that imitates Discord does not report the permissions. */
   function ownPermissions(place: Place): bigint | undefined {
     const { id, roles, bot } = place.server;
     const botId = servers.botId();

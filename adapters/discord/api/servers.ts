@@ -1,4 +1,3 @@
-/** The servers of one shard, collected from its events. */
 import {
   type ChannelType,
   GatewayDispatchEvents,
@@ -42,7 +41,7 @@ export interface Place {
   lastMessageId: string | undefined;
 }
 
-/** The parts of events that the bot reads. Servers that imitate Discord can omit fields. */
+/** The fields of events that the bot reads. Servers that imitate Discord can omit some. */
 interface ShownPlace {
   id: string;
   type?: ChannelType;
@@ -78,14 +77,13 @@ interface ShownServer {
 
 /** One shard's servers with their channels, threads and roles, collected from the shard's events. */
 export interface Servers {
-  /** Applies an event. */
   see(packet: GatewayDispatchPayload): void;
   /** Undefined before the first READY. */
   botId(): string | undefined;
   find(guildId: string | undefined): Server | undefined;
   all(): IteratorObject<Server>;
   findPlace(id: string | undefined): Place | undefined;
-  /** Without archived threads. */
+  /** Leaves out archived threads. */
   places(): IteratorObject<Place>;
 }
 
@@ -160,7 +158,7 @@ export function createServers(): Servers {
     },
     [GatewayDispatchEvents.GuildCreate]: (shown) => shown.unavailable === true || setServer(shown),
     [GatewayDispatchEvents.GuildUpdate]: changeServer,
-    // The server is only unavailable, so the bot is still a member.
+    // Keeps a server that is only unavailable, because the bot is still its member.
     [GatewayDispatchEvents.GuildDelete]: ({ id, unavailable }) => unavailable === true || forget(id),
     [GatewayDispatchEvents.GuildMemberUpdate]: (member) => setBot(find(member.guild_id), member),
     [GatewayDispatchEvents.GuildRoleCreate]: setRole,

@@ -1,4 +1,3 @@
-/** Decides what the bot may show to a person, and where. */
 import {
   type APIChannel,
   type APIGuild,
@@ -19,21 +18,21 @@ import { channelPermissions, guildPermissions, type Member } from "../api/permis
 
 const { ViewChannel, ReadMessageHistory } = PermissionFlagsBits;
 const TO_READ = ViewChannel | ReadMessageHistory;
-/** Everyone who sees the channel sees these threads; only its members see a private one. */
+/** Everyone who can see the channel can see these threads. Only its members can see a private thread. */
 const OPEN_THREADS = new Set([ChannelType.PublicThread, ChannelType.AnnouncementThread]);
-/** An id that no member has: its permissions are those of its roles. */
+/** No member has this id, so its permissions are only those of its roles. */
 const ANYBODY = "0";
-/** Most members that have permissions of their own in two channels. Each costs a call. */
+/** Most members to check who have overwrites in the two channels. Each costs a call. */
 const MAX_OWN = 20;
 
 /**
- * Makes the adapter's `mayShow`. A channel only shows content from itself, and from channels that everyone who can see
- * it can read too.
+ * Implements `Adapter.mayShow`. A channel shows content from itself, and from channels that everyone who can see it can
+ * read too.
  */
 export function createMayShow({ api }: { api: Pick<Api, "call"> }): NonNullable<Adapter["mayShow"]> {
   const shared = createSharedLookups();
 
-  /** Undefined if Discord says that it does not exist or that the bot cannot see it. Rejects if that is unknown. */
+  /** Undefined if the object does not exist or the bot cannot see it. Rejects if Discord does not answer. */
   function find<T>(route: RouteLike, signal: AbortSignal): Promise<T | undefined> {
     return shared(signal, route, async () => {
       try {
@@ -45,7 +44,7 @@ export function createMayShow({ api }: { api: Pick<Api, "call"> }): NonNullable<
     });
   }
 
-  /** The channel whose overwrites decide who can see a place: a thread has those of its channel. */
+  /** Finds the channel whose overwrites apply to a place. For a thread, this is its channel. */
   async function findOwner(id: string, signal: AbortSignal): Promise<{ place: OfGuild; owner: OfGuild } | undefined> {
     const place = await find<APIChannel>(Routes.channel(id), signal);
     if (!isOfGuild(place)) return undefined;
@@ -68,7 +67,7 @@ export function createMayShow({ api }: { api: Pick<Api, "call"> }): NonNullable<
     if (own.length > MAX_OWN) return false;
     if (toRoleSets(guild, from, to).some((roleIds) => leaks(toMember(ANYBODY, roleIds)))) return false;
     const members = await Promise.all(own.map((id) => find<APIGuildMember>(Routes.guildMember(guild.id, id), signal)));
-    // A bot reads nothing for a person, and a member who has left reads nothing.
+    // Skips bots, because no person reads through them, and members who have left.
     return !members.some(
       (member) => member?.user.bot !== true && member && leaks(toMember(member.user.id, member.roles)),
     );
@@ -103,7 +102,7 @@ export function createMayShow({ api }: { api: Pick<Api, "call"> }): NonNullable<
       return channelId !== undefined && (await judge(channelId, to, signal));
     } catch (error) {
       signal.throwIfAborted();
-      // An unknown right shows nothing.
+      // Shows nothing if a permission is unknown.
       if (error instanceof ApiError) return false;
       throw error;
     }
@@ -111,8 +110,8 @@ export function createMayShow({ api }: { api: Pick<Api, "call"> }): NonNullable<
 }
 
 /**
- * Makes the adapter's `isThere`: true for a user who can read the channel, if the bot can. Everyone is in their direct
- * conversation.
+ * Implements `Adapter.isThere`: true if the bot can see the channel and the user can read it. In a direct conversation,
+ * the bot's access is enough.
  */
 export function createIsThere({ api }: { api: Pick<Api, "call"> }): NonNullable<Adapter["isThere"]> {
   async function find<T>(route: RouteLike, signal: AbortSignal): Promise<T | undefined> {
@@ -154,19 +153,19 @@ function overwritesOf(channel: APIChannel): readonly APIOverwrite[] {
 
 function may(member: Member, { roles }: APIGuild, overwrites: readonly APIOverwrite[], needed: bigint): boolean {
   const bits = channelPermissions(guildPermissions(member, roles), member, overwrites);
-  // Without the first, the others count for nothing.
+  // Without View Channel, other permissions have no effect.
   return (bits & (needed | ViewChannel)) === (needed | ViewChannel);
 }
 
 /**
- * Sets of roles, such that if no member with one of them sees the room but not the source, then no member with any
- * other roles does. Two roles are enough: one that opens the room, and one that closes the source. More roles only open
- * more, and every role of the rest that closes the source does so in a smaller set too.
+ * The sets of roles that `isReadByAll` must test. If no member with one of these sets can see the room without reading
+ * the source, no member with other roles can. Sets of two are enough: one role that opens the room and one that closes
+ * the source. A third role can only open more.
  */
 function toRoleSets({ id, roles }: APIGuild, ...overwrites: ReadonlyArray<readonly APIOverwrite[]>): string[][] {
   const kinds = new Map<string, string>();
   for (const role of roles) {
-    // Only the bot itself has its role.
+    // Skips the role of a bot, because no other member has it.
     if (role.id === id || role.tags?.bot_id !== undefined) continue;
     const own = overwrites.map((all) => all.find((one) => one.id === role.id));
     const decides = [role.permissions, ...own.flatMap((one) => [one?.allow ?? "0", one?.deny ?? "0"])];

@@ -1,4 +1,3 @@
-/** Reads the messages that users wrote while no process listened. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { type APIMessage, Routes } from "discord.js";
 import type { Logger } from "pino";
@@ -9,11 +8,11 @@ import type { Rooms } from "../api/rooms.ts";
 import { timeOf } from "../ids.ts";
 import type { Message } from "./wording.ts";
 
-/** After this time, the asker has probably asked elsewhere. */
+/** Older messages stay unanswered, because their authors have probably asked elsewhere. */
 const MAX_AGE_MS = 15 * 60_000;
 /**
- * The largest number of server channels to read, one after the other, starting with the newest message. On busy
- * servers, a channel with a question is overtaken by others while the bot starts.
+ * The most server channels to read, one after another, those with the newest messages first. On a busy server, many
+ * channels get newer messages than the one with the question while the bot starts.
  */
 const MAX_ROOMS = 500;
 /** Discord's maximum per call. */
@@ -22,8 +21,8 @@ const CALL_MS = 10_000;
 /** Pauses before each retry of channels that could not be read. The last pause repeats. */
 const PAUSES_MS = [1_000, 3_000, 10_000];
 /**
- * A rate limit over all channels ends sooner than this, so it is worth waiting. Other calls may use up the first calls
- * after its end.
+ * The bot waits for rate limits up to this long. The limit over all channels ends sooner. It can need several waits,
+ * because other calls can use up the first calls after each.
  */
 const SHORT_WAIT_MS = 2_000;
 const MAX_WAITS = 20;
@@ -33,11 +32,11 @@ export interface CatchUpDeps {
   rooms: Rooms;
   /** True for the first shard, because only it receives direct messages. */
   hasDirects: boolean;
-  /** Direct conversations, which Discord does not list. */
+  /** Ids of direct conversations, which Discord does not list. */
   directChannels(): Promise<readonly string[]>;
-  /** `isAnswered` is true if the bot has already answered the message, which then needs no thread. */
+  /** `isAnswered`: the bot has already answered the message, so it opens no thread for it. */
   onMessage(message: Message, isAnswered: boolean): void;
-  /** Holds back a channel's new events until the channel has been read. */
+  /** Holds new events back until the missed messages of their channel have been read. */
   gate: Pick<CatchUpGate, "expect" | "release">;
   botId(): string | undefined;
   log: Logger;
@@ -50,10 +49,10 @@ interface MissedRoom {
 }
 
 /**
- * Reads the messages that users wrote while no process listened, and hands them over like new ones. Their keys filter
- * out messages that were already handled. The limits are the messages' age, the number of channels (newest first), and
- * one page per channel. The last received message is no limit, because it does not show how many messages were missed.
- * Never rejects.
+ * Reads the messages that users wrote while no process listened, and passes them on like new ones. Messages that were
+ * already handled are dropped by their keys. Reads one page per channel, the channels with the newest messages first,
+ * and skips messages older than `MAX_AGE_MS`. Does not stop at the last received message, because messages before it
+ * can be missing too. Never rejects.
  */
 export async function catchUp(deps: CatchUpDeps, signal: AbortSignal): Promise<void> {
   const { rooms, hasDirects, gate, now } = deps;
@@ -78,8 +77,8 @@ function toChannelId({ channelId }: Pick<MissedRoom, "channelId">): string {
 }
 
 /**
- * Reads rooms. If some fail, retries them after all the others until their messages are too old, because no other
- * process reads them.
+ * Reads rooms. Retries failed rooms after all the others, until their messages are too old, because no other process
+ * reads them.
  */
 async function readRooms(rooms: readonly MissedRoom[], deps: CatchUpDeps, signal: AbortSignal): Promise<void> {
   const { log, now } = deps;
@@ -95,7 +94,7 @@ async function readRooms(rooms: readonly MissedRoom[], deps: CatchUpDeps, signal
   log.warn({ rooms: left.length }, "Could not read some channels for missed messages; these messages stay unanswered.");
 }
 
-/** Resolves to the rooms that could be readable later. */
+/** Resolves to the rooms to retry. */
 async function readEach(
   rooms: readonly MissedRoom[],
   { api, botId, onMessage, gate, now, log }: CatchUpDeps,
@@ -106,7 +105,7 @@ async function readEach(
     if (signal.aborted) return [];
     try {
       const read = () => readRoom(api, room, now() - MAX_AGE_MS, signal);
-      // The same limit would also refuse all further rooms.
+      // Waits here, because the same rate limit would also refuse all further rooms.
       const messages = await retry(
         read,
         { pausesMs: Array<number>(MAX_WAITS).fill(0), mayPass: isShort, askedMs: waitOf, isIdle: true },
@@ -139,7 +138,7 @@ async function readRoom(
   since: number,
   signal: AbortSignal,
 ): Promise<Message[]> {
-  // Reads the newest page. With `after`, a page would start at that time and could end before the bot went away.
+  // Reads the newest page. A page with `after` starts at that time and can miss the newest messages.
   const bounded = AbortSignal.any([signal, AbortSignal.timeout(CALL_MS)]);
   const page = await read<APIMessage[]>(api, Routes.channelMessages(channelId), bounded, { limit: String(PAGE) });
   const messages = page
@@ -173,25 +172,26 @@ async function readDirects({ directChannels, log }: CatchUpDeps, signal: AbortSi
 }
 
 /**
- * How long new events wait for earlier messages that were missed. If reading takes longer, for example during a rate
- * limit, the bot answers out of order instead of late.
+ * How long new events wait for missed messages. If reading takes longer, for example during a rate limit, the bot
+ * answers out of order instead of late.
  */
 const LONGEST_MS = 5_000;
 
 /**
- * Keeps each channel's events in order if a session starts without resuming. The missed messages are read first, and
- * new events wait until then.
+ * Keeps each channel's events in order after a session that could not be resumed: new events wait until the missed
+ * messages have been read.
  */
 export interface CatchUpGate {
-  /** Call this when a session starts. All events wait until `expect` has named the channels to read. */
+  /** Call this when a session starts. From then on all events wait until `expect` names the channels to read. */
   begin(): void;
   /**
-   * Names the server channels, or the direct ones, that are being read. Events from all other channels no longer wait.
+   * Names the channels that are being read: server channels, or direct ones. Events from others of that kind stop
+   * waiting.
    */
   expect(isDirect: boolean, channelIds: readonly string[]): void;
-  /** Call this when a channel's missed messages were handed over or could not be read. */
+  /** Call this when a channel's missed messages were passed on, or could not be read. */
   release(channelId: string): void;
-  /** Runs the task at once, or in order when its channel is released. */
+  /** Runs the task at once, or after its channel is released, in order. */
   take(channel: { id: string; isDirect: boolean }, task: () => void): void;
 }
 
@@ -203,7 +203,10 @@ interface Waiting {
 export function createCatchUpGate(longestMs = LONGEST_MS): CatchUpGate {
   const waiting = new Map<string, Waiting>();
   const released = new Set<string>();
-  /** The channels that are being read, by `isDirect`. A missing entry is not known yet. Undefined if nothing waits. */
+  /**
+   * The channels that are being read, by `isDirect`. No entry: `expect` has not named them yet. Undefined: no events
+   * wait.
+   */
   let expected: Map<boolean, ReadonlySet<string>> | undefined;
   let timer: NodeJS.Timeout | undefined;
 

@@ -1,4 +1,3 @@
-/** Reads what a message shows in addition to its own words: cards, forwards, tables. */
 import {
   type APIEmbed,
   type APIMessage,
@@ -11,8 +10,8 @@ import { describeCard } from "../../../src/text/card.ts";
 import { joinLines, joinParagraphs } from "../../../src/text/join.ts";
 
 /**
- * Reads the content that a message shows in addition to its text: embeds, components, a poll and stickers. The result
- * is text in Discord's own markup, with ids for users and channels. Pure.
+ * Reads what a message shows in addition to its text: embeds, components, a poll and stickers. The result is text in
+ * Discord's markup, with ids for users and channels. Pure.
  */
 
 /** Discord does not allow deeper layouts. */
@@ -27,10 +26,7 @@ const PREVIEWS: ReadonlySet<string | undefined> = new Set([
 
 type Shown = Partial<Pick<APIMessage, "embeds" | "components" | "poll" | "sticker_items">>;
 
-/**
- * Everything visible in a message except its text and files. For a question (`isAsked`), leaves out link previews and
- * poll votes, because Discord adds them later.
- */
+/** For a question (`isAsked`), leaves out link previews and poll votes, because Discord adds them later. */
 export function readShown({ embeds = [], components = [], poll, sticker_items = [] }: Shown, isAsked = false): string {
   const cards = embeds.filter(({ type }) => !isAsked || !PREVIEWS.has(type)).map(readEmbed);
   return joinParagraphs(
@@ -91,12 +87,12 @@ function readPoll({ question, answers, results, allow_multiselect, expiry }: API
   return [`Poll${many}${state}: ${question.text ?? ""}`, ...lines].join("\n");
 }
 
-/** https://docs.discord.com/developers/components/reference */
+/** Reads any component: https://docs.discord.com/developers/components/reference */
 function readComponents(components: readonly APIMessageTopLevelComponent[]): string {
   return joinLines(...components.map((component) => readComponent(component as Component, 0)));
 }
 
-/** The text of any component. Also works for kinds that Discord adds later. */
+/** The fields that all kinds of components use, including kinds that Discord adds later. */
 interface Component {
   type: ComponentType;
   content?: string;
@@ -142,7 +138,7 @@ function toFileName(url: string): string {
   return url.split(/[/?]/).findLast((part) => part.includes(".")) ?? "?";
 }
 
-/** Buttons with a URL become links. For other buttons, only the text matters. */
+/** A button with a URL becomes a link. For any other button, only its label is read. */
 function readControls(controls: readonly Component[]): string {
   const links = controls.flatMap(({ label, url }) => (url === undefined ? [] : [label ? `[${label}](${url})` : url]));
   const labels = controls.flatMap(({ label, url, placeholder }) =>

@@ -1,4 +1,3 @@
-/** Passes events on in the order of their arrival, per channel. */
 import type { Logger } from "pino";
 import { waitAtMost } from "../../../src/concurrency/deadlines.ts";
 import { createKeyedQueue } from "../../../src/concurrency/keyed-queue.ts";
@@ -6,14 +5,14 @@ import { retry } from "../../../src/concurrency/retry.ts";
 import type { Accept, InboundEvent } from "../../../src/port/events.ts";
 
 /**
- * Pauses in milliseconds before each retry of an event that could not be stored, because Discord delivers it only once.
- * They add up to ten minutes. For that long, the bot can still tell a command's user that it was lost.
+ * Pauses in milliseconds before each retry of an event that could not be stored: Discord delivers it only once. They
+ * add up to ten minutes, as long as the bot can still tell a command's user that it was lost.
  */
 export const RETRY_PAUSES_MS: readonly number[] = [200, 500, 1_000, 2_000, 4_000, ...Array<number>(74).fill(8_000)];
 
 /**
- * After this time, the first attempt for an earlier event has failed, and the bot can still inform a user who waits for
- * three seconds.
+ * An event that waits this long for an earlier one gets a notice. By then the first attempt to store the earlier event
+ * has failed, and Discord waits for three seconds.
  */
 const HELD_UP_MS = 2_200;
 /** How long a shutdown waits for events that are being stored. */
@@ -23,19 +22,18 @@ const OVER = () => true;
 
 type NotifyDelayed = (event: InboundEvent) => void;
 
-/** Hands events over in the order in which they arrived, per key. */
+/** Passes events on in the order in which they arrived, per key. */
 export interface Delivery {
   /**
    * Calls `toEvents` after earlier events with the same key were accepted. Resolves when the queue has accepted all its
-   * events. Rejects after minutes of retries if it did not, because Discord delivers only once. `toWaiting` returns the
-   * event whose author gets a notice to wait.
+   * events. Rejects after ten minutes of retries. `toWaiting` returns the event whose author gets a notice to wait.
    */
   enqueue(
     key: string,
     toEvents: () => Promise<readonly InboundEvent[]>,
     toWaiting?: () => InboundEvent | undefined,
   ): Promise<void>;
-  /** Accepts no more events. Resolves when all are handled, or after a while. */
+  /** Accepts no more events. Resolves when all are handled, or after `STOP_MS`. */
   stop(): Promise<void>;
 }
 

@@ -1,4 +1,3 @@
-/** Remembers the newest direct conversations. */
 import { MessageFlags } from "discord.js";
 import { createKeyedQueue } from "../../../src/concurrency/keyed-queue.ts";
 import { PATIENT_PAUSES_MS, retry } from "../../../src/concurrency/retry.ts";
@@ -10,7 +9,7 @@ const MAX_KEPT = 100;
 
 /** The direct conversations that started most recently, newest first. */
 export interface DirectChannels {
-  /** Call this when a user wrote there. Never rejects. */
+  /** Call this when a user wrote in a direct conversation. Never rejects. */
   note(channelId: string): void;
   /** All stored conversations, including those from other processes. Rejects if the store does not respond. */
   list(): Promise<readonly string[]>;
@@ -35,7 +34,7 @@ export function createDirectChannels(store: DirectChannelStore, signal: AbortSig
       underWay.add(channelId);
       const attempt = () => store.inTurn((held) => add(held, channelId));
       retry(attempt, { pausesMs: PATIENT_PAUSES_MS, isIdle: true }, signal)
-        // The user's next message stores the conversation again.
+        // Ignores a failure, because the user's next message stores the conversation again.
         .catch(() => {})
         .finally(() => underWay.delete(channelId));
     },
@@ -46,7 +45,6 @@ export function createDirectChannels(store: DirectChannelStore, signal: AbortSig
   };
 }
 
-/** Keeps the list in memory only. */
 export function createMemoryStore(): DirectChannelStore {
   let ids: readonly string[] = [];
   const { run } = createKeyedQueue();
@@ -54,7 +52,7 @@ export function createMemoryStore(): DirectChannelStore {
   return { ...kept, inTurn: (task) => run("directs", () => task(kept)) };
 }
 
-/** A private message counts as a direct one. The bot's own messages count too, because users can reply to them. */
+/** An ephemeral message counts as direct. The bot's own messages count too, because users can reply to them. */
 export function isDirect({
   guild_id: guildId,
   channel_type: type,

@@ -1,4 +1,3 @@
-/** Reads the messages before a question. */
 import { type APIChannel, type APIMessage, ChannelType, MessageType, Routes } from "discord.js";
 import { untilAborted } from "../../../src/concurrency/deadlines.ts";
 import type { Adapter } from "../../../src/port/adapter.ts";
@@ -14,7 +13,7 @@ import { isByPerson, isReplyHere, isWritten, toWhole } from "./inbound.ts";
 import { toAuthor } from "./people.ts";
 import { type Message, readSeen } from "./wording.ts";
 
-/** The time limit for all pages after the first. After that, the bot uses the pages that it has. */
+/** The time limit for all pages after the first. When it is over, the bot uses the pages that it has. */
 const PAGES_MS = 3_000;
 /** The longest chain of replies to follow back. Each reply costs one call. */
 const MAX_CHAIN = 6;
@@ -25,10 +24,7 @@ const NEWEST = "9223372036854775807";
 export interface EarlierDeps {
   api: Api;
   files: Pick<Files, "toRefs">;
-  /**
-   * The bot's id, and the known channels at an address. No channels if this process does not receive the shard's
-   * events.
-   */
+  /** The bot's id, and the channels that this process knows. No channels if it does not receive the shard's events. */
   knownOf(reply: ReplyAddress): { botId: string; rooms: NamedRooms | undefined };
 }
 
@@ -68,7 +64,7 @@ export function createReadsEarlier(deps: EarlierDeps): ReadsEarlier {
     async readEarlier(event, range, signal) {
       const { found, isPartial } = await readAbove(event, range, { ...deps, calls }, signal);
       const messages = await toEarlier(found, event.reply, signal);
-      // The history already has the bot's own messages. Reads them only if the whole thread is requested.
+      // Leaves out the bot's own messages, which the history has, unless the whole thread is requested.
       const others = range.since === undefined ? messages : messages.filter(({ by }) => by !== "bot");
       return { messages: others, ...(isPartial && { isPartial }) };
     },
@@ -76,10 +72,11 @@ export function createReadsEarlier(deps: EarlierDeps): ReadsEarlier {
     async readChannel(reply, messageIds, maxMessages, signal) {
       const { channelId, threadId, extra, since, isDirect } = reply;
       const isRun = since !== undefined && threadId === undefined && isDirect !== true;
-      // A thread whose channel is unknown has only its own id, just like a direct conversation.
+      // Reads nothing in a direct conversation. A thread whose channel is unknown looks like one: it has only its own
+      // id.
       if (threadId === undefined && extra?.["root"] === undefined && !isRun) return [];
       const place = messageIds.map(readMessageId).find((one) => one?.channelId === channelId);
-      // A run of a schedule answers no message of the channel.
+      // A run of a schedule answers no message, so the newest messages are read.
       const before = place?.messageId ?? (isRun ? NEWEST : undefined);
       if (before === undefined) return [];
       const newest = await readAboveInChannel(channelId, before, maxMessages, signal);
@@ -88,7 +85,7 @@ export function createReadsEarlier(deps: EarlierDeps): ReadsEarlier {
   };
 }
 
-/** Turns messages of a server into messages that the core knows; leaves out Discord's own notices. */
+/** Converts messages for the core, and leaves out Discord's own notices. */
 export function createToEarlier(deps: EarlierDeps) {
   return async (found: readonly Found[], reply: ReplyAddress, signal: AbortSignal): Promise<EarlierMessage[]> => {
     const { botId, rooms: known } = deps.knownOf(reply);
@@ -98,7 +95,6 @@ export function createToEarlier(deps: EarlierDeps) {
   };
 }
 
-/** A message in a place. The first message of the place is marked. */
 interface Found {
   message: APIMessage;
   isRoot?: true;
@@ -142,7 +138,7 @@ async function readAbove(
   const place = isRun ? { channelId: threadId, messageId: NEWEST } : readMessageId(event.messageId);
   if (place === undefined) return { found: [] };
   if (threadId === undefined) return { found: range.since === undefined ? await readChain(event, deps, signal) : [] };
-  // The thread was opened from the question itself.
+  // The thread was opened from the question, so nothing is before the question.
   if (threadId === place.messageId) return { found: [] };
   return readThread({ channelId: threadId, messageId: place.messageId }, range, deps.calls, signal);
 }
@@ -150,8 +146,8 @@ async function readAbove(
 /** Undefined for a question in a channel or in a direct conversation. */
 function toThreadId({ reply }: MessageEvent): string | undefined {
   if (reply.threadId !== undefined) return reply.threadId;
-  // A thread whose channel is unknown has only its own id, just like a direct conversation. But in a direct
-  // conversation the bot's messages are not replies.
+  // A thread whose channel is unknown has only its own id, like a direct conversation. Replies distinguish the two: in
+  // a direct conversation the bot does not reply to a message.
   return reply.extra?.["root"] === undefined && reply.replyToId !== undefined ? reply.channelId : undefined;
 }
 
@@ -182,7 +178,7 @@ async function readThread(
     hasMore = !isEnd && !isPartial;
   }
   const starters = newestFirst.toReversed().flatMap(toStarter(channelId));
-  // The pointer can be new enough although the message that it points to is too old.
+  // Checks the messages that pointers refer to, because they can be older than `since` although the pointer is not.
   const found = starters.filter(({ message }) => isWanted(message));
   const hasRoot = since !== undefined || !isPartial || found[0]?.isRoot === true;
   const root = hasRoot ? [] : await readRoot(channelId, calls, signal);
@@ -190,8 +186,8 @@ async function readThread(
 }
 
 /**
- * A thread that was opened from a message starts with a pointer to it. In a forum post, the first message has the id of
- * its thread.
+ * A thread that was opened from a message starts with a pointer to that message. In a forum post, the first message has
+ * the id of its thread.
  */
 function toStarter(threadId: string): (message: APIMessage) => Found[] {
   return (message) => {
@@ -217,9 +213,9 @@ async function readChain(
   let place = readMessageId(inReplyTo);
   for (let step = 0; place !== undefined && step < MAX_CHAIN; step++) {
     const message = await readMessage(place, api, signal);
-    // A reply to the bot belongs to a conversation that is already known.
+    // Stops at the bot's own message, because a reply to it belongs to a known conversation.
     if (message === undefined || message.author.id === botId) break;
-    // If the first message was a reply to another user, the question already quotes that user's message.
+    // Skips the first message if another user wrote it, because the question already quotes that one.
     if (step > 0 || message.author.id === author.id) found.unshift({ message });
     place = toParent(toWhole(message, botId));
   }
@@ -279,7 +275,7 @@ function toEarlierMessage(
 
 /** Discord's maximum per call. */
 const PAGE = 100;
-/** Longest wait for a page. */
+/** Longest wait for one page. */
 const PAGE_MS = 5_000;
 
 /** Newest first, as Discord lists them. Undefined if the call was skipped because of the rate limit. */
@@ -299,7 +295,7 @@ async function readPage(
   return answer?.data as APIMessage[] | undefined;
 }
 
-/** Reads the messages above one message in a channel, newest first, like `readPage`. */
+/** Reads the messages above a message in a channel, newest first, like `readPage`. */
 type ReadAboveInChannel = (
   channelId: string,
   messageId: string,
@@ -307,7 +303,7 @@ type ReadAboveInChannel = (
   signal: AbortSignal,
 ) => Promise<APIMessage[] | undefined>;
 
-/** A page that is shared by everyone who requested it before it was read. */
+/** A page for all questions that requested it before the bot started to read it. */
 interface Shared {
   newestId: string;
   count: number;

@@ -1,4 +1,3 @@
-/** Joins forwards with their comments. */
 import { MessageType } from "discord.js";
 import { BoundedMap } from "../../../src/concurrency/bounded-map.ts";
 import { waitAtMost } from "../../../src/concurrency/deadlines.ts";
@@ -7,7 +6,7 @@ import type { Message } from "./wording.ts";
 
 /** How long a forward waits for its comment. The client sends the comment when Discord has stored the forward. */
 const WAIT_MS = 1_500;
-/** Longest time between the two messages. A later message is not a comment on the forward. */
+/** The longest time between a forward and its comment. */
 const SPAN_MS = 5_000;
 const MAX_KNOWN = 500;
 
@@ -16,21 +15,18 @@ const MAX_KNOWN = 500;
  * forward first. Together they are one question.
  */
 export interface Forwards {
-  /** Notes a new message, in the order of its channel. Returns a comment joined with its forward. */
+  /** Call this for each new message of a channel, in order. Returns a comment joined with its forward. */
   see(message: Message): Message;
-  /**
-   * Waits briefly for a comment on a forward. Resolves to true if a comment came, because then the comment asks for
-   * both.
-   */
+  /** Waits briefly for a comment on a forward. Resolves to true if one came: the comment then asks for both. */
   isCommented(message: Message): Promise<boolean>;
-  /** Returns an edited comment, joined with its forward. */
+  /** Returns an edited comment joined with its forward. */
   edited(message: Message): Message;
-  /** Forgets a deleted forward. Returns its comment without the forward. */
+  /** Forgets a deleted forward. Returns its comment alone. */
   deleted(id: string): Message | undefined;
 }
 
 export function createForwards(waitMs = WAIT_MS): Forwards {
-  /** A forward after which its author has not written anything yet, by place and author. */
+  /** The forwards whose authors have not written since, by place and author. */
   const open = new BoundedMap<string, { forward: Message; commented: PromiseWithResolvers<true> }>(MAX_KNOWN);
   /** By the comment's id. */
   const forwards = new BoundedMap<string, Message>(MAX_KNOWN);
@@ -42,7 +38,7 @@ export function createForwards(waitMs = WAIT_MS): Forwards {
       const key = toKey(message);
       const before = open.get(key);
       open.delete(key);
-      // A resumed session repeats messages.
+      // A resumed session can repeat a forward that already has its comment.
       const isNew = isForward(message) && !comments.has(message.id);
       if (isNew) open.set(key, { forward: message, commented: Promise.withResolvers<true>() });
       if (before === undefined || !isCommentOn(message, before.forward)) return message;
@@ -57,7 +53,7 @@ export function createForwards(waitMs = WAIT_MS): Forwards {
       const waiting = open.get(key);
       if (waiting?.forward.id !== message.id) return false;
       if ((await waitAtMost(waiting.commented.promise, waitMs)) === true) return true;
-      // The forward is now a separate question, so a later message must not include it.
+      // Removes the forward, which is now a separate question, so that no later message includes it.
       if (open.get(key) === waiting) open.delete(key);
       return false;
     },
@@ -79,7 +75,7 @@ function toKey({ channel_id, author }: Message): string {
   return `${channel_id} ${author.id}`;
 }
 
-/** A forward contains no text from the user who forwards it. */
+/** A forward has no text from the user who forwards it. */
 function isForward({ message_snapshots: forwarded = [], content }: Message): boolean {
   return forwarded.length > 0 && content === "";
 }

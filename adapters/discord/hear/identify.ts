@@ -1,11 +1,10 @@
-/** Keeps all processes within Discord's limits for sessions. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { type APIGatewayBotInfo, Routes } from "discord.js";
 import type { Logger } from "pino";
 import type { SharedParts } from "../../../src/port/shares.ts";
 import { type Api, read } from "../api/client.ts";
 
-/** How long a response is reused. */
+/** How long to reuse a response. */
 const FRESH_MS = 2_500;
 const CALL_MS = 15_000;
 
@@ -47,9 +46,12 @@ export function toWholeInfo(answer: unknown): APIGatewayBotInfo {
  * https://docs.discord.com/developers/events/gateway#rate-limiting
  */
 const IDENTIFY_MS = 5_500;
-/** If finding out about a turn takes longer than this, the session could start in the next session's turn. */
+/**
+ * Redis can answer so late that the session would start in the next session's turn. A turn that is granted later than
+ * this is skipped.
+ */
 const LATE_MS = 400;
-/** The largest number of late turns to skip. After that, Redis is always this slow, so the next turn is used anyway. */
+/** Most late turns to skip. After that, Redis is probably always this slow, so the next turn counts. */
 const MAX_LET_GO = 2;
 const LOOK_MS = 100;
 const AGAIN_MS = 1_000;
@@ -74,7 +76,7 @@ export function createIdentify({ gateway, takeTurn, log }: IdentifyOptions): Ide
   async function look(shard: number): Promise<number | "late"> {
     try {
       const { max_concurrency: atOnce, remaining, reset_after: resetMs } = (await gateway.read()).session_start_limit;
-      // This many sessions may have started since Discord's response.
+      // Other processes can have started this many sessions since Discord's response.
       if (remaining <= atOnce) {
         if (!isReported) log.error({ remaining, resetMs }, "Discord lets this bot start no more sessions for a while.");
         isReported = true;

@@ -1,4 +1,3 @@
-/** Turns a message into the event that the core knows. */
 import { type APIUser, MessageFlags, MessageReferenceType, MessageType } from "discord.js";
 import type { EditedEvent, EventBase, MessageEvent, ReplyAddress } from "../../../src/port/events.ts";
 import type { Files } from "../api/files.ts";
@@ -14,8 +13,8 @@ export interface InboundDeps {
 }
 
 /**
- * The event for a message. Undefined if the message does not concern the bot. In a server channel, only messages that
- * address the bot concern it, unless it listens to everything.
+ * Undefined if the message does not concern the bot. In a server channel, only messages that address the bot concern
+ * it, unless it listens to everything.
  */
 export function toMessageEvent(
   message: Message,
@@ -29,7 +28,7 @@ export function toMessageEvent(
   const addressed = namedAddressee ?? (isOurs ? "bot" : undefined);
   const body = addressed && toBody(message, deps);
   if (addressed === undefined || body === undefined) return undefined;
-  // Discord hides the content from a bot without the intent, so the message can be about anything.
+  // Discord hides the content from a bot without the intent, so the bot cannot know what the message is about.
   if (body.text === "" && body.attachments.length === 0) return undefined;
   const repliedId = message.message_reference?.message_id;
   const isReply = kind === "channel" && isReplyHere(message) && repliedId !== undefined;
@@ -47,13 +46,12 @@ export function toMessageEvent(
   };
 }
 
-/** The fields that all events about a message have. */
 function toBase(message: Message, kind: RoomKind, rooms: Rooms): Omit<EventBase, "key"> {
   return {
     conversationId: toConversationId(message.channel_id, message.id, kind),
     author: {
       ...toAuthor(message.author, message.member),
-      // A message can do the same as a command if its user has the permission.
+      // Messages can contain commands that need this permission.
       ...(kind !== "direct" && { mayConfigure: mayConfigure(message, rooms) }),
     },
     reply: toReply(message, kind, rooms),
@@ -61,7 +59,6 @@ function toBase(message: Message, kind: RoomKind, rooms: Rooms): Omit<EventBase,
   };
 }
 
-/** The complete text and all files in a message. */
 export function toBody(message: Message, deps: InboundDeps): Pick<EditedEvent, "text" | "attachments"> {
   const isOne = deps.rooms.kindOf(message.channel_id, message.guild_id, message.channel_type) !== "channel";
   const text = readText(message, deps, isOne ? "one" : "chain");
@@ -69,14 +66,15 @@ export function toBody(message: Message, deps: InboundDeps): Pick<EditedEvent, "
   const asked = isReplyHere(message) ? message.referenced_message : undefined;
   if (!asked) return { text, attachments: own };
   if (isForeignReply(message, deps.botId)) return { text, attachments: [...own, ...deps.files.toRefs(asked)] };
-  // If one conversation has many images, the reply shows which ones are meant.
+  // Adds the images of the message that this one replies to. In one long conversation, the reply says which images it
+  // means.
   const areMeant = isOne || asksForPicture(text);
   return { text, attachments: areMeant ? [...own, ...deps.files.toPictureRefs(asked)] : own };
 }
 
 /**
- * Completes a message. Empty fields can be missing, and servers that imitate Discord can omit the mentions and the type
- * of a reply.
+ * Fills in a message. Discord omits empty fields, and servers that imitate it can omit mentions and the type of a
+ * reply.
  */
 export function toWhole(
   packet: Partial<Message> & Pick<Message, "id" | "channel_id" | "author">,
@@ -99,15 +97,15 @@ export function toWhole(
 
 const ABSENT: ReadonlySet<string> = new Set(["guild_id", "webhook_id", "member"]);
 
-/** Removes null fields. Discord omits such fields, but other servers send them. */
+/** Removes null fields, which servers that imitate Discord send instead of omitting them. */
 export function withoutNulls<T extends object>(packet: T): T {
   return Object.fromEntries(Object.entries(packet).filter(([name, value]) => value !== null || !ABSENT.has(name))) as T;
 }
 
-/** Matches code, and a mention after a backslash, because neither addresses anyone. */
+/** Matches code, and a mention after a backslash. Neither addresses anyone. */
 const NO_MENTIONS = /```[\s\S]*?```|``[\s\S]*?``|`[^`]*`|\\<@/g;
 
-/** In a server channel, the first message identifies the conversation. Elsewhere the place is the conversation. */
+/** In a server channel, a conversation is named by its first message. Elsewhere, the place is the conversation. */
 export function toConversationId(channelId: string, rootId: string, kind: RoomKind): string {
   return kind === "channel" ? `${PLATFORM}:${channelId}:${rootId}` : `${PLATFORM}:${channelId}`;
 }
@@ -120,13 +118,12 @@ function toReply(
   const replyToId = toMessageId({ channelId, messageId });
   return {
     ...toPlaceOfReply({ channelId, guildId }, kind, rooms),
-    // In a direct conversation it is obvious which message the bot answers.
+    // A direct conversation needs no reply to show which message the bot answers.
     ...(kind !== "direct" && { replyToId }),
     ...(kind === "channel" && { extra: { root: messageId } }),
   };
 }
 
-/** The place of an event, as the event names it. */
 export interface NamedPlace {
   channelId: string;
   guildId: string | undefined;
@@ -135,8 +132,8 @@ export interface NamedPlace {
 }
 
 /**
- * Identifies a thread together with its channel, because the channel's settings apply in the thread. The gateway does
- * not list an archived thread before a user writes in it. The event then has more fields.
+ * Names a thread together with its channel, because the channel's settings apply in the thread. The gateway lists an
+ * archived thread only after a user writes in it; until then, the event names the channel.
  */
 export function toPlaceOfReply({ channelId, ...named }: NamedPlace, kind: RoomKind, rooms: Rooms): ReplyAddress {
   const parentId = kind === "thread" ? (rooms.parentOf(channelId) ?? named.parentId) : undefined;
@@ -151,7 +148,7 @@ export function toPlaceOfReply({ channelId, ...named }: NamedPlace, kind: RoomKi
   };
 }
 
-/** Types of messages that a user or an app wrote and that everyone can see. */
+/** Types of messages that a user or an app wrote for everyone. */
 const WRITTEN: ReadonlySet<MessageType> = new Set([
   MessageType.Default,
   MessageType.Reply,
@@ -175,7 +172,7 @@ function toAddressed(message: Message, kind: RoomKind, deps: InboundDeps): Messa
   const { botId, rooms } = deps;
   if (kind === "direct") return "bot";
   const roleId = rooms.botRoleId(message.guild_id);
-  // The list of mentions also contains the author of the message that this one replies to.
+  // Checks the text, because the list of mentions also contains the author of the message that this one replies to.
   const isNamed = message.mentions.some(({ id }) => id === botId) && namesUser(message.content, botId);
   if (isNamed || (roleId !== undefined && message.mention_roles.includes(roleId))) return "bot";
   const first = firstMention(message.content);
@@ -187,10 +184,7 @@ function toAddressed(message: Message, kind: RoomKind, deps: InboundDeps): Messa
   return isForeignReply(message, botId) ? "other" : "open";
 }
 
-/**
- * True for a user's message in a channel that addresses no one. If the bot listens to the channel, the message is for
- * the bot.
- */
+/** True for a user's message in a channel that addresses no one. The bot answers it if it listens to the channel. */
 export function mayBeOurs(message: Message, kind: RoomKind, deps: InboundDeps): boolean {
   if (kind !== "channel" || !isByPerson(message) || isForeignReply(message, deps.botId)) return false;
   return toAddressed(message, kind, deps) === undefined && firstMention(message.content) === undefined;
@@ -204,7 +198,7 @@ function repliesToBot(message: Message, botId: string): boolean {
   return isReplyHere(message) && message.referenced_message?.author.id === botId;
 }
 
-/** A reply to someone other than the bot and the author. */
+/** True for a reply to someone other than the bot and the author. */
 function isForeignReply(message: Message, botId: string): boolean {
   const repliedTo = message.referenced_message?.author.id;
   return isReplyHere(message) && repliedTo !== undefined && repliedTo !== botId && repliedTo !== message.author.id;

@@ -1,4 +1,3 @@
-/** Stores a session, so that the next process can resume it. */
 import { GatewayDispatchEvents } from "discord.js";
 import type { Logger } from "pino";
 import type { LastSession, LastSessionStore } from "../options.ts";
@@ -6,8 +5,7 @@ import { isDirect } from "./direct-channels.ts";
 import type { GatewayClient } from "./transport.ts";
 
 /**
- * How often the position is stored. A session can also be resumed from an older position, and Discord then repeats some
- * events.
+ * How often to store the position. A session can be resumed from an older position; Discord then repeats some events.
  */
 const NOTED_EVERY_MS = 5_000;
 
@@ -21,8 +19,8 @@ export interface FollowOptions {
 }
 
 /**
- * Stores the session of a client that is not connected yet, for the next process. Once connected, it resolves to the
- * direct conversations with messages since the previous session broke off. Discord does not list such conversations,
+ * Stores the session of a client that is not connected yet, so that the next process can resume it. Once connected,
+ * resolves to the direct conversations with messages since the previous session broke off: Discord does not list them,
  * but sends their events to the process that resumes that session. Never rejects.
  */
 export function followSession(client: GatewayClient, options: FollowOptions): Promise<readonly string[]> {
@@ -34,7 +32,7 @@ export function followSession(client: GatewayClient, options: FollowOptions): Pr
   let notedAt = -Infinity;
   let notedId: string | undefined;
 
-  /** Does not overwrite the record of another client. */
+  /** Never overwrites the record of another client. */
   async function note(session: LastSession): Promise<void> {
     try {
       if (notedId === session.id && (await store.read())?.id !== session.id) return;
@@ -71,9 +69,7 @@ export function followSession(client: GatewayClient, options: FollowOptions): Pr
   return missed.promise;
 }
 
-/**
- * Resolves to the direct conversations with events in the previous session. Resolves to none if that session has ended.
- */
+/** Resolves to the direct conversations with events in the previous session; empty if that session has ended. */
 async function findMissed(
   client: GatewayClient,
   ownId: string,

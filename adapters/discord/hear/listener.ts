@@ -1,4 +1,3 @@
-/** Turns new, edited and deleted messages into events. */
 import type { GatewayMessageDeleteDispatchData } from "discord.js";
 import { BoundedMap } from "../../../src/concurrency/bounded-map.ts";
 import type { IsListening } from "../../../src/port/catalogue.ts";
@@ -24,25 +23,22 @@ import type { FindMember } from "./people.ts";
 import type { Activity, PlaceQuestion } from "./threads.ts";
 import type { Message } from "./wording.ts";
 
-/** If an edit makes a message concern the bot, the bot answers it only if it is younger than this. */
+/** An edit can turn a message into a question. The bot answers it only if the message is younger than this. */
 const FRESH_MS = 15 * 60_000;
-/** Discord does not report who wrote a deleted message, or who deleted it. */
+/** The author of a deletion, because Discord reports neither who wrote a message nor who deleted it. */
 const SOMEBODY: Author = { id: "unknown", name: "unknown" };
 
 type Deleted = Pick<GatewayMessageDeleteDispatchData, "id" | "channel_id" | "guild_id">;
 
 export interface Listener {
-  /**
-   * `isAnswered` is true if the message already has an answer, perhaps from an earlier process. It then only needs to
-   * be remembered.
-   */
+  /** `isAnswered`: the message already has an answer, perhaps from an earlier process, and is only remembered. */
   onMessage(message: Message, isAnswered?: boolean): void;
   onEdit(message: Message): void;
   onDelete(deleted: Deleted): void;
 }
 
 export interface ListenerDeps extends Omit<InboundDeps, "botId"> {
-  /** Undefined until the gateway reports it. It does so before the first message. */
+  /** Undefined until the gateway reports it, before the first message. */
   botId(): string | undefined;
   delivery: Pick<Delivery, "enqueue">;
   activity: Activity;
@@ -65,7 +61,7 @@ export function createListener(deps: ListenerDeps): Listener {
   const state: ListenerState = { ...deps, known, forwards, startedAt: deps.now() };
   const { delivery, activity } = state;
 
-  /** Edits and deletions are handed over only once. The delivery logs those that failed. */
+  /** Ignores a failed edit or deletion, which the delivery has logged. */
   function offer(channelId: string, toEvents: () => Promise<readonly InboundEvent[]>): void {
     delivery.enqueue(channelId, toEvents).catch(() => {});
   }
@@ -82,19 +78,19 @@ export function createListener(deps: ListenerDeps): Listener {
       }
       const message = forwards.see(whole);
       const toEvents = async () => {
-        // A resumed session repeats events.
+        // Ignores an event that a resumed session repeats.
         if (known.get(message.id) !== undefined) return [];
         const event = await toPlaced(await withAnswered(message, state), botId, state, isAnswered);
         return event === undefined ? [] : [event];
       };
       const toWaiting = () => toMessageEvent(message, kindOf(message, state), { ...state, botId });
-      // A message that could not be stored can arrive again when missed messages are read.
+      // Forgets a message that could not be stored, because it can arrive again with the missed messages.
       delivery.enqueue(message.channel_id, toEvents, toWaiting).catch(() => known.forget(message.id));
     },
     onEdit(given) {
       const botId = deps.botId();
       if (botId === undefined) return;
-      // An update can contain only the changed fields.
+      // Discord sent only the changed fields.
       if (given.author === undefined) {
         return offer(given.channel_id, async () => toPartialEditEvents(given, botId, state));
       }
@@ -110,7 +106,7 @@ export function createListener(deps: ListenerDeps): Listener {
   };
 }
 
-/** Adds the message that it replies to, because Discord can omit that message. */
+/** Adds the message that this one replies to, because Discord can omit it. */
 async function withAnswered(message: Message, { findMessage }: ListenerState): Promise<Message> {
   const messageId = message.message_reference?.message_id;
   const isWhole = messageId === undefined || message.referenced_message !== undefined;
@@ -118,7 +114,7 @@ async function withAnswered(message: Message, { findMessage }: ListenerState): P
   return { ...message, referenced_message: (await findMessage({ channelId: message.channel_id, messageId })) ?? null };
 }
 
-/** The event for a message, with the place of its answer. Edits and deletions refer to it later. */
+/** The event for a message, with the place of its answer. Remembers both for edits and deletions. */
 async function toPlaced(
   message: Message,
   botId: string,
@@ -129,7 +125,7 @@ async function toPlaced(
   const event = await readMessage(message, kind, botId, state);
   if (event === undefined || (await state.forwards.isCommented(message))) return undefined;
   if (!state.rooms.mayWrite(message.channel_id)) {
-    // The bot cannot show an answer there, and each refused attempt would count against it.
+    // Tells the author, because the bot cannot answer there. A refused attempt would count against the bot.
     if (event.addressed === "bot") void state.tellNotAllowed(message.author.id, message.channel_id);
     return undefined;
   }
@@ -140,7 +136,7 @@ async function toPlaced(
   return placed;
 }
 
-/** Reads a message. Looks up whether the bot listens only if that matters. */
+/** Looks up whether the bot listens to the channel only if that matters. */
 async function readMessage(
   message: Message,
   kind: RoomKind,
@@ -152,7 +148,7 @@ async function readMessage(
   const isListening = mayBeOurs(message, kind, deps) && (await state.isListening?.(channel)) === true;
   const event = toMessageEvent(message, kind, deps, isListening);
   if (event === undefined || message.guild_id === undefined || message.member !== undefined) return event;
-  // A call returned the message without its author's roles, which the author's permissions depend on.
+  // A message from a call lacks its author's roles, which decide the author's permissions.
   const member = await state.findMember(message.guild_id, message.author.id);
   return member === undefined ? event : toMessageEvent({ ...message, member }, kind, deps, isListening);
 }
@@ -168,26 +164,24 @@ async function toEditEvents(given: Message, botId: string, state: ListenerState)
   const isFresh = timeOf(message.id) > now() - FRESH_MS;
   if (before !== undefined) {
     const body = toBody(message, { ...state, botId });
-    // Discord also sends an update for a preview, a pin or a thread. The update is empty if the bot cannot read the
-    // message.
+    // Discord also sends an update for a preview, a pin or a thread. It is empty if the bot cannot read the message.
     const isEdit = toBodyKey(body) !== before.body && (body.text !== "" || body.attachments.length > 0);
     const addressed = toMessageEvent(message, kindOf(message, state), { ...state, botId })?.addressed;
     const isAsked = isFresh && addressed === "bot" && before.addressed !== "bot";
-    // Adding a mention that only addresses the bot is no edit, because `toBody` leaves such a mention out. `isAsked`
-    // notices it.
+    // An added mention that only addresses the bot is no edit, because `toBody` leaves it out. `isAsked` notices it.
     if (!isEdit && !isAsked) return [];
     return [toEdited(message, { ...before, ...body, addressed: addressed ?? before.addressed }, isAsked, state)];
   }
   const event = await readMessage(message, kindOf(message, state), botId, state);
   if (event === undefined) return [];
-  // This process did not see the message. If another process handled it, its key is already claimed and only the edit
+  // This process did not see the message. If another one did, the message's key is already claimed, and only the edit
   // counts.
   const placed = isFresh ? await toPlaced(message, botId, state) : undefined;
   const edited = toEdited(message, placed ?? event, placed?.addressed === "bot", state);
   return placed === undefined ? [edited] : [placed, edited];
 }
 
-/** Reads the message again if it was received before and its text has changed. */
+/** Reads the message again if this process knows it and its text has changed. */
 async function toPartialEditEvents(
   { id: messageId, channel_id: channelId, guild_id, content }: Partial<Message> & Pick<Message, "id" | "channel_id">,
   botId: string,
@@ -200,7 +194,7 @@ async function toPartialEditEvents(
 
 type Whole = Pick<MessageEvent, "conversationId" | "author" | "reply" | "text" | "attachments" | "addressed">;
 
-/** `isAsked` is true if the edit may have addressed the message to the bot. The bot never answers a message twice. */
+/** `isAsked`: the edit may have addressed the message to the bot. The bot still answers a message only once. */
 function toEdited(message: Message, whole: Whole, isAsked: boolean, { known, now }: ListenerState): EditedEvent {
   const { conversationId, author, reply, text, attachments } = whole;
   const edited: EditedEvent = {
@@ -219,7 +213,7 @@ function toEdited(message: Message, whole: Whole, isAsked: boolean, { known, now
   return edited;
 }
 
-/** When a forward was deleted, its comment no longer includes the forward's text. */
+/** If a forward was deleted, its comment is edited: it no longer includes the forward's text. */
 async function toDeleteEvents(
   deleted: Deleted,
   botId: string | undefined,
@@ -234,7 +228,7 @@ function toDeleted({ id, channel_id: channelId, guild_id }: Deleted, state: List
   const { known, rooms, startedAt, now } = state;
   const before = known.get(id);
   const kind = rooms.kindOf(channelId, guild_id, undefined);
-  // An unknown message that was written in a channel while this process listened never concerned the bot.
+  // An unknown message in a channel, written while this process listened, never concerned the bot.
   const isForeign = before === undefined && kind === "channel" && timeOf(id) > startedAt;
   if (known.isOwn(id) || isForeign) return [];
   known.forget(id);
@@ -258,7 +252,7 @@ function kindOf(message: Message, { rooms }: ListenerState): RoomKind {
 
 const MAX_KNOWN = 5_000;
 
-/** The part of a message that edits and its deletion need later. */
+/** The fields of a message that its edits and its deletion need. */
 export type KnownMessage = Pick<MessageEvent, "conversationId" | "author" | "reply" | "addressed"> & { body: string };
 
 /** The messages received last, by their Discord ids. */
@@ -266,7 +260,6 @@ export interface KnownMessages {
   get(id: string): KnownMessage | undefined;
   set(id: string, message: Whole): void;
   forget(id: string): void;
-  /** Marks a message as the bot's own. */
   setOwn(id: string): void;
   isOwn(id: string): boolean;
 }

@@ -1,4 +1,3 @@
-/** Looks up people: their names, roles and rights. */
 import { type APIGuildMember, type APIUser, Routes } from "discord.js";
 import { untilAborted } from "../../../src/concurrency/deadlines.ts";
 import { createKeyedQueue } from "../../../src/concurrency/keyed-queue.ts";
@@ -11,7 +10,7 @@ import type { Rooms } from "../api/rooms.ts";
 import type { DiscordAdapterOptions } from "../options.ts";
 import type { Message } from "./wording.ts";
 
-/** Describes a user as the author of an event, with their roles, because their permissions can depend on them. */
+/** Describes a user as the author of an event, with the roles that the author's permissions depend on. */
 export function toAuthor(
   { id, username, global_name }: APIUser,
   member: { nick?: string | null | undefined; roles?: readonly string[] } | null | undefined,
@@ -28,7 +27,7 @@ export function mayConfigure({ channel_id, author, member }: Message, rooms: Roo
 /** Reads a member. Waits first if the rate limit for that is used up. Rejects in the same cases as `Api.call`. */
 export type ReadMember = (guildId: string, userId: string, signal: AbortSignal) => Promise<APIGuildMember>;
 
-/** Reads the members of one server one after the other, because each response says how many reads are left. */
+/** Reads one member of a server at a time, because each response says how many reads are left. */
 export function createReadMember(api: Pick<Api, "call">): ReadMember {
   const { run } = createKeyedQueue();
   return (guildId, userId, signal) => {
@@ -82,9 +81,9 @@ async function readRoles(
 /** Resolves to a user's roles and name on a server; undefined if Discord does not return them. Never rejects. */
 export type FindMember = (guildId: string, userId: string) => Promise<APIGuildMember | undefined>;
 
-/** How long a message waits for its author's permissions. */
+/** How long a message waits for its author's roles. */
 const FIND_MS = 10_000;
-/** If several messages from one person are read together, they share one look-up. */
+/** Several messages of one person that are read together share a look-up for this long. */
 const FOUND_FRESH_MS = 10_000;
 
 export function createFindMember(
@@ -99,10 +98,9 @@ export function createFindMember(
     });
 }
 
-/** The largest number of look-ups to remember. A removed role still counts until its look-up expires. */
+/** A removed role still counts until its look-up expires. */
 const MAX_CACHED = 1_000;
 const FRESH_MS = 5 * 60_000;
-/** The largest number of roles to look up per user. */
 const MAX_ROLES = 20;
 
 /**

@@ -1,4 +1,3 @@
-/** The sessions of this process. It has one session for each shard in its share. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { waitAtMost } from "../../../src/concurrency/deadlines.ts";
 import { createKeyedQueue } from "../../../src/concurrency/keyed-queue.ts";
@@ -13,34 +12,34 @@ const LOOK_MS = 700;
 /** Pause between two checks while waiting for other processes. */
 const SOON_MS = 200;
 /**
- * At shutdown, the longest time to find out which process takes over. A lost connection to Redis recovers within that
- * time.
+ * The longest time in which a shutdown finds out which process takes over. A lost connection to Redis recovers within
+ * it.
  */
 const UNKNOWN_MS = 3_000;
-/** The longest additional time to release the shards. Their leases expire anyway. */
+/** Time added to release the shards. Without a release, their leases expire. */
 const LEAVE_MS = 1_000;
 
 export interface SessionsOptions
   extends Pick<DiscordAdapterOptions, "token" | "shards" | "shares" | "takeTurn" | "onFatal" | "log"> {
   api: Api;
-  /** Attaches a client's listeners before it connects. `isInherited` resolves after that. */
+  /** Attaches a client's listeners, before the client connects. `isInherited` resolves after that. */
   attach(client: GatewayClient, shard: Shard, isInherited: Promise<boolean>): void;
   /** Call this when the process no longer receives the shard's events. */
   detach(shard: number): void;
 }
 
 /**
- * The sessions of this process, one for each shard in its share. The share changes when other processes start and stop.
+ * The sessions of this process, one for each shard in its share. The share changes when other processes start or stop.
  */
 export interface Sessions extends Pick<Connection, "isReady"> {
   /**
-   * Resolves when all shards in its share are connected and no other shard is unassigned. Rejects with an explanation
-   * if that is hopeless.
+   * Resolves when all shards in its share are connected and every other shard has a process. Rejects with an
+   * explanation if that is hopeless.
    */
   open(): Promise<void>;
   /**
-   * Gives its shards to other processes. They connect before this one disconnects. Resolves when they have connected,
-   * at once if there are no other processes, or after `longestMs`.
+   * Gives this process's shards to others, which connect before it disconnects. Resolves when they have connected, at
+   * once if there are no other processes, or after `longestMs`.
    */
   handOver(longestMs: number): Promise<void>;
   close(): Promise<void>;
@@ -49,7 +48,7 @@ export interface Sessions extends Pick<Connection, "isReady"> {
 interface Session {
   connection: Connection;
   isOpen: boolean;
-  /** See `Share.inherited`. Known after the first claim once the session is open. */
+  /** See `Share.inherited`. Resolves after the first claim of the open session. */
   isInherited: PromiseWithResolvers<boolean>;
 }
 
@@ -117,7 +116,7 @@ export function createSessions(options: SessionsOptions): Sessions {
     lookInTurn().catch((err: unknown) => log.debug({ err }, "could not find out which process owns which shard"));
   }
 
-  /** Lets others take over until this time, then releases the shards. */
+  /** Lets other processes take over until `until`, then releases the shards. */
   async function leave(count: number, until: number): Promise<void> {
     isLeaving = true;
     let knownAt = performance.now();
@@ -149,7 +148,7 @@ export function createSessions(options: SessionsOptions): Sessions {
       looking !== undefined && sessions.values().every(({ isOpen, connection }) => !isOpen || connection.isReady()),
     async handOver(longestMs) {
       if (plan === undefined) return;
-      // A single check can take seconds if Redis does not respond, and the shutdown has more to do.
+      // Limits the time, because one check can take seconds without Redis, and the shutdown has more to do.
       await waitAtMost(leave(plan.count, performance.now() + longestMs), longestMs + LEAVE_MS);
     },
     async close() {
@@ -160,7 +159,7 @@ export function createSessions(options: SessionsOptions): Sessions {
   };
 }
 
-/** The shards of a process that shares with no other process: the given ones, or all. */
+/** The shares of a process that shares with no other one: the given shards, or all. */
 export function createOwnShares(ids?: readonly number[], takeTurn = createTurns()): SharedParts {
   return {
     claim: async ({ count, inUse }) => ({

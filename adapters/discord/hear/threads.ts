@@ -1,4 +1,3 @@
-/** Decides where to answer a question, and opens a thread if needed. */
 import { type APIMessage, type APIThreadChannel, Routes } from "discord.js";
 import type { Logger } from "pino";
 import { BoundedMap } from "../../../src/concurrency/bounded-map.ts";
@@ -27,7 +26,7 @@ export interface ThreadsDeps {
   log: Logger;
 }
 
-/** Decides where to answer a question asked in a server channel, and opens a thread if needed. Never rejects. */
+/** Decides where to answer a question from a server channel, and opens a thread if needed. Never rejects. */
 export type PlaceQuestion = (
   event: MessageEvent,
   place: { channelId: string; messageId: string },
@@ -38,12 +37,13 @@ export function createPlaceQuestion({ mode, api, activity, rooms, log }: Threads
 
   /** Resolves to the thread's id. Undefined if the bot could not open it. */
   async function open(channelId: string, messageId: string, name: string): Promise<string | undefined> {
-    // Answers in the channel instead of waiting for a thread.
+    // If the call is skipped, the bot answers in the channel instead of waiting for a thread.
     const body = { name, auto_archive_duration: ARCHIVE_MINUTES };
     const call = { method: "POST" as const, route: Routes.threads(channelId, messageId), body };
     try {
       const answer = await calls.call(channelId, call, AbortSignal.timeout(OPEN_MS));
-      // On Discord, a thread gets the id of the message it was opened from. Other servers may use a different id.
+      // On Discord, a thread has the id of the message it was opened from. Servers that imitate Discord can use another
+      // id.
       return answer && ((answer.data as Partial<APIThreadChannel> | undefined)?.id ?? messageId);
     } catch (error) {
       if (codeOf(error) === EXISTS) return messageId;
@@ -53,7 +53,7 @@ export function createPlaceQuestion({ mode, api, activity, rooms, log }: Threads
   }
 
   return async (event, { channelId, messageId }) => {
-    // A follow-up question is answered in the same place as the first one.
+    // A follow-up question stays in the place of the first one.
     const isNew = event.addressed === "bot" && event.inReplyTo === undefined;
     const isWanted = mode === "on" || (mode === "auto" && activity.isBusy(channelId));
     if (isNew && isWanted && rooms.mayOpenThread(channelId)) {
@@ -67,7 +67,7 @@ export function createPlaceQuestion({ mode, api, activity, rooms, log }: Threads
 }
 
 function toThreadEvent(event: MessageEvent, threadId: string): MessageEvent {
-  // The thread starts with the question, so the answer does not need to be a reply to it.
+  // The thread starts with the question, so the answer is not a reply to it.
   const { replyToId: _, extra: __, ...place } = event.reply;
   return { ...event, conversationId: `${PLATFORM}:${threadId}`, reply: { ...place, threadId } };
 }
@@ -78,8 +78,8 @@ const MAX_MESSAGES = 2_000;
 const MAX_CHANNELS = 1_000;
 
 /**
- * The channels and threads with a growing answer. The bot recognizes such an answer on Discord by its Stop button, so
- * any process can be writing it.
+ * The channels and threads with a growing answer. The bot recognizes such an answer by its Stop button, so any process
+ * can be the writer.
  */
 export interface Activity {
   /** Call this when an answer to this message starts. */
@@ -93,7 +93,7 @@ export interface Activity {
 
 export function createActivity(now: () => number): Activity {
   const growing = new Map<string, Map<string, number>>();
-  /** The answer that a bot message belongs to, because the message's last edit does not say so. */
+  /** The answer of each bot message, because the last edit of a message does not name it. */
   const roots = new BoundedMap<string, string>(MAX_MESSAGES);
 
   function begin(channelId: string, root: string): void {

@@ -1,4 +1,3 @@
-/** The connection by which Discord reaches the bot. */
 import { EventEmitter } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import {
@@ -30,11 +29,11 @@ const READY_MS = 30_000;
 const CONNECT_MS = 90_000;
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 15_000;
-/** If no further server from READY arrives within this time, the missing servers have an outage. */
+/** Servers from READY that have not arrived this long after the last one have an outage. */
 const SERVERS_MS = 15_000;
-/** Longest wait for the events of an earlier session. */
+/** Longest wait for the missed events of an earlier session. */
 const RESUME_MS = 4_000;
-/** Longest wait until Discord closes the connection. It never does so if the connection is dead. */
+/** Longest wait until Discord closes the connection. Discord never closes a dead one. */
 const GOODBYE_MS = 1_000;
 
 const NEEDED = GatewayIntentBits.Guilds | GatewayIntentBits.GuildMessages | GatewayIntentBits.DirectMessages;
@@ -50,7 +49,7 @@ const SOCKET = {
   largeThreshold: null,
 };
 
-/** One of `count` parts of the bot's servers. Each part has its own connection. */
+/** One of `count` parts of the bot's servers. Each shard has its own connection. */
 export interface Shard {
   id: number;
   count: number;
@@ -67,8 +66,8 @@ export interface GatewayClient {
   /** Adds a listener that runs when a session has started and its servers have arrived. */
   onReady(listen: () => void): void;
   /**
-   * Resumes the session of a dead process, reports the events that it missed, and ends the session. Discord does not
-   * count this as a new session. Reports nothing if the session has ended. Never rejects.
+   * Resumes the session of a dead process, reports the events that this process missed, and ends the session. Discord
+   * does not count it as a new session. Reports nothing if the session has ended. Never rejects.
    */
   readMissed(last: LastSession, dispatch: (packet: GatewayDispatchPayload) => void): Promise<void>;
 }
@@ -79,7 +78,7 @@ export interface ConnectionOptions {
   shard: Shard;
   identify: Identify;
   /**
-   * Shared by all connections. The bot requests the Message Content intent until Discord refuses it on one connection.
+   * Shared by all connections. `isAsked`: the bot requests the Message Content intent, until Discord refuses it once.
    */
   content: { isAsked: boolean };
   /** Attaches a client's listeners before it connects. */
@@ -89,18 +88,12 @@ export interface ConnectionOptions {
   log: Logger;
 }
 
-/**
- * One session of the bot. The library reconnects and resumes on its own. If it cannot repair the connection, that is
- * fatal.
- */
+/** One session of the bot. The library reconnects and resumes it automatically. If that fails, `onFatal` is called. */
 export interface Connection {
-  /** Resolves when it is connected. Rejects with an explanation if that is hopeless or takes too long. */
+  /** Resolves when the session is connected. Rejects with an explanation if that is hopeless or takes too long. */
   open(): Promise<void>;
   isReady(): boolean;
-  /**
-   * `isResumable` is true if no other process receives this shard's events, so Discord should keep them for some
-   * minutes.
-   */
+  /** `isResumable`: no other process receives this shard's events, so Discord should keep them for some minutes. */
   close(options?: { isResumable: boolean }): Promise<void>;
 }
 
@@ -128,8 +121,8 @@ export function createConnection(options: ConnectionOptions): Connection {
   }
 
   /**
-   * Continues without the content of messages if Discord refused it. Returns false for another close code, or if it
-   * already continues without.
+   * Continues without the content of messages if Discord refused it. False for any other close code, or if it already
+   * does.
    */
   function canGoWithout(code: number | undefined): boolean {
     if (code !== CONTENT_REFUSED || !hasContent) return false;
@@ -187,7 +180,7 @@ function createSession({ hasContent, log, onLost, ...options }: SessionOptions):
   const listeners: Array<(packet: GatewayDispatchPayload) => void> = [servers.see];
   const state = new EventEmitter<{ ready: []; closed: [error: CloseError] }>();
   let applicationId: string | undefined;
-  /** The servers that READY listed and that are still missing. */
+  /** The servers that READY listed and that have not arrived. */
   let awaited = new Set<string>();
   let isWhole = false;
   let timer: NodeJS.Timeout | undefined;
@@ -308,8 +301,7 @@ function createShard({ token, shard, info, identify, intents, from }: ShardOptio
   const socket: WebSocketShard = new WebSocketShard(
     {
       options: { ...SOCKET, token, intents, gatewayInformation: info, shardCount: shard.count },
-      // The library calls this before it opens a socket. After `end`, the call never returns, so the library opens no
-      // other socket.
+      // The library calls this before it opens a socket. After `end`, the call never returns, so that it opens none.
       retrieveSessionInfo() {
         if (over.signal.aborted) return new Promise(() => {});
         if (socket.status === WebSocketShardStatus.Idle) opening = Promise.withResolvers();
@@ -326,10 +318,10 @@ function createShard({ token, shard, info, identify, intents, from }: ShardOptio
   return {
     socket,
     isOver: () => over.signal.aborted,
-    /** Resolves when the session has ended, or after a while. */
+    /** Resolves when the session has ended, or after `GOODBYE_MS`. */
     async end(code: CloseCodes): Promise<void> {
       over.abort(new Error("The connection to Discord was closed."));
-      // While a socket is still opening, `destroy` would remove the error listener, and a failure would end the
+      // Waits until the socket is open. `destroy` removes the error listener, and then a failure to open would end the
       // process.
       const ending = opening.promise.then(() => socket.destroy({ code }));
       await waitAtMost(ending, GOODBYE_MS);
@@ -357,7 +349,7 @@ export async function reach<T>(attempt: () => Promise<T>, log: Logger, signal: A
   }
 }
 
-/** A time limit for Discord to start a session. Waiting for permission to identify does not count. */
+/** A time limit for starting a session. Waiting for permission to identify does not count. */
 interface Waits {
   identify: Identify;
   /** Rejects when the time limit is over. */
@@ -385,7 +377,7 @@ function createWaits(identify: Identify): Waits {
   };
 }
 
-/** Discord refused an intent. Message Content is the only one that it can refuse. */
+/** Discord refused an intent. It can refuse only Message Content. */
 const CONTENT_REFUSED: number = GatewayCloseCodes.DisallowedIntents;
 
 export const CONTENT_IS_OFF =
@@ -393,7 +385,7 @@ export const CONTENT_IS_OFF =
 export const SWITCH_ON_CONTENT =
   "To get answers to replies, and in threads without a mention, switch it on in the Discord Developer Portal under Bot, Privileged Gateway Intents. Then restart Palaver.";
 
-/** Works for a closed connection and for a refused call. */
+/** Explains both a closed connection and a refused call. */
 export const TOKEN_REFUSED =
   "Discord does not accept the token. Copy the bot's token from the Discord Developer Portal, under Bot, and restart Palaver.";
 
@@ -418,7 +410,7 @@ class CloseError extends Error {
   }
 }
 
-/** The code with which the connection was closed. A refused token fails even before there is a connection. */
+/** The code with which the connection was closed. Discord can refuse a token before there is a connection. */
 function closeCodeOf(error: unknown): number | undefined {
   if (error instanceof CloseError) return error.code;
   const isRefused = error instanceof ApiError && error.status === 401 && !error.isForeign;
