@@ -2,17 +2,16 @@ import { createHash } from "node:crypto";
 
 export const PLATFORM = "discord";
 
-/** The Unix milliseconds at which Discord's ids start. */
+/** Discord's ids start at this time, in Unix milliseconds. */
 const EPOCH_MS = 1_420_070_400_000;
 const TIME_SHIFT = 22n;
 
-/** The ids needed to find a message. */
 export interface MessagePlace {
   channelId: string;
   messageId: string;
 }
 
-/** A message's id in the bot's format. It contains the channel, because writing to a message needs that too. */
+/** A message's id in the bot's format. Includes the channel, which every write needs too. */
 export function toMessageId({ channelId, messageId }: MessagePlace): string {
   return `${PLATFORM}:${channelId}:${messageId}`;
 }
@@ -35,12 +34,12 @@ export function toNonce(nonce: string): string {
   return digest(nonce).slice(0, 22);
 }
 
-/** A short hash for a text that must not appear in a log, a key or a button. */
+/** A short hash of a text that must not appear in a log, a key or a button. */
 export function toFingerprint(text: string): string {
   return digest(text).slice(0, 16);
 }
 
-/** The application's id, which the first part of a token encodes. Undefined for a simulator's token. */
+/** The application's id, encoded in the first part of a token. Undefined for a simulator's token. */
 export function applicationIdOf(token: string): string | undefined {
   const [first = "", ...rest] = token.trim().split(".");
   const id = Buffer.from(first, "base64url").toString();

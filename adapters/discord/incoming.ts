@@ -28,7 +28,6 @@ import type { SeenInteractionMessages } from "./write/interaction-writer.ts";
 import { createTellNotAllowed } from "./write/notice.ts";
 import type { FinalMessages } from "./write/private-ending.ts";
 
-/** The gateway events that the bot handles, with their data. */
 interface GatewayEvents {
   [GatewayDispatchEvents.MessageCreate]: Message;
   [GatewayDispatchEvents.MessageUpdate]: Message;
@@ -51,7 +50,7 @@ export interface IncomingParts {
   closing: AbortSignal;
 }
 
-/** Attaches the listeners to a client. Returns its channels and the bot's own id. */
+/** Attaches the listeners to a client. Returns its channels and the bot's id. */
 export function attachListeners(
   client: GatewayClient,
   { shard, isInherited, ...parts }: IncomingParts & Pick<FollowOptions, "isInherited"> & { shard: Shard },
@@ -77,7 +76,7 @@ export function attachListeners(
     isListening: options.isListening,
     botId,
   });
-  // Direct messages come only through the first shard.
+  // Only the first shard receives direct messages.
   const isFollowed = lastSession !== undefined && shard.id === 0;
   const missed = isFollowed ? followSession(client, { ...options, store: lastSession, isInherited }) : [];
   async function listDirects(): Promise<readonly string[]> {
@@ -99,7 +98,7 @@ export function attachListeners(
       log.error({ err: error, event }, "Could not handle a packet from Discord.");
     }
   }
-  /** Handles events in the order of each channel, after the messages that were missed there. */
+  /** Handles the events of each channel in order, after the channel's missed messages. */
   function onInOrder<E extends Exclude<keyof GatewayEvents, GatewayDispatchEvents.InteractionCreate>>(
     event: E,
     listen: (data: GatewayEvents[E]) => void,
@@ -116,7 +115,7 @@ export function attachListeners(
 
   client.onEvent(({ t: type, d: data }) => {
     if (type !== GatewayDispatchEvents.MessageCreate) return;
-    // This continues during a shutdown, because the next process can only catch up in channels that it knows.
+    // Runs even during a shutdown, because the next process catches up only in direct conversations that are stored.
     const message = toPlaced(rooms, data);
     if (isDirect(message)) directChannels.note(message.channel_id);
   });
@@ -130,7 +129,7 @@ export function attachListeners(
     for (const id of ids) listener.onDelete({ ...place, id });
   });
   on(GatewayDispatchEvents.InteractionCreate, (interaction) => {
-    // Skips a conversation between other users, because the bot could not read missed messages there.
+    // Skips a conversation between other users, because the bot cannot read missed messages there.
     const isDirect =
       interaction.guild_id === undefined && interaction.context !== InteractionContextType.PrivateChannel;
     if (isDirect) directChannels.note(placeOf(interaction).channelId);
@@ -152,13 +151,13 @@ export function attachListeners(
       now,
     };
     void catchUp(deps, parts.closing);
-    // It is enough if one of several processes does this.
+    // Only the process with the first shard registers the commands.
     if (shard.id === 0) void register(client, parts, options);
   });
   return { rooms, botId };
 }
 
-/** Adds the server of a known channel if the packet does not contain it. */
+/** Adds the server of a known channel if the packet lacks it. */
 function toPlaced<T extends GatewayEvents[keyof GatewayEvents]>(rooms: GatewayClient["rooms"], data: T): T {
   const packet = withoutNulls(data);
   const guildId = packet.guild_id ?? rooms.guildIdOf(packet.channel_id ?? "");
@@ -170,7 +169,7 @@ function there(delivery: Delivery | undefined): Delivery {
   return delivery;
 }
 
-/** Registers the commands. A failure is only logged, because the bot still answers without commands. */
+/** Registers the commands. Only logs a failure, because the bot still answers without commands. */
 async function register(
   client: GatewayClient,
   { api, closing }: IncomingParts,

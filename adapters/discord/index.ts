@@ -32,7 +32,7 @@ export const module: AdapterModule<DiscordConfig> = {
   },
   fileOrigins: ({ apiUrl }) => (apiUrl === undefined ? [] : [new URL(apiUrl).origin]),
   setup: { given: ["DISCORD_API_URL", "DISCORD_GUILD_ID"], toStep: discordStep },
-  // Bot tokens (id.time.hmac), and the tokens inside the URLs of webhooks and interactions.
+  // Bot tokens (id.time.hmac), and tokens inside the URLs of webhooks and interactions.
   tokens: [/(?<![\w-])[\w-]{23,30}\.[\w-]{6,7}\.[\w-]{27,}/, /(\/(?:webhooks|interactions)\/\d{5,20}\/)[\w-]{20,}/],
   async preview(markdown) {
     const { toPreview } = await import("./preview.ts");

@@ -2,7 +2,7 @@ import type { SetupStep } from "../../src/port/setup.ts";
 
 const PORTAL = { label: "Discord Developer Portal", url: "https://discord.com/developers/applications" };
 
-/** Connects the bot. The token check offers to add it to a server. */
+/** Connects the bot. The check of the token also offers a link that adds the bot to a server. */
 export function discordStep({ botName }: { botName: string }): SetupStep {
   return {
     id: "discord",

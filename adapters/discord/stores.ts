@@ -25,7 +25,6 @@ export function toTakeTurn({ inTurn }: Pick<Host, "inTurn">): SharedParts["takeT
     });
 }
 
-/** Stores the direct conversations that the adapter knows. */
 export function toDirectChannelStore({ open, inTurn }: Pick<Host, "open" | "inTurn">): DirectChannelStore {
   const toKept = (keyv: ReturnType<Host["open"]>) => ({
     read: async () => channelIds.safeParse(await keyv.get<unknown>("directs")).data ?? [],

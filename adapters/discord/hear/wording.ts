@@ -1,4 +1,3 @@
-/** Reads the words of a message as people see them. */
 import type { APIMessage, APIUser, GatewayMessageCreateDispatchData } from "discord.js";
 import { withoutAddress } from "../../../src/text/address.ts";
 import { joinParagraphs } from "../../../src/text/join.ts";
@@ -10,9 +9,9 @@ import { readShown } from "./content.ts";
 
 /** Longest quote from a message. */
 const QUOTE_CHARS = 2_000;
-/** Longest quote from a message that is already in the conversation: just enough to recognize it. */
+/** Longest quote from a message that the conversation already contains: enough to recognize it. */
 const HINT_CHARS = 300;
-/** A message that starts like this acts as a command. */
+/** A message that starts like this is a command. */
 const SPOKEN_COMMAND = /^(?:!|\/?imagine\b)/i;
 const SPOKEN_IMAGINE = /^[!/]?imagine\b/i;
 const USER = /<@!?(\d{17,20})>/g;
@@ -20,27 +19,26 @@ const ROLE = /<@&(\d{17,20})>/g;
 const CHANNEL = /<#(\d{17,20})>/g;
 const EMOJI = /<a?(:\w{2,32}:)\d{17,20}>/g;
 
-/** Looks up names. */
 export interface Names {
   botId: string;
   rooms: Pick<Rooms, "botRoleId" | "nameOfChannel" | "nameOfRole">;
 }
 
 /**
- * The text of a message as a user reads it, with names instead of ids and without a mention that only addresses the
- * bot. Includes the content that the message shows, forwards or replies to, unless the conversation already contains
- * it. If a whole channel is `one` conversation, quotes the beginning of the original message anyway, to show which one
- * the reply is to.
+ * The text of a message as a user reads it: with names instead of ids, and without a mention that only addresses the
+ * bot. Includes what the message shows, forwards or replies to, unless the conversation already contains that. If a
+ * whole channel is `one` conversation, quotes the start of the message that this one replies to anyway, to show which
+ * one is meant.
  */
 export function readText(message: Message, names: Names, place: "one" | "chain"): string {
-  // A message that contains only a mention keeps it, to show whom it addresses.
+  // Keeps a mention that is the whole message, to show whom it addresses.
   const words = withoutBot(message, names).trim() || message.content;
   const own = readOwn(message, words, names, true);
   const context = quoteAnswered(message, names, place === "one" && own !== "" && !SPOKEN_COMMAND.test(own));
   return joinParagraphs(context, own);
 }
 
-/** A message as the channel shows it, with cards and previews. */
+/** The text of a message as the channel shows it, with cards and previews. */
 export function readSeen(message: Message, names: Pick<Names, "rooms">): string {
   return readOwn(message, message.content, names, false);
 }
@@ -56,12 +54,12 @@ function readOwn(message: Message, words: string, names: Pick<Names, "rooms">, i
   return joinParagraphs(toWords(words, message, names).trim(), shown, ...forwarded);
 }
 
-/** True for an `/imagine` that was typed as a message. It uses nothing from the conversation around it. */
+/** True for an `/imagine` typed as a message. It uses nothing from the conversation around it. */
 export function asksForPicture(text: string): boolean {
   return SPOKEN_IMAGINE.test(text);
 }
 
-/** The user whom a message addresses at its start. */
+/** The user mentioned at the start of a message. */
 export function firstMention(content: string): string | undefined {
   return /^\s*<@!?(\d{17,20})>/.exec(content)?.[1];
 }
@@ -80,7 +78,7 @@ function quoteAnswered(message: Message, names: Names, isHinted: boolean): strin
   const words = toWords(id === names.botId ? own : shown, { mentions, guild_id }, names);
   const isOwn = id === message.author.id;
   if (!isOwn && id !== names.botId) return quote(`In reply to ${global_name ?? username}`, words);
-  // The attached image says more than its text.
+  // A message with images needs no hint, because they are attached and say more than its text.
   const isShown = !isOwn && picturesOf(answered).length > 0;
   return isHinted && !isShown
     ? quote(isOwn ? "In reply to my earlier message" : "In reply to your message", words, HINT_CHARS)
@@ -98,7 +96,7 @@ function withoutBot({ content, guild_id }: Pick<Message, "content" | "guild_id">
   return withoutAddress(content, roleId === undefined ? `<@!?${botId}>` : `<@!?${botId}>|<@&${roleId}>`);
 }
 
-/** Replaces ids with names. Unknown ids stay. */
+/** Replaces ids with names. Leaves unknown ids unchanged. */
 export function toWords(
   content: string,
   { mentions = [], guild_id }: { mentions?: readonly Mentioned[] | undefined; guild_id?: string | undefined },
@@ -117,7 +115,6 @@ export function toWords(
 /** A mentioned user. In a message from a server, the gateway adds the member. */
 type Mentioned = Pick<APIUser, "id" | "global_name" | "username"> & { member?: { nick?: string | null } };
 
-/** The author's name on messages in this place. */
 function nameOf({ member, global_name, username }: Mentioned): string {
   return member?.nick ?? global_name ?? username;
 }
@@ -126,7 +123,7 @@ function prefix(sign: string, name: string | undefined): string | undefined {
   return name === undefined ? undefined : sign + name;
 }
 
-/** A message as the gateway sends it. If a call returned it, it lacks the member. */
+/** A message from the gateway. From a call, it lacks the member. */
 export type Message = APIMessage &
   Partial<Pick<GatewayMessageCreateDispatchData, "guild_id" | "member" | "channel_type">> & {
     /** The forward that this message comments on; see `forwards.ts`. */

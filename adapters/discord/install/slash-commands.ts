@@ -1,4 +1,3 @@
-/** The bot's slash commands as Discord stores them. */
 import {
   ApplicationCommandOptionType,
   ApplicationCommandType,
@@ -22,10 +21,10 @@ export const PERSONA = "persona";
 export const MODEL_NAME = "name";
 /** The field of `/forget` and `/export` that names another user. */
 export const PERSON = "person";
-/** Shown in the menu of a message. */
+/** A label in the menu of a message. */
 const ASK_ABOUT = "Ask about this";
 export const USE_AS_REFERENCE = "Use as reference";
-/** The number of image fields. Discord has no field for several files. */
+/** The number of image fields, because Discord has no field for several files. */
 export const MAX_IMAGES = 8;
 
 const CALL_MS = 15_000;
@@ -78,7 +77,6 @@ function toOption({ name, description, kind, choices, maxChars, isSuggested }: C
   };
 }
 
-/** Names of the image fields, in order. */
 export function imageNames(most: number): string[] {
   return Array.from({ length: Math.min(most, MAX_IMAGES) }, (_, index) => `image${index + 1}`);
 }
@@ -141,17 +139,14 @@ function toImagineOptions({ ratios, sizes, maxCount, maxReferences }: ImagineMen
 export interface Registration {
   api: Api;
   applicationId: string;
-  /**
-   * The server on which to register the commands. There they work at once. If unset, the commands are registered
-   * everywhere.
-   */
+  /** Unset: registers the commands on every server. On one server they work at once. */
   guildId?: string;
   log: Logger;
 }
 
 /**
- * Registers the commands if they differ from those at Discord, because each registration counts against a daily limit.
- * Rejects if Discord refuses, if the calls fail for minutes, or with the reason of `signal`.
+ * Registers the commands only if they differ from Discord's, because a daily limit counts each registration. Rejects if
+ * Discord refuses, if the calls fail for minutes, or with the reason of `signal`.
  */
 export async function registerCommands(
   definitions: readonly Definition[],
@@ -175,10 +170,10 @@ async function registerOnce(definitions: readonly Definition[], to: Registration
   log.info({ commands: definitions.map(({ name }) => name) }, "Registered the commands with Discord.");
 }
 
-/** A server responds with these statuses if it cannot list commands. */
+/** Statuses of a server that cannot list commands. */
 const NO_LIST = new Set([404, 405, 501]);
 
-/** Undefined if the server cannot list them. The commands are registered anyway. */
+/** Undefined if the server cannot list the commands. The bot then registers them anyway. */
 async function readRegistered(api: Api, route: RouteLike): Promise<string[] | undefined> {
   try {
     const listed = await read<unknown>(api, route, AbortSignal.timeout(CALL_MS));
@@ -189,7 +184,7 @@ async function readRegistered(api: Api, route: RouteLike): Promise<string[] | un
   }
 }
 
-/** Discord adds fields, and omits fields that have their default. */
+/** Discord adds fields, and omits fields with their default. */
 function toComparable(definition: Definition): string {
   const { type, name, description, options, default_member_permissions: permissions } = definition;
   const { contexts, integration_types: types } = definition;

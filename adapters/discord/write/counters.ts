@@ -1,10 +1,10 @@
 /** Models of how Discord counts calls. */
 import type { CallKind } from "../../../src/port/pace.ts";
 
-/** Two resets this close to each other are the same reset. */
+/** Two reset times that are this close belong to the same reset. */
 export const SAME_RESET_MS = 20;
 
-/** A meter's knowledge about its counter, for every kind of counter. */
+/** A meter's knowledge about its counter, shared by all models. */
 export interface Rule {
   /** Calls per window: the capacity of a leaky counter. */
   limit: number;
@@ -15,19 +15,19 @@ export interface Rule {
   calls: OwnCalls;
 }
 
-/** One observation of a counter: an accepted call and the headers of its response. */
+/** One observation: an accepted call and the headers of its response. */
 export interface Reading {
   kind: CallKind;
   sentAt: number;
   answeredAt: number;
-  /** Time until the reset, according to the headers. */
+  /** Milliseconds until the reset, from the headers. */
   resetMs: number;
-  /** Calls left, according to the headers. */
+  /** Calls left, from the headers. */
   remaining: number;
-  /** The true time of the reset is between these two. */
+  /** The reset happens between these two times. */
   resetFrom: number;
   resetUntil: number;
-  /** Other calls of this bot that were in flight at the time. The response may or may not have counted them. */
+  /** Other calls of this bot that were in flight. The response counts each of them or not. */
   inFlight: number;
 }
 
@@ -36,7 +36,7 @@ export interface Counter {
   credit(at: number): number;
   sent(now: number): void;
   observe(reading: Reading): void;
-  /** A 429 was received. Its wait ends at `until`. */
+  /** Handles a 429, whose wait ends at `until`. */
   refused(until: number): void;
   /** The time between calls that spreads the remaining calls evenly. */
   gap(now: number): number;
@@ -49,7 +49,6 @@ export function toSpacing({ limit, windowMs }: Rule): number {
   return windowMs / limit;
 }
 
-/** One of this bot's calls against a counter. */
 export interface OwnCall {
   at: number;
   /** Infinity until the response arrives. */
@@ -66,9 +65,9 @@ export interface OwnCalls {
   /** Forgets calls that no longer matter for a window of this length or for a response. */
   prune(now: number, windowMs: number): void;
   unanswered(): number;
-  /** Other calls that were in flight at the same time as a completed one. */
+  /** Counts the other calls that were in flight together with a completed one. */
   overlapping(at: number, answeredAt: number): number;
-  /** The calls since that time, and those that were in flight at that time. */
+  /** Counts the calls since a time, and those in flight at that time. */
   since(at: number): number;
   last(): number;
   all(): readonly OwnCall[];
@@ -106,10 +105,10 @@ export function createOwnCalls(): OwnCalls {
 
 // --- a fixed window ---
 
-/** A window whose first call has no response yet stays open for two round trips plus this time. */
+/** Without a response to its first call, a window stays open for two round trips plus this time. */
 const UNANSWERED_MARGIN_MS = 500;
 
-/** The first responses in the window that revealed the kind. */
+/** A window that is already open when the counter turns out to be a fixed window. */
 export interface FixedStart {
   startedAt: number;
   resetAt: number;
@@ -117,22 +116,22 @@ export interface FixedStart {
 }
 
 export interface FixedCounter extends Counter {
-  /** Starts over inside the current window. */
+  /** Continues in a window that is already open. */
   adopt(start: FixedStart): void;
-  /** True while the call that opens a window has no response. */
+  /** True while the call that opened the window has no response. */
   isOpening(sentAt: number): boolean;
-  /** True if a window started with less than its full limit. The counter is then not a fixed window. */
+  /** True if a window started with less than its full limit. Then the counter is not a fixed window. */
   isRefuted(): boolean;
 }
 
-/** Windows of `windowMs` that each start with their first call. Each window allows `n` calls. */
+/** Each window starts with its first call, lasts `windowMs` and allows `limit` calls. */
 export function createFixedCounter(rule: Rule): FixedCounter {
   let resetAt = -Infinity;
   let startedAt = -Infinity;
   let used = 0;
-  /** When the call that opened the window was sent. Undefined when its response has arrived. */
+  /** When the call that opened the window was sent; undefined once its response has arrived. */
   let openedAt: number | undefined;
-  /** True if a window started with its full limit although the previous one was used. */
+  /** True if a window started with its full limit although the one before was used. */
   let proven = false;
   let refuted = false;
 
@@ -144,7 +143,7 @@ export function createFixedCounter(rule: Rule): FixedCounter {
   /** Checks the response to the call that opened a window. */
   function judge({ kind, sentAt, remaining, inFlight }: Reading): void {
     if (remaining < rule.limit - 1 - inFlight) refuted = true;
-    // Only a call of the same kind proves this, because the other kind may have its own counter.
+    // Compares only calls of the same kind, because the other kind can have its own counter.
     const isBefore = (call: OwnCall) => call.kind === kind && call.at < sentAt && call.at >= sentAt - rule.windowMs;
     const before = rule.calls.all().some((call) => isBefore(call) && call.answeredAt < Infinity);
     if (remaining === rule.limit - 1 && inFlight === 0 && before) proven = true;
@@ -185,13 +184,12 @@ export function createFixedCounter(rule: Rule): FixedCounter {
       }
       startedAt = now;
       openedAt = now;
-      // The call itself is among those without a response.
+      // Includes this call, which has no response yet.
       used = rule.calls.unanswered();
       resetAt = now + rule.windowMs + 2 * rule.tripMs + UNANSWERED_MARGIN_MS;
     },
     refused(until) {
-      // A refusal in this window cannot end before the window does. This one comes from another limit, such as a shared
-      // one.
+      // Ignores a refusal that ends before the window does: it comes from another limit, such as a shared one.
       if (openedAt === undefined && until < resetAt) return;
       used = rule.limit;
       resetAt = until;
@@ -209,16 +207,15 @@ export function createFixedCounter(rule: Rule): FixedCounter {
 // --- a leaky bucket ---
 
 export interface LeakyCounter extends Counter {
-  /** The available calls with their fraction, which shows how near the next call is. */
+  /** The number of available calls, with the fraction of the next one. */
   level(at: number): number;
 }
 
-/** A bucket that is nearly full is used up within about this time. */
+/** A nearly full bucket is spent within about this time. */
 const SPENDING_MS = 2_000;
 
-/** A bucket that holds `n` calls and drains one every `windowMs / n`. The reset header says when it is empty. */
+/** The bucket holds `limit` calls and drains one every `windowMs / limit`. The reset header says when it is empty. */
 export function createLeakyCounter(rule: Rule): LeakyCounter {
-  /** When the counter has its full limit again. */
   let fullAt = -Infinity;
   const spacing = () => toSpacing(rule);
   const level = (at: number) => rule.limit - Math.max(0, fullAt - at) / spacing();
@@ -243,17 +240,20 @@ export function createLeakyCounter(rule: Rule): LeakyCounter {
 
 // --- no model ---
 
-/** The least uncertainty about when a call reached the platform. */
+/** A call's arrival at the platform is uncertain by at least this time. */
 const LEAST_MARGIN_MS = 120;
 
 /**
- * Assumes no model. Counts the bot's own calls in the last window, and trusts the headers if they report fewer calls
- * left. Correct for a sliding window, and safe for the others until the kind is known.
+ * Counts the bot's own calls in the last window, and trusts headers that report fewer calls left. Correct for a sliding
+ * window, and safe for other counters until their kind is known.
  */
 export function createLoggedCounter(rule: Rule): Counter {
   /** The calls left according to the last headers, until their window ends. */
   let rest = { left: Infinity, until: -Infinity };
-  /** A counter for one call is empty from `from` on, counting calls up to `upTo`. */
+  /**
+   * From the time `from`, calls up to the time `upTo` no longer count, because the headers named the reset of an
+   * otherwise unused counter.
+   */
   let empty = { from: Infinity, upTo: -Infinity };
 
   const span = () => rule.windowMs + Math.max(LEAST_MARGIN_MS, rule.tripMs);

@@ -1,4 +1,3 @@
-/** Turns a draft into the body of a message, and reads buttons back. */
 import { ButtonStyle, ComponentType, MessageFlags } from "discord.js";
 import type { Action } from "../../../src/port/events.ts";
 import type { Button, Draft, Step } from "../../../src/port/sink.ts";
@@ -10,7 +9,7 @@ const MAX_LABEL = 80;
 const MAX_CUSTOM_ID = 100;
 const ROW = 5;
 const MAX_ROWS = 5;
-/** The largest number of steps above a growing text. Only the newest ones are shown. */
+/** Most steps above a growing text: the newest ones. */
 const MAX_STEPS = 4;
 const MAX_STEP_CHARS = 80;
 const STEP_SIGNS = { running: "⏳", done: "✅", failed: "❌" } as const satisfies Record<Step["state"], string>;
@@ -39,19 +38,19 @@ const STYLES: Readonly<Record<Action, ButtonStyle>> = {
   resume: ButtonStyle.Secondary,
 };
 
-/** The body of all posts and edits. */
+/** The body of every post and edit. */
 export interface MessageBody {
   content: string;
-  /** Without this, Discord would notify every user that the model mentions, even in an edit. */
+  /** Keeps Discord from notifying the users whom the model mentions, even in an edit. */
   allowed_mentions: { parse: []; replied_user: false };
-  /** Turns previews off, because Discord would fetch every URL that the model writes, including injected ones. */
+  /** Turns previews off: Discord would fetch every URL that the model writes, including injected ones. */
   flags: typeof MessageFlags.SuppressEmbeds;
   components: unknown[];
 }
 
-/** Stored in a reply's buttons in addition to their action. */
+/** Data that a reply's buttons carry in addition to their action. */
 export interface ButtonContext {
-  /** The first message in the conversation, if the channel alone does not identify it. */
+  /** The first message of the conversation, if the channel alone does not identify the conversation. */
   root?: string | undefined;
   /** Identifies the post that created the message, if nothing else in the message does. */
   mark?: string | undefined;
@@ -66,10 +65,7 @@ export function toMessageBody(draft: Draft, context: ButtonContext): MessageBody
   };
 }
 
-/**
- * If the conversion makes a text too long, sends the text unconverted. If there is no room for its steps, sends the
- * text without them.
- */
+/** Sends the text unconverted if the conversion makes it too long, and without its steps if they do not fit. */
 function toContent({ markdown, streaming, steps = [] }: Draft): string {
   const rewritten = toDiscordMarkdown(markdown);
   const content = rewritten.length > MAX_LENGTH && markdown.length <= MAX_LENGTH ? markdown : rewritten;
@@ -103,13 +99,13 @@ function toComponents(buttons: readonly Button[], context: ButtonContext): unkno
   }));
 }
 
-/** A pressed button. The button's id contains all of this, so it works in every process and after a restart. */
+/** A pressed button, read from the button's id, so that it works in every process and after a restart. */
 export interface Press extends ButtonContext {
   action: Action;
   turnId: string;
 }
 
-/** At most 100 characters. Parts that do not fit are left out, the least important ones first. */
+/** At most 100 characters. Leaves out parts that do not fit: first the mark, then the root. */
 export function toCustomId({
   action,
   turnId,
@@ -132,7 +128,6 @@ function isAction(name: string): name is Action {
   return Object.hasOwn(STYLES, name);
 }
 
-/** The ids of all buttons in a message as Discord sends it. */
 export function readCustomIds(components: unknown): string[] {
   if (!Array.isArray(components)) return [];
   return components.flatMap((component: { custom_id?: unknown; components?: unknown }) => [

@@ -1,9 +1,8 @@
-/** Converts failed writes to the errors that the core knows. */
 import { SinkError, type SinkErrorKind } from "../../../src/port/errors.ts";
 import { ApiError } from "../api/error.ts";
 
 /**
- * Discord's codes whose meaning differs from the HTTP status.
+ * Discord's error codes whose meaning differs from the HTTP status.
  * https://docs.discord.com/developers/topics/opcodes-and-status-codes
  */
 const CODES: ReadonlyArray<[SinkErrorKind, readonly number[]]> = [
@@ -19,10 +18,7 @@ const CODES: ReadonlyArray<[SinkErrorKind, readonly number[]]> = [
 ];
 const KINDS = new Map(CODES.flatMap(([kind, codes]) => codes.map((code) => [code, kind] as const)));
 
-/**
- * Converts a refused or failed write to an error that the core knows. Returns a `SinkError` and an abort's own reason
- * unchanged.
- */
+/** Converts a failed write to a `SinkError`. Returns a `SinkError` and the reason of an abort unchanged. */
 export function toSinkError(error: unknown, signal: AbortSignal): unknown {
   if (signal.aborted || error instanceof SinkError) return error;
   if (!(error instanceof ApiError) || error.status === 0) {
@@ -35,7 +31,7 @@ export function toSinkError(error: unknown, signal: AbortSignal): unknown {
   return new SinkError(kind, logMessage, { quote, ...wait });
 }
 
-/** Runs a write and converts its failures to the errors that the core knows. */
+/** Runs a write, and converts its failures with `toSinkError`. */
 export async function guarded<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
   signal.throwIfAborted();
   try {
@@ -49,9 +45,9 @@ function kindOf({ status, code, isForeign }: ApiError): SinkErrorKind {
   const known = KINDS.get(code);
   if (known !== undefined) return known;
   if (status === 429) return "rate-limited";
-  // The response came from a proxy, and Discord may accept the next call.
+  // A proxy refused the call, and Discord may accept the next one.
   if (isForeign && (status === 403 || status === 404)) return "unavailable";
-  // `onFatal` reports a refused token and ends the process. The next process continues the turn.
+  // A refused token ends the process through `onFatal`, and the next process continues the turn.
   if (status >= 500 || status === 401 || status === 408) return "unavailable";
   if (status === 403) return "forbidden";
   return status === 404 ? "gone" : "rejected";

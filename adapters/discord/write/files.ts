@@ -1,4 +1,3 @@
-/** Puts files into a message, within Discord's limits. */
 import { toShownSize } from "../../../src/media/file-problem.ts";
 import { toUploadName } from "../../../src/media/upload-name.ts";
 import { SinkError } from "../../../src/port/errors.ts";
@@ -10,7 +9,7 @@ const MAX_FILES = 10;
 /** Largest file without Nitro or boosts. https://docs.discord.com/developers/reference#uploading-files */
 const USUAL_FILE_BYTES = 10 * 1024 * 1024;
 /**
- * Largest request on any server, minus room for the parts around the files.
+ * Largest request on any server, minus space for the fields next to the files.
  * https://docs.discord.com/developers/resources/message#create-message
  */
 const MAX_REQUEST_BYTES = 24 * 1024 * 1024;
@@ -18,7 +17,6 @@ const DESCRIPTION_CHARS = 1_024;
 /** Discord covers a file whose name has this prefix until someone clicks it. */
 const COVER = "SPOILER_";
 
-/** The parts of a call with files and a body. */
 export function attach(body: object, files: readonly OutboundFile[]): Pick<ApiCall, "files"> & { body: object } {
   if (files.length === 0) return { body };
   const attachments = files.map((file, index) => ({
@@ -30,7 +28,7 @@ export function attach(body: object, files: readonly OutboundFile[]): Pick<ApiCa
   return { body: { ...body, attachments }, files: named };
 }
 
-/** The largest file for a place, given the limit that Discord reports for it. Undefined if Discord reports none. */
+/** The largest file for a place. `named`: Discord's limit for the place, if it reports one. */
 export function toMaxFileBytes(named: number | undefined): number {
   return Math.min(named ?? USUAL_FILE_BYTES, MAX_REQUEST_BYTES);
 }

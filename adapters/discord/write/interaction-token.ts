@@ -1,4 +1,3 @@
-/** Makes calls with an interaction's token while it is valid. */
 import { type APIMessage, MessageFlags, type RouteLike, Routes } from "discord.js";
 import type { ReplyAddress } from "../../../src/port/events.ts";
 import type { Api, ApiAnswer, ApiCall } from "../api/client.ts";
@@ -8,14 +7,13 @@ import { timeOf } from "../ids.ts";
 /** The lifetime of an interaction's token. https://docs.discord.com/developers/interactions/receiving-and-responding */
 const TOKEN_MS = 15 * 60_000;
 
-/** Everything needed to write the answer to an interaction. */
+/** Everything that is needed to write the answer to an interaction. */
 export interface InteractionAddress {
   id: string;
   applicationId: string;
   token: string;
   /**
-   * True if the answer is private. The acknowledgement decides this, except for a pressed button, which promises no
-   * answer.
+   * True if the answer is private. The acknowledgement decides this; without a promised answer, the first message does.
    */
   isPrivate: boolean;
   /**
@@ -23,7 +21,7 @@ export interface InteractionAddress {
    * overwritten.
    */
   isPress: boolean;
-  /** The message with the pressed button. The token can only reach it as the original response. */
+  /** The message with the pressed button. The token reaches it only as the original response. */
   pressedId: string | undefined;
   /**
    * The largest file in the answer, given the user's Nitro and the server's boosts. Undefined if Discord does not
@@ -35,14 +33,14 @@ export interface InteractionAddress {
 }
 
 /**
- * When an interaction's token expires, in Unix milliseconds. Interactions arrive at once, so the arrival time counts if
- * this clock is ahead, or if the id contains no time.
+ * When an interaction's token expires, in Unix milliseconds. If this clock is ahead, or the id contains no time, the
+ * arrival of the interaction counts as its start.
  */
 export function expiryOf({ id, receivedAt = 0 }: { id: string; receivedAt?: number | undefined }): number {
   return Math.max(timeOf(id), receivedAt) + TOKEN_MS;
 }
 
-/** Converts an interaction to plain strings, for the address of a reply. */
+/** The fields of an interaction as plain strings, for the address of a reply. */
 export function toExtra(interaction: {
   id: string;
   application_id: string;
@@ -86,43 +84,34 @@ export function readInteractionAddress({ extra = {}, visibleTo }: ReplyAddress):
 /** The bot stops using the token this long before it expires. */
 export const MARGIN_MS = 20_000;
 const UNKNOWN_MESSAGE = 10008;
-/** Discord also returns this code while an interaction has no first response. */
+/** Discord returns this code also while an interaction has no first response. */
 const UNKNOWN_WEBHOOK = 10015;
-/** Unknown message, unknown webhook, invalid token: the token cannot write there. */
+/** With these codes, the token cannot write the message: unknown message, unknown webhook, invalid token. */
 const PASSED = new Set([UNKNOWN_MESSAGE, UNKNOWN_WEBHOOK, 50027]);
 
-/** Makes calls with an interaction's token during its fifteen minutes. */
 export interface InteractionToken {
-  /**
-   * Makes a call with the token. Resolves to undefined if the token cannot be used, either for this message or at all.
-   */
+  /** Resolves to undefined if the token cannot be used for this message, or no longer at all. */
   call(
     call: Omit<ApiCall, "isBot" | "route"> & { messageId?: string },
     signal: AbortSignal,
   ): Promise<ApiAnswer | undefined>;
-  /**
-   * The answer that the acknowledgement promised. Undefined if it cannot be read. `isWaiting` is true if it is still
-   * empty.
-   */
+  /** The promised answer, which is empty while `isWaiting`. Undefined if it cannot be read. */
   readOriginal(signal: AbortSignal): Promise<{ message: APIMessage; isWaiting: boolean } | undefined>;
 }
 
-/** The message that an acknowledgement promised. */
+/** Names the promised answer in Discord's routes. */
 export const ORIGINAL = "@original";
 
 export interface InteractionTokenDeps {
   api: Api;
-  /**
-   * The acknowledgements that this process is making for the interactions that it received, by token. They never
-   * reject.
-   */
+  /** The running acknowledgements of the interactions that this process received, by token. They never reject. */
   acknowledgements: Pick<Map<string, Promise<unknown>>, "get" | "delete">;
-  /** Gives an interaction its first response. Resolves to true if it has one. Never rejects. */
+  /** Gives an interaction its first response. Resolves to true if the interaction then has one. Never rejects. */
   acknowledge(to: InteractionAddress): Promise<boolean>;
   now(): number;
 }
 
-/** The first call acknowledges the interaction if the process that received it died before doing so. */
+/** The first call acknowledges the interaction if the process that received it died before it could. */
 export function createInteractionToken(to: InteractionAddress, deps: InteractionTokenDeps): InteractionToken {
   const { applicationId, token, expiresAt } = to;
   const { api, acknowledgements, now } = deps;
@@ -162,11 +151,11 @@ export function createInteractionToken(to: InteractionAddress, deps: Interaction
   };
 }
 
-/** Shown until there is an answer. Storing an event can take ten minutes of retries. */
+/** Shown in the promised answer. Storing an event can take ten minutes of retries. */
 export const STORE_IS_AWAY =
   "My storage is unavailable. I'll do this as soon as it's back. If you haven't heard from me within ten minutes, please ask again.";
 
-/** True for the promised answer while it is still empty. */
+/** True for a promised answer that is still empty. */
 export function isWaiting({ flags, content }: Pick<APIMessage, "flags" | "content">): boolean {
   return ((flags ?? 0) & MessageFlags.Loading) !== 0 || content === STORE_IS_AWAY;
 }

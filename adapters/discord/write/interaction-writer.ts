@@ -1,4 +1,3 @@
-/** Writes the answer to an interaction, for everyone or for one person. */
 import { type APIMessage, MessageFlags, Routes } from "discord.js";
 import { BoundedMap } from "../../../src/concurrency/bounded-map.ts";
 import { SinkError } from "../../../src/port/errors.ts";
@@ -18,7 +17,7 @@ import {
 import { type PostAndUpdateWriter, toPosted, toReceipt } from "./post-and-update.ts";
 import type { FinalMessages } from "./private-ending.ts";
 
-/** The largest number of messages to search for one that an earlier attempt wrote. */
+/** Most messages to search for one that an earlier attempt wrote. */
 const LOOKED_THROUGH = 50;
 
 /** One message in the answer to an interaction. The buttons in `body` contain `mark`. */
@@ -30,14 +29,14 @@ export interface InteractionPost {
 }
 
 /**
- * Writes the answer to an interaction. Uses the interaction's token first, which has its own limits, and later the
- * bot's token.
+ * Writes the answer to an interaction, for everyone or for one user. Uses the interaction's token first, which has its
+ * own limits, and later the bot's token.
  */
 export interface InteractionWriter {
   /**
-   * Posting the same message twice creates no second message if the first one can be found. A public message and the
-   * promised answer can always be found. Another private message can only be found by the process that wrote it, and
-   * only if that process also listens.
+   * Repeating a post makes no second message if the first one can be found. A public message and the promised answer
+   * can always be found. Any other private message can be found only by the process that wrote it, and only if that
+   * process also listens.
    */
   post(post: InteractionPost, signal: AbortSignal): Promise<Posted>;
   update(place: MessagePlace, body: MessageBody, signal: AbortSignal): Promise<Receipt>;
@@ -50,7 +49,7 @@ export interface InteractionWriterDeps extends InteractionTokenDeps {
   files: Pick<Files, "toPostedRefs">;
   seenMessages: Pick<SeenInteractionMessages, "find">;
   finalMessages: FinalMessages;
-  /** True if no other process writes answers. A new interaction then has no answer yet. */
+  /** True if no other process writes answers: then a new interaction has no answer yet. */
   isAlone: boolean;
 }
 
@@ -59,25 +58,25 @@ export function createInteractionWriter(to: InteractionAddress, deps: Interactio
   const { isPrivate, isPress } = to;
   const token = createInteractionToken(to, deps);
   let hasStarted = false;
-  /** True while no other process can have written a part of this answer. */
+  /** True while only this process can have written to this answer. */
   let isWhole = false;
-  /** True while a call with a lost response may have written a part of it. */
+  /** True while a call whose response was lost may have written to this answer. */
   let isDoubtful = false;
-  /** The known messages of this answer. */
+  /** The ids of the messages that are known to belong to this answer. */
   const written = new Set<string>();
 
   async function begin(post: InteractionPost, signal: AbortSignal): Promise<Posted | undefined> {
-    // Before Discord has the acknowledgement, there is no promised answer to replace.
+    // There is no promised answer to replace until Discord has the acknowledgement.
     await acknowledgements.get(to.token);
     const isFresh = acknowledgements.delete(to.token) && deps.isAlone;
-    // A pressed button promises nothing.
+    // A press promises no answer.
     const filled = isPress ? undefined : await fill(post, isFresh, signal);
     hasStarted = true;
     isWhole = isFresh;
     return filled;
   }
 
-  /** Replaces the promised answer, unless it already shows something else. */
+  /** Replaces the promised answer. Resolves to undefined if that already shows something else. */
   async function fill(post: InteractionPost, isFresh: boolean, signal: AbortSignal): Promise<Posted | undefined> {
     const original = isFresh ? undefined : await token.readOriginal(signal);
     const isMine = isFresh || (original !== undefined && (original.isWaiting || isSame(original.message, post)));
@@ -103,9 +102,7 @@ export function createInteractionWriter(to: InteractionAddress, deps: Interactio
     return postAndUpdate.post(channelId, { body, files: uploads, nonce }, signal);
   }
 
-  /**
-   * Finds the post if an earlier attempt, or a call with a lost response, already wrote it. These posts have no nonce.
-   */
+  /** Finds the post if an earlier attempt wrote it, or a call whose response was lost. These posts have no nonce. */
   async function find(post: InteractionPost, signal: AbortSignal): Promise<Posted | undefined> {
     if (isWhole) return undefined;
     const isMeant = (message: APIMessage) => !written.has(toId(message)) && isSame(message, post);
@@ -149,7 +146,7 @@ function tooLate(): SinkError {
   return new SinkError("gone", "Discord no longer accepts a private answer to this command.");
 }
 
-/** Looks for the post among the messages that the bot wrote in the channel since the interaction. */
+/** Searches the bot's messages in the channel since the interaction. */
 async function findWritten(
   api: Api,
   { id, channelId, applicationId }: InteractionAddress & { channelId: string },
@@ -159,19 +156,19 @@ async function findWritten(
   const query = { after: id, limit: String(LOOKED_THROUGH) };
   try {
     const messages = await read<APIMessage[]>(api, Routes.channelMessages(channelId), signal, query);
-    // Other answers can have the same text, so the text alone proves nothing.
+    // The text alone proves nothing, because other answers can have the same text.
     const own = messages.filter(({ webhook_id, interaction_metadata: by }) => {
       return webhook_id === applicationId && (by === undefined || by.id === id);
     });
     return own.find(isMeant);
   } catch (error) {
-    // A bot that cannot read the channel finds nothing, but it can still answer.
+    // Without access to the channel, the bot finds nothing but can still answer.
     if (!isRefused(error)) throw error;
     return undefined;
   }
 }
 
-/** Compares by the mark in the buttons. Without a mark, compares the text and the sizes of the files. */
+/** Compares the mark in the buttons; without a mark, the text and the sizes of the files. */
 function isSame(message: APIMessage, { body, files, mark }: InteractionPost): boolean {
   if (readCustomIds(message.components).some((id) => readCustomId(id)?.mark === mark)) return true;
   if (message.content === "" && files.length === 0) return false;
@@ -184,16 +181,16 @@ function toId({ id: messageId, channel_id: channelId }: APIMessage): string {
 }
 
 const MAX_SEEN = 500;
-/** The gateway reports a message at about the same time as the response to the call that created it. */
+/** The gateway reports a message at about the time at which its post's response arrives. */
 const WAIT_MS = 2_000;
 
 /**
- * The bot's answers to interactions, as the gateway reported them. No call can search for private messages. So a
- * process that listens looks here if the response to a post was lost.
+ * The bot's answers to interactions, as the gateway reported them. No call can list private messages, so a process that
+ * listens looks here if the response to a post was lost.
  */
 export interface SeenInteractionMessages {
   see(message: APIMessage): void;
-  /** Resolves to a message that the gateway has reported, or reports within two seconds. */
+  /** Resolves to a message that the gateway has reported, or reports within two seconds; otherwise to undefined. */
   find(sought: MessageSearch, signal: AbortSignal): Promise<APIMessage | undefined>;
 }
 

@@ -1,4 +1,3 @@
-/** Converts a model's Markdown to Discord's. */
 import stringWidth from "string-width";
 import { type CodeFence, isDelimiterRow, readFence, readFenceLine } from "../../../src/text/blocks.ts";
 import { readFoldedQuote } from "../../../src/text/folded-quote.ts";
@@ -6,14 +5,12 @@ import { isDeceptive, isSameAddress } from "../../../src/text/links.ts";
 
 /** Longest message, in UTF-16 units. */
 export const MAX_LENGTH = 2_000;
-/** Prevents three backticks inside a code block from ending it. */
+/** Keeps three backticks inside a code block from ending it. */
 const SPLIT_TICKS = "`\u200B``";
-/** Only a text with one of these needs conversion. */
+/** Only a text that matches needs conversion. */
 const SPECIAL = /[|#>\]`~_*]|^[ \t]*(?:\+|[-*\d.]+[ \t]+\[)/m;
 
-/**
- * Converts Markdown as models write it to the Markdown that Discord shows. Does not change an unfinished table or link.
- */
+/** Converts a model's Markdown to Markdown that Discord shows. Leaves an unfinished table or link unchanged. */
 export function toDiscordMarkdown(markdown: string): string {
   if (!SPECIAL.test(markdown)) return markdown;
   const lines = markdown.split("\n");
@@ -42,14 +39,14 @@ export function toDiscordMarkdown(markdown: string): string {
 }
 
 /**
- * The length of a text as Discord shows it, or as written if that is longer. Counts UTF-16 units, because Discord does
- * not document what it counts, and there are never more code points.
+ * The length of a text as Discord shows it, or as written if that is longer. Counts UTF-16 units: Discord does not
+ * document its unit, and there are never more code points than these.
  */
 export function lengthOfMarkdown(markdown: string): number {
   return Math.max(markdown.length, toDiscordMarkdown(markdown).length);
 }
 
-/** Discord knows only three backticks as a fence, followed by at most one word. */
+/** Converts a fence, because Discord knows only three backticks, followed by at most one word. */
 function readCode(lines: readonly string[], at: number, fence: CodeFence): { count: number; shown: string } {
   const { indent, info } = fence;
   const language = /^[\w+#.-]+(?=\s|$)/.exec(info)?.[0] ?? "";
@@ -58,7 +55,7 @@ function readCode(lines: readonly string[], at: number, fence: CodeFence): { cou
   let isClosed = false;
   while (at + count < lines.length && !isClosed) {
     const line = lines[at + count] ?? "";
-    // A trailing line feed keeps the line from becoming another kind of line.
+    // The line feed keeps the line from becoming another kind of line.
     isClosed = readFenceLine(`${line}\n`, 0, fence).kind === "closing";
     if (!isClosed) code.push(line.replaceAll("```", SPLIT_TICKS));
     count += 1;
@@ -67,20 +64,19 @@ function readCode(lines: readonly string[], at: number, fence: CodeFence): { cou
   return { count, shown: [`${indent}\`\`\`${language}`, ...code, ...closing].join("\n") };
 }
 
-/** Discord cannot fold text, but it can cover a line until someone clicks it. One click shows all of it. */
+/** Covers a folded quote, because Discord cannot fold text. One click uncovers all of it. */
 function readFolded(lines: readonly string[], at: number): { count: number; shown: string } | undefined {
   const quote = readFoldedQuote(lines, at);
   if (quote === undefined) return undefined;
   const words = quote.lines.map((line) => line.trim()).filter(Boolean);
-  // Bars end the cover even in code. The last bars must not combine with the character before them.
+  // Bars end the cover even inside code, and the last bars must not combine with the character before them.
   const covered = rewriteProse(words.join(" ").replaceAll("||", "| |"));
   return { count: quote.count, shown: `> **${quote.title}**\n> || ${covered} ||` };
 }
 
 /**
- * Matches code, URLs and escaped characters, which stay unchanged. The rest is everything that the other alternatives
- * do not match. Reads a link as generously as Discord does, across line ends and with spaces around its URL. Limits
- * keep a text with nothing but brackets cheap.
+ * Matches code, URLs and escaped characters, which stay unchanged, and then everything else. Reads a link as generously
+ * as Discord: across line ends and with spaces around its URL. Limits keep a text with nothing but brackets cheap.
  */
 const PIECE = new RegExp(
   [
@@ -94,7 +90,7 @@ const PIECE = new RegExp(
     .join("|"),
   "g",
 );
-/** A line that is a separate block. Code that starts in it also ends in it. */
+/** Matches a line that is a separate block. Code that starts in such a line also ends in it. */
 const OWN_BLOCK = /^[ \t]*(?:>|#{1,3}[ \t]|-#[ \t]|[-*+][ \t]|\d{1,9}\.[ \t])[^\n]*$/;
 
 /** Rewrites Markdown outside code and tables as Discord reads it. */
@@ -107,7 +103,7 @@ function rewriteLineStart(line: string): string {
     line
       // Discord knows only three levels of headings.
       .replace(/^( {0,3})#{4,6}(?=[ \t])/, "$1###")
-      // Discord does not know two of these, and would quote everything that follows after three.
+      // Discord knows no nested quotes, and three marks would quote everything that follows.
       .replace(/^[ \t]*(?:>[ \t]*){2,}/, "> ")
       .replace(/^([ \t]*)\+(?=[ \t])/, "$1-")
       .replace(/^([ \t]*(?:[-*]|\d{1,9}\.)[ \t]+)\[([ xX])\](?=[ \t])/, (_, lead: string, box: string) => {
@@ -124,47 +120,47 @@ function rewritePiece(piece: string, ...rest: unknown[]): string {
   if (kept !== undefined && run !== undefined && piece.includes("\n")) {
     const [text, offset] = [rest.at(-2) as string, rest.at(-3) as number];
     const before = text.slice(text.lastIndexOf("\n", offset - 1) + 1, offset);
-    // Discord sees no code here and makes a link active.
+    // Discord sees no code here, so it would make a link active.
     if (OWN_BLOCK.test(before)) return run + piece.slice(run.length).replace(PIECE, rewritePiece);
   }
   if (kept !== undefined || address !== undefined) return piece;
   if (link !== undefined) return toHonestLink(link, words, target.replace(/^<|>$/g, ""));
-  // Two bars start a spoiler, which would hide the text up to the next two.
+  // Two bars would start a spoiler and hide the text up to the next two.
   if (bars !== undefined) return "\\|\\|";
-  // Two underscores underline.
+  // Discord shows text between two underscores as underlined instead of bold.
   return bold === undefined ? piece : `**${bold}**`;
 }
 
 /**
- * A link that is safe to show. If its text is one URL and it leads to another, it would deceive users, so both URLs are
- * shown. Images become links, because Discord shows no images from text.
+ * Makes a link safe to show. If its text is a URL but leads to another one, shows both URLs. Makes an image a link,
+ * because Discord shows no images from text.
  */
 export function toHonestLink(link: string, words: string, target: string): string {
   if (!isFollowed(target)) return link;
   const text = words.replace(/\s+/g, " ").trim();
   if (text === "" || isSameAddress(text, target)) return target;
   if (isDeceptive(text, target)) return `\`${text.replaceAll("`", "'")}\` (<${target}>)`;
-  // Discord does not accept a URL as the text of a link.
+  // Discord accepts no URL as the text of a link.
   if (/https?:\/\//i.test(text)) return target;
   return link.startsWith("!") ? link.slice(1) : link;
 }
 
 /**
- * True for every target that Discord can follow: a web address in any spelling that a browser understands, or a place
- * inside Discord.
+ * True for a target that Discord follows: a web address in any spelling that browsers accept, or a place inside
+ * Discord.
  */
 function isFollowed(target: string): boolean {
   return URL.canParse(target) && /^(?:https?|discord):$/.test(new URL(target).protocol);
 }
 
-/** The width of the text in one line, over all columns of the table. Longer text wraps inside its cell. */
+/** The width of one line of a table, over all columns. Longer text wraps inside its cell. */
 const LINE_WIDTH = 96;
 const LEAST_CELL = 8;
 const CELL_BREAK = /(?<!\\)\|/;
 
 /**
- * Reads the table that starts at `lines[at]`. Undefined if no table starts there. Returns its number of lines and its
- * rendering as aligned columns in a code block, because Discord shows no tables.
+ * Reads the table that starts at `lines[at]`; undefined if no table starts there. Returns its number of lines, and its
+ * columns as aligned text in a code block, because Discord shows no tables.
  */
 export function readTable(lines: readonly string[], at: number): { count: number; shown: string } | undefined {
   const [head = "", rule = ""] = lines.slice(at, at + 2);
@@ -190,7 +186,7 @@ function readCells(line: string): string[] {
   return inner.split(CELL_BREAK).map(toPlain);
 }
 
-/** Removes formatting marks, because they would appear as text in code. */
+/** Removes formatting marks, which a code block would show. */
 function toPlain(cell: string): string {
   return cell
     .replaceAll("\\|", "|")
@@ -206,7 +202,7 @@ function toPlain(cell: string): string {
     .trim();
 }
 
-/** Returns as many cells as the header has. Extra cells are joined into the last one. */
+/** Returns as many cells as the header has, with extra cells joined into the last one. */
 function toRow(cells: readonly string[], count: number): string[] {
   const row = Array.from({ length: count }, (_, index) => cells[index] ?? "");
   return cells.length <= count ? row : [...row.slice(0, -1), cells.slice(count - 1).join(" | ")];
@@ -240,25 +236,22 @@ function pad(text: string, width: number, rule: string): string {
 }
 
 const GRAPHEMES = new Intl.Segmenter("en", { granularity: "grapheme" });
-/** Printable ASCII, one column each. */
+/** Printable ASCII: one column per character. */
 const PLAIN = /^[ -~]*$/;
-/** Discord's clients draw what looks like one letter as one glyph, but a terminal gives each part its columns. */
+/** Discord draws a combined character as one glyph, although each of its parts has columns in a terminal. */
 const MAX_COLUMNS = 2;
 
-/** Counts the columns of a text in a monospaced font, with two columns for CJK. */
+/** The columns of a text in a monospaced font: two per CJK character. */
 export function widthOf(text: string): number {
   if (PLAIN.test(text)) return text.length;
   let width = 0;
-  // Discord shows an escape code unchanged.
+  // Discord shows an escape code unchanged, so its characters count.
   for (const { segment } of GRAPHEMES.segment(text))
     width += Math.min(MAX_COLUMNS, stringWidth(segment, { countAnsiEscapeCodes: true }));
   return width;
 }
 
-/**
- * Breaks a text into lines of at most `maxWidth` columns. Breaks between words, and inside a word only if the word is
- * longer than that.
- */
+/** Breaks a text into lines of at most `maxWidth` columns: between words, or inside a word that is longer than that. */
 export function wrap(text: string, maxWidth: number): string[] {
   if (widthOf(text) <= maxWidth) return [text];
   const lines: string[] = [];
@@ -273,7 +266,6 @@ export function wrap(text: string, maxWidth: number): string[] {
   return lines;
 }
 
-/** The parts of a word that fit. */
 function chop(word: string, maxWidth: number): string[] {
   if (widthOf(word) <= maxWidth) return [word];
   const pieces: string[] = [];

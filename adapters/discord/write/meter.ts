@@ -1,4 +1,3 @@
-/** Keeps calls within one counter, and learns its kind from the headers of the responses. */
 import type { CallKind, CallResult } from "../../../src/port/pace.ts";
 import {
   type Counter,
@@ -13,7 +12,7 @@ import {
   toSpacing,
 } from "./counters.ts";
 
-/** The knowledge of one meter. Another meter can start with it. Responses correct a wrong start. */
+/** The knowledge of one meter. Another meter can start with it, because responses correct a wrong start. */
 export interface Learnt {
   mode: CounterMode;
   /** Calls per window. */
@@ -21,12 +20,12 @@ export interface Learnt {
   windowMs: number;
 }
 
-/** The window that public sources report most often. */
+/** The window and limit that public sources report most often. */
 const USUAL_WINDOW_MS = 5_000;
-/** The assumption before the first response: the counter that public sources report most often. */
+/** The assumption before the first response. */
 export const UNLEARNT: Learnt = { mode: "unknown", limit: 5, windowMs: USUAL_WINDOW_MS };
 
-/** Keeps calls within one counter, and learns its kind from the headers of the responses. */
+/** Keeps calls within one counter, and learns the counter's kind from the headers of the responses. */
 export interface Meter {
   credit(at: number): number;
   creditAt(needs: number, from: number): number;
@@ -44,9 +43,9 @@ export interface Meter {
   keepUntil(): number;
 }
 
-/** How long an unused meter is kept. */
+/** How long to keep an unused meter. */
 const KEPT_MS = 60_000;
-/** Added to the time at which a call becomes available, so that a check happens after that time. */
+/** Added to the time of a check, so that the call is available by then. */
 const JUST_AFTER_MS = 1e-3;
 
 export function createMeter(start: Learnt, blocked = -Infinity): Meter {
@@ -66,7 +65,7 @@ export function createMeter(start: Learnt, blocked = -Infinity): Meter {
 
   function learnt(): Learnt {
     const mode = model.mode();
-    // Another program's call can explain a count that fits no model, so other channels do not adopt this result.
+    // Other channels start with `unknown` instead of `sliding`, because another program's calls here can cause it.
     return { mode: mode === "sliding" ? "unknown" : mode, limit: rule.limit, windowMs: rule.windowMs };
   }
 
@@ -105,17 +104,17 @@ export function createMeter(start: Learnt, blocked = -Infinity): Meter {
 
 // --- which kind of counter it is ---
 
-/** `unknown` until two responses distinguish the kinds. `sliding` forever if no model fits. */
+/** `unknown` until two responses distinguish the kinds; `sliding` once no model fits. */
 export type CounterMode = "unknown" | "sliding" | "fixed" | "leaky";
 
-/** The model of a counter, chosen and corrected by the responses. Stores the limit's numbers. */
+/** Chooses and corrects the model of a counter with each response. */
 export interface CounterModel {
   mode(): CounterMode;
   /** The model that counts the available calls. */
   counter(): Counter;
   /**
-   * The counter that sets the pace of calls. While the mode is `unknown`, this is `leaky` if that seems more likely;
-   * otherwise it equals `counter()`.
+   * The model that sets the pace. While the mode is `unknown`, `leaky` if that seems more likely; otherwise
+   * `counter()`.
    */
   planned(): Counter;
   sent(now: number): void;
@@ -123,7 +122,7 @@ export interface CounterModel {
   observe(reading: Reading, limit: number): void;
   /** Handles a response without headers. */
   observeSilence(sentAt: number): void;
-  /** Handles a 429. Its wait ends at `until`. */
+  /** Handles a 429, whose wait ends at `until`. */
   refused(until: number): void;
 }
 
@@ -134,7 +133,7 @@ export function createCounterModel(rule: Rule, start: CounterMode): CounterModel
   let mode = start;
   let isPlannedLeaky = false;
   let previous: ReferenceReading | undefined;
-  /** The responses since no call was in flight, and how many of them had no headers. */
+  /** The responses since the last moment without calls in flight, and how many of those had no headers. */
   let together: Reading[] = [];
   let silent = 0;
 
@@ -165,10 +164,7 @@ export function createCounterModel(rule: Rule, start: CounterMode): CounterModel
     });
   }
 
-  /**
-   * The first call on an empty counter shows its spacing. With limit 5, 4 left and a reset of 1 s, the plan is one call
-   * per second.
-   */
+  /** Learns from the first call on an empty counter: limit 5, 4 left and a reset after 1 s mean one call per second. */
   function learnSpacing({ remaining, inFlight, resetMs }: Reading): void {
     if (remaining !== rule.limit - 1 || resetMs <= 0) return;
     if (mode === "leaky" && resetMs > toSpacing(rule)) rule.windowMs = resetMs * rule.limit;
@@ -183,7 +179,7 @@ export function createCounterModel(rule: Rule, start: CounterMode): CounterModel
     return inFlight === 0 && resetMs / toSpacing(rule) + 0.5 < rule.limit - remaining - 1;
   }
 
-  /** When no call is in flight, the responses of concurrent calls can be compared again. */
+  /** Joins the responses of concurrent calls once no call is in flight. Then responses can be compared again. */
   function settle(): void {
     if (rule.calls.unanswered() > 0) return;
     if (together.length > 1) {
@@ -224,7 +220,7 @@ export function createCounterModel(rule: Rule, start: CounterMode): CounterModel
       settle();
     },
     observeSilence(sentAt) {
-      // The start of this window is unknown, so count the bot's own calls until two responses can be compared again.
+      // The start of this window is unknown. Counts the bot's own calls until two responses can be compared again.
       if (mode === "fixed" && fixed.isOpening(sentAt)) mode = "unknown";
       // The call may or may not have counted, so the next response cannot be compared with an earlier one.
       previous = undefined;
@@ -238,7 +234,7 @@ export function createCounterModel(rule: Rule, start: CounterMode): CounterModel
 }
 
 /**
- * Joins the observations from concurrent calls. The platform had counted all of them when it responded to the last one.
+ * Joins the responses of concurrent calls. The platform had counted all these calls when it responded to the last one.
  */
 function toSettled(together: readonly Reading[], silent: number): Reading {
   const least = together.reduce((a, b) => (b.remaining < a.remaining ? b : a));
@@ -250,9 +246,9 @@ function toSettled(together: readonly Reading[], silent: number): Reading {
   };
 }
 
-/** A response without other calls in flight. The next one is compared with it. */
+/** A response that arrived without other calls in flight. The next response is compared with it. */
 export interface ReferenceReading extends Reading {
-  /** Time per call if the counter is leaky, in milliseconds. */
+  /** Milliseconds per call if the counter is leaky. */
   spacingMs: number;
 }
 
@@ -261,9 +257,9 @@ export function toReference(reading: Reading, limit: number): ReferenceReading {
 }
 
 /**
- * Finds out from two responses how the platform counts. The reset of a fixed window stays the same, but that of a leaky
- * counter moves by `spacingMs` with each of the `between` calls. Undefined if both or neither fit, or if the responses
- * cannot be compared.
+ * Finds out from two responses how the platform counts. Between them, the reset of a fixed window stays the same, but
+ * that of a leaky counter moves by `spacingMs` per call. Undefined if both or neither fit, or if the two cannot be
+ * compared.
  */
 export function toKind(reading: Reading, reference: ReferenceReading, between: number): "fixed" | "leaky" | undefined {
   if (reading.inFlight > 0 || reading.sentAt >= reference.resetFrom) return undefined;

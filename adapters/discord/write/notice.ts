@@ -1,4 +1,3 @@
-/** Tells one person something outside of a reply. */
 import { MessageFlags, Routes } from "discord.js";
 import { BoundedMap } from "../../../src/concurrency/bounded-map.ts";
 import type { Adapter } from "../../../src/port/adapter.ts";
@@ -16,7 +15,7 @@ import {
 import { openDirectly } from "./private.ts";
 import type { FinalMessages } from "./private-ending.ts";
 
-/** Sends a user a direct message. The same nonce makes only one message. */
+/** Sends a direct message. The same nonce makes only one message. */
 async function writeDirectly(
   api: Api,
   userId: string,
@@ -34,8 +33,8 @@ export interface NotifyPrivatelyDeps extends InteractionTokenDeps {
 }
 
 /**
- * Replaces the public answer that an interaction promised with a private message. If nothing was promised, sends a
- * direct message.
+ * Implements `Adapter.notifyPrivately`. Replaces a promised public answer with a private message. Without a promised
+ * answer, sends a direct message.
  */
 export function createNotifyPrivately(deps: NotifyPrivatelyDeps): NonNullable<Adapter["notifyPrivately"]> {
   const { api, finalMessages, acknowledgements } = deps;
@@ -44,7 +43,7 @@ export function createNotifyPrivately(deps: NotifyPrivatelyDeps): NonNullable<Ad
     const interaction = readInteractionAddress(reply);
     if (interaction !== undefined) {
       const token = createInteractionToken(interaction, deps);
-      // The first message after a promised answer is as public as the promise, so the promise is deleted first.
+      // Deletes the promise first, because a message that replaces it is as public as the promise.
       const isGone = await token.call({ method: "DELETE", messageId: ORIGINAL }, signal);
       acknowledgements.delete(interaction.token);
       finalMessages.settle(interaction, ORIGINAL);
@@ -58,12 +57,12 @@ export function createNotifyPrivately(deps: NotifyPrivatelyDeps): NonNullable<Ad
   };
 }
 
-/** A user gets at most one message about one channel within this time. */
+/** A user gets at most one message about a channel within this time. */
 const SILENT_MS = 60 * 60_000;
 const MAX_REMEMBERED = 500;
 const CALL_MS = 10_000;
 
-/** Sends a direct message which says that the bot cannot write in a channel. At most once an hour; ignores failures. */
+/** Tells a user in a direct message that the bot cannot write in a channel; at most once an hour. Ignores failures. */
 export type TellNotAllowed = (userId: string, channelId: string) => Promise<void>;
 
 export function createTellNotAllowed(api: Api, rooms: Rooms, now: () => number): TellNotAllowed {

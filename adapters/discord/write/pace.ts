@@ -1,11 +1,9 @@
-/** Discord's rate limits for writing, and its pacers. */
 import type { Budget, Call } from "../../../src/pacing/budget.ts";
 import { type CallLog, createCallLog } from "../../../src/pacing/call-log.ts";
 import { createPacer } from "../../../src/pacing/pacer.ts";
 import type { BudgetHeaders, CallKind, CallResult, Pacer, ReplyBudget } from "../../../src/port/pace.ts";
 import { createMeter, type Learnt, type Meter, UNLEARNT } from "./meter.ts";
 
-/** The budgets of one bot. */
 export interface DiscordPace {
   /** The budget for a channel, a thread or a direct conversation. */
   channel(key: string): ReplyBudget;
@@ -17,10 +15,10 @@ export interface DiscordPace {
 export function createDiscordPace(processes = () => 1): DiscordPace {
   const budgetOf = (key: string, shared: DiscordShared): ReplyBudget => ({
     key,
-    // discord.js queues a channel's calls and runs one at a time.
+    // discord.js runs the calls of a channel one at a time.
     createPacer: () => createOneByOne(createPacer(createDiscordBudget(shared))),
   });
-  // Calls with an interaction's token have a separate count and do not use up the bot's global limit.
+  // Discord counts calls with an interaction's token separately, outside the bot's global limit.
   const [channels, interactions] = [createDiscordShared(processes), createDiscordShared()];
   return {
     channel: (key) => budgetOf(key, channels),
@@ -28,24 +26,25 @@ export function createDiscordPace(processes = () => 1): DiscordPace {
   };
 }
 
-/** Shared by all of the bot's channels. */
+/** State that all of the bot's channels share. */
 export interface DiscordShared {
-  /** The knowledge about the counters for posts and edits. Other channels start with it. */
+  /** The latest knowledge about the counters for posts and edits, with which new channels start. */
   learnt: { isSplit: boolean; post: Learnt; edit: Learnt };
-  /** The bot's limit over all channels. */
+  /** The bot's calls, over all channels. */
   global: CallLog;
-  /** How many of that limit's calls are left to other processes. */
+  /** How many calls of the global limit to leave to other processes. */
   ofOthers(): number;
 }
 
-/** An accepted call and the headers of its response. */
 interface HeaderReading {
   sentAt: number;
   answeredAt: number;
   budget: BudgetHeaders;
 }
 
-/** The documented 50 calls per second, minus the bot's other calls and a margin for the uncertain arrival times. */
+/**
+ * Discord documents 50 calls per second. This leaves space for the bot's other calls and for uncertain arrival times.
+ */
 const GLOBAL_CALLS = 45;
 const GLOBAL_WINDOW_MS = 1_200;
 /** How many responses to remember per kind. A comparison can need one from before a slow call. */
@@ -60,8 +59,8 @@ export function createDiscordShared(processes = () => 1): DiscordShared {
 }
 
 /**
- * The limits of one Discord channel. Assumes that posts and edits share a counter until a response proves otherwise.
- * Discord does not document this, and its bucket names do not show it.
+ * The limits of one channel. Posts and edits share one counter until a response proves two: neither Discord's
+ * documentation nor its bucket names show which.
  */
 export function createDiscordBudget({ learnt, global, ofOthers }: DiscordShared): Budget {
   let edits = createMeter(learnt.edit);
@@ -71,10 +70,7 @@ export function createDiscordBudget({ learnt, global, ofOthers }: DiscordShared)
   const meterOf = (kind: CallKind) => (kind === "post" ? posts : edits);
   const toCounted = (kind: CallKind) => (kind === "post" ? "post" : "edit");
 
-  /**
-   * True if there are two counters: a response leaves more calls than one counter could have after the other kind's
-   * last response.
-   */
+  /** True if a response leaves more calls than one shared counter could have after the other kind's last response. */
   function provesTwo(kind: "post" | "edit", { sentAt, answeredAt, budget }: HeaderReading): boolean {
     const other = readings[kind === "post" ? "edit" : "post"].findLast((answer) => answer.answeredAt <= sentAt);
     if (other === undefined || answeredAt >= other.sentAt + other.budget.resetAfterMs) return false;
@@ -137,9 +133,9 @@ export function createDiscordBudget({ learnt, global, ofOthers }: DiscordShared)
 }
 
 /**
- * A pacer for a platform whose client makes the calls of one budget one after another. Each call starts when the
- * previous response has arrived. If a call waited inside the client instead, it would use up a credit, have a wrong
- * time, and hide from the budget which response belongs to which call.
+ * Makes one call of a budget at a time: each starts when the response to the previous one has arrived. A call that
+ * waited inside the platform's client would use up a credit, have a wrong time, and hide from the budget which response
+ * belongs to which call.
  */
 export function createOneByOne(pacer: Pacer): Pacer {
   let inFlight: number | undefined;

@@ -1,4 +1,3 @@
-/** Posts, updates and removes whole messages as the bot. */
 import { type APIMessage, Routes } from "discord.js";
 import type { OutboundFile, Posted, Receipt } from "../../../src/port/sink.ts";
 import type { Api, ApiAnswer } from "../api/client.ts";
@@ -15,28 +14,28 @@ export interface Post {
   body: MessageBody;
   files: readonly OutboundFile[];
   nonce: string;
-  /** The message it replies to, if that is in the same channel. */
+  /** The message to reply to, if it is in the same channel. */
   replyToId?: string | undefined;
 }
 
 /** Writes with the bot's own token. */
 export interface PostAndUpdateWriter {
-  /** The same nonce never makes a second message: Discord then answers with the first. */
+  /** If the nonce was used before, Discord returns the first message. */
   post(channelId: string, post: Post, signal: AbortSignal): Promise<Posted>;
   update(place: MessagePlace, body: MessageBody, signal: AbortSignal): Promise<Receipt>;
   remove(place: MessagePlace, signal: AbortSignal): Promise<void>;
 }
 
-/** `mayRefer` is false for a channel in which a post cannot reply to a message. */
+/** `mayRefer`: false for a channel in which a post cannot reply to a message. */
 export function createPostAndUpdateWriter(
   api: Api,
   files: Pick<Files, "toPostedRefs">,
   mayRefer: (channelId: string) => boolean,
 ): PostAndUpdateWriter {
-  /** Channels that only accepted a post without a reply reference: the bot cannot read their history. */
+  /** Channels where the bot cannot read the history, so that a post cannot be a reply. */
   const unreadable = new Set<string>();
 
-  /** Retries if the thread was archived meanwhile: unlike a post, an update does not reopen it. */
+  /** Retries an update after the thread was archived: unlike a post, an update does not reopen the thread. */
   async function awake<T>(channelId: string, write: () => Promise<T>, signal: AbortSignal): Promise<T> {
     try {
       return await write();
@@ -69,7 +68,7 @@ export function createPostAndUpdateWriter(
       try {
         return toPosted(await awake(channelId, () => send(channelId, post, signal), signal), post.body, files);
       } catch (error) {
-        // Without the permission to read the history, the bot can still post the answer to the channel.
+        // Posts without the reply, because only that needs the permission to read the history.
         if (codeOf(error) !== NO_HISTORY || post.replyToId === undefined) throw error;
         unreadable.add(channelId);
         return toPosted(await send(channelId, { ...post, replyToId: undefined }, signal), post.body, files);
@@ -87,7 +86,7 @@ export function createPostAndUpdateWriter(
   };
 }
 
-/** Returns a message from an earlier attempt unchanged. The caller must still write the missing part of `body`. */
+/** A message from an earlier attempt is returned unchanged. The caller must still write the missing part of `body`. */
 export function toPosted(answer: ApiAnswer, body: MessageBody, files: Pick<Files, "toPostedRefs">): Posted {
   const message = answer.data as APIMessage;
   const attachments = files.toPostedRefs(message);
@@ -99,7 +98,7 @@ export function toPosted(answer: ApiAnswer, body: MessageBody, files: Pick<Files
   };
 }
 
-/** Discord trims white space around a text. Fields that a response omits count as unchanged. */
+/** True if the message shows the whole body. Discord trims white space around a text, and omits unchanged fields. */
 function showsBody(message: Partial<APIMessage>, body: MessageBody): boolean {
   const { content = body.content, components = body.components } = message;
   const hasButtons = readCustomIds(components).join() === readCustomIds(body.components).join();

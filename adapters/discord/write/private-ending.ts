@@ -1,4 +1,3 @@
-/** Ends private answers before their token expires. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { type APIMessage, MessageFlags, Routes } from "discord.js";
 import { truncate } from "../../../src/text/truncate.ts";
@@ -11,7 +10,7 @@ import { MAX_LENGTH } from "./markdown.ts";
 const WORDS =
   "_Interrupted: Discord lets me write a private answer for only fifteen minutes after you ask. Please ask again. A public answer can take longer._";
 const SEPARATOR = "\n\n";
-/** Pause before a failed call is retried. */
+/** Pause before the retry of a failed call. */
 const AGAIN_MS = 1_000;
 /** The longest delay that a timer accepts. */
 const MAX_DELAY_MS = 2 ** 31 - 1;
@@ -19,22 +18,21 @@ const MAX_DELAY_MS = 2 ** 31 - 1;
 type TokenAddress = Pick<InteractionAddress, "token" | "applicationId" | "expiresAt">;
 
 /**
- * Ends a private answer that is still growing when its token expires. After that time, no one can write there, and its
- * Stop button would stay forever. The processes that promised the answer or wrote to it do this if they can. They read
- * the answer first, because another process may have finished it.
+ * Ends a private answer that is still growing shortly before its token expires. Later, no one could write to it, and
+ * its Stop button would stay forever. Every process that promised the answer or wrote to it does this if it can. It
+ * reads the answer first, because another process may have finished it.
  */
 export interface FinalMessages {
-  /** Call this when a message of the answer shows this text. */
+  /** Call this when a message of the answer shows this body. */
   note(to: TokenAddress, messageId: string, body: MessageBody): void;
-  /** Call this when the bot promised the answer and the answer has no message yet. */
+  /** Call this when the bot has promised the answer, which has no message yet. */
   promise(to: TokenAddress): void;
-  /** Call this when the message is gone, or the promised answer has arrived. */
+  /** Call this when the message is gone, or when the promised answer has arrived. */
   settle(to: TokenAddress, messageId: string): void;
-  /** Runs a write to the answer. Nothing else ends the answer meanwhile, because the write may do that itself. */
+  /** Runs a write to the answer. Meanwhile the answer is not ended, because the write can be its last one. */
   whileWriting<T>(to: TokenAddress, write: () => Promise<T>): Promise<T>;
 }
 
-/** An unfinished answer with its growing messages. */
 interface GrowingAnswer {
   messages: Set<string>;
   timer: NodeJS.Timeout;
@@ -84,7 +82,7 @@ export function createFinalMessages(api: Api, now: () => number, closing: AbortS
         return;
       } catch (error) {
         const waitMs = isUncertain(error) ? AGAIN_MS : error instanceof ApiError ? error.retryAfterMs : undefined;
-        // The message is gone or was removed, so nothing is left to write.
+        // The message is gone, so nothing is left to write.
         if (waitMs === undefined) return;
         await sleep(waitMs, undefined, { signal: bound, ref: false }).catch(() => {});
       }

@@ -1,6 +1,6 @@
 /**
- * Shows something to one person: files that would be public go to that person's direct conversation. For ephemeral
- * replies, see `interaction-writer.ts`.
+ * Sends files that would be public to one person's direct conversation. For ephemeral replies, see
+ * `interaction-writer.ts`.
  */
 import { type APIChannel, Routes } from "discord.js";
 import type { ReplyAddress } from "../../../src/port/events.ts";
@@ -12,7 +12,7 @@ import type { Post, PostAndUpdateWriter } from "./post-and-update.ts";
 /** Shown to everyone instead of a private file. */
 export const SENT_DIRECTLY = "I sent you the file in a direct message.";
 
-/** The only user who should see a reply that would be public. */
+/** The only user who should see a reply that would otherwise be public. */
 export function findOnlyReader(
   { visibleTo, isDirect }: ReplyAddress,
   interaction?: InteractionAddress,
@@ -20,13 +20,12 @@ export function findOnlyReader(
   return isDirect === true || interaction?.isPrivate === true ? undefined : visibleTo;
 }
 
-/** Resolves to the direct conversation with a user, always the same one. */
+/** Resolves to the direct conversation with a user. Repeated calls give the same one. */
 export async function openDirectly(api: Api, userId: string, signal: AbortSignal): Promise<string> {
   const opening = { method: "POST" as const, route: Routes.userChannels(), body: { recipient_id: userId } };
   return ((await api.call(opening, signal)).data as APIChannel).id;
 }
 
-/** Posts files in the direct conversation with a user. */
 export async function uploadDirectly(
   userId: string,
   post: Omit<Post, "replyToId">,

@@ -1,4 +1,3 @@
-/** Writes one reply. */
 import { SinkError } from "../../../src/port/errors.ts";
 import type { ReplyAddress } from "../../../src/port/events.ts";
 import type { Draft, OutboundFile, Posted, ReplySink, SinkLimits } from "../../../src/port/sink.ts";
@@ -29,9 +28,9 @@ const LIMITS: Omit<SinkLimits, "maxFileBytes"> = {
   keptLength: 0.85 * MAX_LENGTH,
   maxMessages: 5,
 };
-/** The draft of a message with only files. */
+/** The draft of a message that has only files. */
 const BARE: Draft = { markdown: "", buttons: [], streaming: false };
-/** The code for Discord's hourly limit for edits to old messages. */
+/** Discord's error code for its hourly limit on edits to old messages. */
 const OLD_EDITS = 30046;
 
 export interface SinkDeps extends InteractionTokenDeps, MarkWaitingDeps {
@@ -54,19 +53,19 @@ export function createSink(address: ReplyAddress, deps: SinkDeps): ReplySink {
   const interaction = readInteractionAddress(address);
   const postAndUpdate = createPostAndUpdateWriter(api, deps.files, deps.rooms.mayReadHistory);
   const writer = interaction && createInteractionWriter(interaction, { ...deps, postAndUpdate, channelId });
-  // An acknowledged command already shows that the bot is working; a pressed button shows nothing.
+  // An acknowledged command already shows that the bot is working. A pressed button shows nothing.
   const isSilent = interaction !== undefined && (!interaction.isPress || interaction.isPrivate);
   const typing = deps.typingIn(channelId);
   const root = address.extra?.["root"];
   /**
-   * The next post replies to this message: first the question, then the previous part. Otherwise other messages would
-   * separate the parts in a busy channel.
+   * The next post replies to this message: first to the question, later to the previous part of the answer, so that the
+   * parts stay connected in a busy channel.
    */
   let pointsAt = address.replyToId === undefined ? undefined : readMessageId(address.replyToId)?.messageId;
   const reader = findOnlyReader(address, interaction);
   const maxFileBytes = () =>
     toMaxFileBytes(reader === undefined ? findFileLimit(channelId, interaction, deps) : undefined);
-  /** Messages that could no longer be edited, with their replacements. */
+  /** Messages that accept no more edits, with their replacements. */
   const moved = new Map<string, string>();
 
   async function write(
@@ -85,7 +84,10 @@ export function createSink(address: ReplyAddress, deps: SinkDeps): ReplySink {
     return posted;
   }
 
-  /** The next post replies to this message, or to a later one. An earlier attempt may have written it. */
+  /**
+   * Makes the next post reply to this message, unless it already replies to a later one. An earlier attempt may have
+   * written this message.
+   */
   function pointPast(id: string): void {
     const { messageId } = placeOf(id);
     const isLater = pointsAt === undefined || BigInt(messageId) > BigInt(pointsAt);
@@ -93,7 +95,7 @@ export function createSink(address: ReplyAddress, deps: SinkDeps): ReplySink {
     else if (isLater) pointsAt = messageId;
   }
 
-  /** Replaces a message that can no longer be edited. */
+  /** Replaces a message that accepts no more edits. */
   async function move(id: string, body: MessageBody, signal: AbortSignal): Promise<Posted> {
     const { messageId } = placeOf(id);
     const posted = await postAndUpdate.post(
@@ -149,7 +151,7 @@ export function createSink(address: ReplyAddress, deps: SinkDeps): ReplySink {
       }),
     remove: (id, signal) =>
       guarded(signal, () => removeGently(writer ?? postAndUpdate, placeOf(moved.get(id) ?? id), signal)),
-    // A command leaves no message to mark.
+    // A command has no message to mark.
     ...(interaction === undefined && {
       markWaiting: (id, isWaiting, signal) => guarded(signal, () => markWaiting(placeOf(id), isWaiting, signal)),
     }),
@@ -161,7 +163,7 @@ export function createSink(address: ReplyAddress, deps: SinkDeps): ReplySink {
   };
 }
 
-/** The limit that Discord names. An interaction's limit applies until its token expires. */
+/** The file limit that Discord reports. An interaction's own limit applies until its token expires. */
 function findFileLimit(
   channelId: string,
   interaction: InteractionAddress | undefined,
@@ -189,7 +191,7 @@ function placeOf(id: string): MessagePlace {
   return place;
 }
 
-/** Removes a message. A missing message counts as removed. */
+/** A missing message counts as removed. */
 async function removeGently(
   writer: Pick<PostAndUpdateWriter | InteractionWriter, "remove">,
   place: MessagePlace,

@@ -1,4 +1,3 @@
-/** Shows that the bot is working: before there is text, and while a question waits. */
 import { Routes } from "discord.js";
 import type { Api } from "../api/client.ts";
 import { ApiError } from "../api/error.ts";
@@ -6,30 +5,30 @@ import type { OptionalCalls } from "../api/optional-calls.ts";
 import type { Rooms } from "../api/rooms.ts";
 import type { MessagePlace } from "../ids.ts";
 
-/** Discord removes the indicator after ten seconds. */
+/** Discord removes the typing indicator after ten seconds. */
 const REPEAT_MS = 8_000;
-/** The shortest time between two calls in one channel, for all answers, because typing has a rate limit too. */
+/** The shortest time between two typing calls in one channel, over all answers, because typing has a rate limit too. */
 const LEAST_MS = 2_000;
-/** If the model is silent for longer than this, the indicator is no longer shown. */
+/** The indicator ends if the model is silent for longer than this. */
 const LONGEST_MS = 5 * 60_000;
 const CALL_MS = 5_000;
 const MAX_CHANNELS = 1_000;
 
-/** The typing indicator for one answer. Ignores failures. */
+/** The typing indicator of one answer. Ignores failures. */
 export interface Typing {
   start(): void;
   stop(): void;
 }
 
-/** The indicator in a channel, shared by all answers that will be written there. */
+/** The indicator of a channel, shared by all answers that are being prepared there. */
 interface Indicator {
   writers: Set<Typing>;
-  /** The indicator is not shown again before this time, in the clock of `performance.now`. */
+  /** The indicator is not shown again before this time of `performance.now`. */
   readyAt: number;
   timer: NodeJS.Timeout | undefined;
 }
 
-/** The indicators in all channels. One call per channel is enough for all answers in it. */
+/** One call per channel is enough for all answers in it. */
 export function createTypings(api: Api): (channelId: string) => Typing {
   const indicators = new Map<string, Indicator>();
 
@@ -51,7 +50,7 @@ export function createTypings(api: Api): (channelId: string) => Typing {
     schedule(channelId, indicator, REPEAT_MS);
     api
       .call({ method: "POST", route: Routes.channelTyping(channelId) }, AbortSignal.timeout(CALL_MS))
-      // The answers will hit the same problem and report it.
+      // The answers will meet the same problem and report it.
       .catch((error: unknown) => {
         const waitMs = (error instanceof ApiError ? error.retryAfterMs : undefined) ?? 0;
         indicator.readyAt = Math.max(indicator.readyAt, performance.now() + waitMs);
@@ -82,19 +81,18 @@ export function createTypings(api: Api): (channelId: string) => Typing {
   };
 }
 
-/** Reaction on a question that waits for its turn. */
+/** The reaction on a question that waits for its turn. */
 const WAITING = encodeURIComponent("⏳");
 
 export interface MarkWaitingDeps {
   rooms: Pick<Rooms, "mayReact">;
-  /** Per channel, because Discord accepts only one reaction every quarter of a second. */
+  /** One key per channel, because Discord accepts only one reaction every quarter of a second. */
   reactions: OptionalCalls;
 }
 
-/** See `ReplySink.markWaiting`. */
 export function createMarkWaiting({ rooms, reactions }: MarkWaitingDeps) {
   return async ({ channelId, messageId }: MessagePlace, isWaiting: boolean, signal: AbortSignal): Promise<boolean> => {
-    // Each refused call counts against the bot.
+    // Skips a refused mark, because each refused call counts against the bot.
     if (!rooms.mayReact(channelId)) return true;
     const route = Routes.channelMessageOwnReaction(channelId, messageId, WAITING);
     return (await reactions.call(channelId, { method: isWaiting ? "PUT" : "DELETE", route }, signal)) !== undefined;
