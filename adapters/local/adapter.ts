@@ -29,15 +29,15 @@ import { createSink } from "./write/sink.ts";
 export interface LocalAdapter extends Adapter {
   /** Serves `/`, `/assets/*` and `/local/*`. Mount it at the root of the process's HTTP server. */
   readonly app: Hono;
-  /** Shows the gateway's problem on every page instead of "Connected". Undefined ends it. */
+  /** Shows the gateway's problem on every page instead of "Connected". Undefined removes it. */
   showGateway(problem: GatewayNotice | undefined): void;
 }
 
 const ACCEPT_NOTED_MS = 30_000;
 
 /**
- * The local page, where a person chats with the bot in the browser. The adapter is also the platform: it stores chats,
- * messages and files in tables of the given database, and passes the person's actions to the core through the port.
+ * The local page, where a person chats with the bot in the browser. This adapter is also the platform: it stores chats,
+ * messages and files in the given database.
  */
 export function createLocalAdapter(options: LocalAdapterOptions): LocalAdapter {
   const { database, botName, log, commands } = options;
@@ -97,7 +97,7 @@ export function createLocalAdapter(options: LocalAdapterOptions): LocalAdapter {
   };
 }
 
-/** Hands over the events that an earlier process stored but could not hand over. */
+/** Passes on the events that an earlier process stored but could not pass on. */
 async function deliverNoted(outbox: Outbox, accept: Accept, log: Logger): Promise<void> {
   for (const key of outbox.keys()) {
     try {
@@ -108,7 +108,7 @@ async function deliverNoted(outbox: Outbox, accept: Accept, log: Logger): Promis
   }
 }
 
-/** Only the page's own paths have these checks. Other routes of the server have their own. */
+/** Checks requests to the page's own paths. Other routes of the server have their own checks. */
 function createApp(options: LocalAdapterOptions, routes: Hono): Hono {
   const { allowedHosts, password, browserKey, setup, adminPassword, log } = options;
   const app = new Hono();

@@ -32,7 +32,7 @@ export const VARIABLES: PlatformVariables = {
 
 export interface LocalConfig {
   password: string | undefined;
-  /** True if no other platform is configured. The page then offers the first run. */
+  /** True if no other platform is configured. The page then offers the setup. */
   isAlone: boolean;
 }
 

@@ -4,7 +4,7 @@ interface RequestErrorOptions {
   field?: string;
 }
 
-/** A request from the page that cannot be carried out. The message is one sentence for the person at the page. */
+/** The server cannot do what the page requested. The message is one sentence for the person at the page. */
 export class RequestError extends Error {
   override readonly name = "RequestError";
   readonly status: 400 | 403 | 404 | 409 | 413 | 429 | 503;
@@ -17,17 +17,17 @@ export class RequestError extends Error {
   }
 }
 
-/** The process is starting or stopping. The next process will accept the same request. */
+/** The process is starting or stopping. The same request succeeds later. */
 export class AwayError extends RequestError {
   constructor() {
     super(503, "Palaver isn't accepting messages right now. Try again soon.");
   }
 }
 
-/** SQLite's primary result codes for a disk that cannot be written now: read-only, I/O error, full. */
+/** SQLite's primary result codes for a disk that cannot be written: read-only, I/O error, full. */
 const DISK_CODES = new Set([8, 10, 13]);
 
-/** True if something could not be stored because the disk cannot be written now. */
+/** True if the disk could not be written. */
 export function isDiskTrouble(error: unknown): boolean {
   // The low byte of an extended code is the primary code.
   return error instanceof Error && "errcode" in error && DISK_CODES.has(Number(error.errcode) & 0xff);

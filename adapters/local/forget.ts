@@ -4,8 +4,8 @@ import type { Outbox } from "./store/outbox.ts";
 import type { SinkDeps } from "./write/sink.ts";
 
 /**
- * Erases the stored messages, their files and the titles of the chats, in one chat or in all. The chats stay, because
- * the answer to `/forget` goes there.
+ * Erases the messages, files and titles of one chat or of all. Keeps the chats, because the answer to `/forget` goes
+ * there.
  */
 export function createForgetting(deps: SinkDeps & { outbox: Outbox }): Required<Pick<Adapter, "forget">> {
   const { tables, chats, messages, outbox, eventStream } = deps;

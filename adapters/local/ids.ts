@@ -3,10 +3,10 @@ import type { MessageRow } from "./page/wire.ts";
 
 export const PLATFORM = "local";
 
-/** For the bot, everyone who opens the page is the same person, because the page has no accounts. */
+/** The author of everything that people write on the page. It has no accounts, so all people are the same person. */
 export const PERSON: Author = { id: "you", name: "you" };
 
-/** The page runs on the person's own machine, in most cases. */
+/** The time zone of this machine. In most cases it is the person's own machine. */
 export function readOwnZone(): string {
   return Intl.DateTimeFormat().resolvedOptions().timeZone;
 }

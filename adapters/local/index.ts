@@ -2,7 +2,7 @@ import type { AdapterModule } from "../../src/port/module.ts";
 import { type LocalConfig, readConfig, VARIABLES } from "./config.ts";
 import { PLATFORM } from "./ids.ts";
 
-/** Offered while the sandbox gateway answers. The sandbox can fail on request. */
+/** Offered while the sandbox gateway answers, because only the sandbox can fail on request. */
 const FAILURE_EXAMPLE = { label: "See a failure", prompt: "sandbox fault: cut" };
 
 export const module: AdapterModule<LocalConfig> = {

@@ -9,35 +9,33 @@ export interface LocalAdapterOptions {
   database: DatabaseSync;
   botName: string;
   log: Logger;
-  /** The page's password. If absent, the page needs none. */
+  /** Absent: the page needs no password. */
   password?: string | undefined;
-  /** Signs the cookie which proves that the browser has sent the password before. */
+  /** Signs the cookie that proves that the browser sent the password before. */
   browserKey: string;
-  /** Further host names of the page, with or without a port, in addition to this machine's own names. */
+  /** More host names of the page, with or without a port, in addition to this machine's own names. */
   allowedHosts: readonly string[];
-  /**
-   * The names that the page completes after a slash. If there are none, every word after a slash counts as a command.
-   */
+  /** The commands that the page completes after a slash. Empty: every word after a slash counts as a command. */
   commands: readonly CommandHelp[];
-  /** The choices in the form for pictures. If absent, there is no form, and `/imagine` is an ordinary command. */
+  /** The choices in the image form. Absent: there is no form, and `/imagine` is an ordinary command. */
   imagine?: ImagineMenu;
-  /** Reads the model that answers in a chat. If absent, the page does not show the model. */
+  /** Absent: the page does not show which model answers in a chat. */
   readAbout?: ReadAbout;
-  /** Fills in the form for a persona. If absent, there is no form, and `/persona` is an ordinary command. */
+  /** Fills in the persona form. Absent: there is no form, and `/persona` is an ordinary command. */
   readPersona?: ReadPersona;
-  /** Shows how an answer looks on other platforms. If absent, the page does not offer this. */
+  /** Absent: the page does not show how answers look on other platforms. */
   preview?: (markdown: string) => Promise<readonly Preview[]>;
-  /** True if the sandbox answers instead of a real model. */
+  /** The sandbox answers instead of a real model. */
   isSandbox?: boolean;
-  /** Connects platforms and a gateway. If absent, the page does not offer this. */
+  /** Connects platforms and a gateway. Absent: the page does not offer this. */
   setup?: Setup;
-  /** Offers `setup` also to people on other machines, and when something is already set up. */
+  /** Opens `setup` also to people on other machines, and when something is already configured. */
   adminPassword?: string | undefined;
   /** Offered in an empty chat. */
   examples?: readonly Example[];
 }
 
-/** Questions that a newcomer can start with. */
+/** Questions for a newcomer. */
 export const EXAMPLES: readonly Example[] = [
   { label: "Code and a table", prompt: "Write 200 words about sorting, with code in Python and a table" },
   { label: "What time is it?", prompt: "What time is it in Tokyo right now?" },

@@ -22,7 +22,6 @@ const VENDOR: ReadonlyMap<string, readonly string[]> = new Map([
   ["katex", ["dist/katex.mjs", "dist/katex.min.css", "dist/fonts/"]],
 ]);
 
-/** The page and all files that it loads. */
 export function createAssets(): Hono {
   const folder = new URL("../page/", import.meta.url);
   return createPageAssets({

@@ -2,7 +2,7 @@ import type { Context } from "hono";
 import type { z } from "zod";
 import { RequestError } from "../errors.ts";
 
-/** Checks a JSON body. The first problem becomes the sentence in the response. */
+/** Throws if the JSON body does not match the schema. The first problem is the sentence in the response. */
 export async function readBody<S extends z.ZodType>(c: Context, schema: S): Promise<z.infer<S>> {
   const json: unknown = await c.req.json().catch(() => {
     throw new RequestError(400, "The request is not JSON.");

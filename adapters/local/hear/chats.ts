@@ -13,10 +13,9 @@ export interface ChatDeps
   changed: () => void;
 }
 
-/** Changes a whole chat. */
 export interface ChatActions {
   rename(id: string, title: string): void;
-  /** Erases the chat with everything in it, here and in the bot's memory. Resolves when the queue has the event. */
+  /** Erases the chat with everything in it, also in the bot's memory. Resolves when the queue has the event. */
   erase(id: string, body: ActBody): Promise<void>;
 }
 
@@ -36,7 +35,7 @@ export function createChatActions(deps: ChatDeps): ChatActions {
       changed();
     },
     async erase(id, { nonce }) {
-      // When the request is repeated, the chat is already gone.
+      // The chat is already gone if this request is repeated.
       if (chats.find(id) === undefined) return;
       const base = toEvent(id, nonce, now());
       const event: CommandEvent = { kind: "command", ...base, name: "forget", text: "conversation" };

@@ -3,17 +3,17 @@ import { AwayError, RequestError } from "../errors.ts";
 import type { Outbox, OutboxChange } from "../store/outbox.ts";
 import type { Tables } from "../store/tables.ts";
 
-/** How long the queue may take to store an event. After that, the page asks the user to try again. */
+/** The queue gets this long to store an event. After that, the page asks the person to try again. */
 const ACCEPT_MS = 10_000;
 
 export interface DeliveryDeps {
   tables: Tables;
   outbox: Outbox;
-  /** Undefined while no events are accepted. */
+  /** Undefined while the process accepts no events. */
   accept: () => Accept | undefined;
 }
 
-/** Hands over a noted event unless that is already done. Rejects with a `RequestError` for the person. */
+/** Passes on a noted event unless that was done. Rejects with a `RequestError` for the person. */
 export async function deliver({ outbox, accept }: DeliveryDeps, key: string): Promise<void> {
   if (!outbox.has(key)) return;
   const taking = accept();
@@ -25,7 +25,7 @@ export async function deliver({ outbox, accept }: DeliveryDeps, key: string): Pr
   }
 }
 
-/** Notes an event that changes an existing message, and hands it over. If that fails, no note remains. */
+/** Notes an event that changes an existing message, and passes it on. If that fails, removes the note. */
 export async function offer(deps: DeliveryDeps, event: InboundEvent, change: OutboxChange): Promise<void> {
   deps.tables.inTransaction(() => deps.outbox.note(event, change));
   try {

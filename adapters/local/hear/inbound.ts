@@ -10,9 +10,8 @@ import { editDistance } from "../../../src/text/edit-distance.ts";
 import { PERSON, PLATFORM, readOwnZone, toAttachments, toMessageId } from "../ids.ts";
 import type { ActionBody, CommandHelp, ImagineOptions, MessageRow, PersonaFields } from "../page/wire.ts";
 
-/** The person's action on a message. */
 export interface UserAction {
-  /** The browser creates it for each action. It stays the same when the action is sent again. */
+  /** The browser creates one nonce per action, and uses it again when it repeats the request. */
   nonce: string;
   message: Pick<MessageRow, "id" | "chatId" | "files">;
   at: number;
@@ -69,7 +68,7 @@ function toBase({ nonce, message, at }: UserAction): EventBase {
   return { ...base, reply: { ...base.reply, replyToId: toMessageId(message.id) } };
 }
 
-/** The fields of all events in a chat. A chat is one conversation. */
+/** A chat is one conversation. */
 export function toEvent(chatId: string, nonce: string, at: number): EventBase {
   const reply: ReplyAddress = { platform: PLATFORM, channelId: chatId, isDirect: true };
   return {
@@ -82,18 +81,18 @@ export function toEvent(chatId: string, nonce: string, at: number): EventBase {
 }
 
 /**
- * A path or a fraction at the start of a message is not a command, because a command's name ends at a space or at the
- * end.
+ * A command's name ends at a space or at the end of the text. So a path or a fraction at the start of a message is no
+ * command.
  */
 const COMMAND = /^\/([a-z][a-z0-9_-]*)(?:\s+([\s\S]*))?$/i;
 
 export type TypedCommand =
   | { kind: "text" }
   | { kind: "command"; name: string; text: string }
-  /** The text looks like an unknown command. `message` is for the person who typed it. */
+  /** The text looks like a command that the bot does not know. `message` is for the person who typed it. */
   | { kind: "unknown"; message: string };
 
-/** Distinguishes a command from ordinary text. If no names are known, every command passes. */
+/** Distinguishes a command from ordinary text. If `known` is empty, every name is a command. */
 export function readCommand(text: string, known: readonly CommandHelp[]): TypedCommand {
   const [, typed, rest = ""] = COMMAND.exec(text) ?? [];
   if (typed === undefined) return { kind: "text" };

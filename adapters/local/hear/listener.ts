@@ -25,15 +25,15 @@ export interface ActionDeps
   changed: () => void;
 }
 
-/** Accepts the person's actions at the page. Each resolves when the queue has its event. */
+/** Accepts the person's actions. Each resolves when the queue has its event. */
 export interface UserActions {
   send(body: SendBody): Promise<number>;
   edit(id: number, body: EditBody): Promise<void>;
   erase(id: number, body: ActBody): Promise<void>;
   act(id: number, body: ActionBody): Promise<void>;
-  /** Stops a turn that does not have a message with a button yet. */
+  /** Stops a turn that has no message with a Stop button yet. */
   stop(body: StopBody): Promise<void>;
-  /** Withdraws a message that was never accepted. */
+  /** Withdraws a message that the queue never accepted. */
   withdraw(nonce: string): void;
 }
 
@@ -68,7 +68,7 @@ export function createUserActions(deps: ActionDeps): UserActions {
     },
     async stop({ nonce, turnId }) {
       const progress = eventStream.findProgress(turnId);
-      // The answer has a message or has ended meanwhile, and its message shows that.
+      // The answer has a message or has ended meanwhile. The page shows that message.
       if (progress === undefined) throw new RequestError(409, "There's nothing left to stop.");
       await offer(deps, toStopEvent(progress.chatId, turnId, { nonce, at: deps.now() }), { kind: "none" });
     },
@@ -89,19 +89,19 @@ function toChange(messageId: number, { action }: ActionBody): OutboxChange {
   return { kind: "judge", messageId, judgement: action };
 }
 
-/** The words in a prompt without its flags, because `--ar 16:9` says nothing about a chat. */
+/** The words of a prompt without its flags: `--ar 16:9` says nothing about a chat. */
 function withoutOptions(prompt: string): string {
   const words = prompt.replace(/(?:^|\s)(?:--|—)(?:model[ =]\S+|[a-z]+(?:[ =][\d:/]+k?(?!\S))?)/gi, "").trim();
   return words === "" ? prompt : words;
 }
 
-/** The text that can become a chat's title. A command has none, unless it requests a picture. */
+/** The text for a chat's title. A command has none, unless it requests an image. */
 function toSubject(typed: TypedCommand, text: string): string {
   if (typed.kind !== "command") return text;
   return typed.name === "imagine" ? withoutOptions(typed.text) : "";
 }
 
-/** Stores a message once. It is hidden until the queue has its event. */
+/** Stores a message once, and hides it until the queue has its event. */
 function store(deps: ActionDeps, body: SendBody): number {
   const { messages, files, chats } = deps;
   const there = messages.findByNonce(body.nonce);

@@ -14,20 +14,17 @@ import { readBody } from "./body.ts";
 import type { ChatActions } from "./chats.ts";
 import type { UserActions } from "./listener.ts";
 
-/** The longest text that a person can send, in UTF-16 units. */
+/** Longest text of a message, in UTF-16 units. */
 export const MAX_TEXT_LENGTH = 20_000;
 const MAX_JSON_BYTES = 256 * 1024;
-/**
- * The longest time for an upload, the same as the server's limit for any request. It is enough for a picture over a
- * slow connection.
- */
+/** Longest upload, the same as the server's limit for any request: enough for an image over a slow connection. */
 const UPLOAD_MS = 120_000;
 
 const nonce = z.string().regex(/^[\w-]{8,64}$/, "The nonce of a request must be 8 to 64 letters, digits, - or _.");
 const id = z.string().regex(/^[a-z0-9-]{1,64}$/, "This id is not valid.");
 const text = z
   .string()
-  // Creates the sentence only when it is needed, because loading the number formats adds 20 ms to each start.
+  // Creates the sentence only when it is needed: the first use of number formats takes 20 ms.
   .max(MAX_TEXT_LENGTH, {
     error: () =>
       `A message can have at most ${MAX_TEXT_LENGTH.toLocaleString("en")} characters; send the rest as a file.`,
@@ -66,7 +63,7 @@ const RENAME = z.object({
     .max(80, "A title can have at most 80 characters.")
     .regex(/^[^\p{Cc}\p{Cf}\p{Cs}]+$/u, "A title cannot contain control characters."),
 });
-/** There are several if the answer has several messages. */
+/** All messages of an answer together. */
 const PREVIEWED = z.object({ text: z.string().max(100_000, "This is too long for a preview.") });
 
 export interface RouteDeps
@@ -74,11 +71,10 @@ export interface RouteDeps
     Pick<LocalAdapterOptions, "imagine" | "readAbout" | "readPersona" | "preview"> {
   userActions: UserActions;
   chatActions: ChatActions;
-  /** Throws while no events are accepted. */
+  /** Throws while the process accepts no events. */
   checkOpen: () => void;
 }
 
-/** Serves the page's requests under `/local`. */
 export function createRoutes(deps: RouteDeps): Hono {
   const { userActions, chatActions } = deps;
   const routes = new Hono();
@@ -99,7 +95,7 @@ export function createRoutes(deps: RouteDeps): Hono {
     tooLong: "The request is too large; send long text as a file.",
   });
   routes.post("/files", file, (c) => takeFile(c, deps));
-  /** Responds with the value that `act` resolves to, or with an empty object. */
+  /** Responds with the value of `act`, or with an empty object. */
   function post<S extends z.ZodType>(path: string, schema: S, act: (body: z.infer<S>, id: string) => unknown): void {
     routes.post(path, json, async (c) => {
       const answer = await act(await readBody(c, schema), c.req.param("id") ?? "");
@@ -150,7 +146,7 @@ function openEvents(c: Context, { eventStream }: RouteDeps): Response {
   return c.body(eventStream.open(since), 200, {
     "Content-Type": "text/event-stream; charset=utf-8",
     "Cache-Control": "no-store, no-transform",
-    // Without this header, a proxy that buffers responses would hold the stream back.
+    // Keeps proxies from buffering the stream.
     "X-Accel-Buffering": "no",
   });
 }
@@ -177,7 +173,7 @@ function readFileName(header = "file"): string {
   }
 }
 
-/** Pictures are displayed. All other files can only be saved, so that they can run nothing in this origin. */
+/** Shows images. All other files can only be saved, so that none can run in this origin. */
 function serveFile(c: Context, { files }: RouteDeps): Response {
   const id = c.req.param("id") ?? "";
   const file = files.read(id);
@@ -206,25 +202,21 @@ function toStream(source: AsyncIterable<Uint8Array>): ReadableStream {
   });
 }
 
-/**
- * Encodes a name as RFC 5987 requires. encodeURIComponent does not encode some characters that have a meaning in a
- * header.
- */
+/** Encodes a name as RFC 5987 requires: `encodeURIComponent` leaves some characters that have a meaning in a header. */
 function encodeFileName(name: string): string {
   return encodeURIComponent(name).replace(/['()*]/g, (each) => `%${each.charCodeAt(0).toString(16).toUpperCase()}`);
 }
 
-/** The longest wait for the form's choices. */
+/** Longest wait for the form's choices. */
 const ASK_MS = 8_000;
 
-/** Serves the form for pictures. */
 function createPictureRoutes(menu: ImagineMenu): Hono {
   const { ratios, sizes, maxCount, maxReferences } = menu;
 
   return new Hono()
     .get("/menu", async (c) => {
       const signal = AbortSignal.any([c.req.raw.signal, AbortSignal.timeout(ASK_MS)]);
-      // The default model works even if the list is missing.
+      // The default model works without the list.
       const models = await menu.listModels(signal).catch(() => []);
       c.header("Cache-Control", "no-store");
       return c.json({ ratios, sizes, maxCount, maxReferences, models } satisfies PictureMenu);

@@ -22,18 +22,18 @@ const FILLED_IN = z.object({ values: VALUES });
 const CHECK = z.object({ stepId: z.string().max(40), values: VALUES });
 
 export interface SetupRouteDeps {
-  /** If absent, the page does not offer the setup. */
+  /** Absent: the page does not offer the setup. */
   setup: Setup | undefined;
-  /** Only users who entered the page's password get here. */
+  /** True if only people with the page's password reach these routes. */
   hasPassword: boolean;
   adminPassword: string | undefined;
   log: Logger;
 }
 
 /**
- * Serves the setup. It makes this process call the URLs that the user enters, and it can write the process's `.env`.
- * The setup is open to users on this machine, and to users who send ADMIN_PASSWORD. The page's password is enough only
- * if there is no ADMIN_PASSWORD and nothing is configured yet. The entered values are stored in `.env` only.
+ * Serves the setup, which makes this process call URLs that a person enters, and can write the process's `.env`. Open
+ * to people on this machine and to people who send ADMIN_PASSWORD. The page's password is enough only while there is no
+ * ADMIN_PASSWORD and nothing is configured. The entered values are stored only in `.env`.
  */
 export function createSetupRoutes({ setup: offered, hasPassword, adminPassword, log }: SetupRouteDeps): Hono {
   const guard =

@@ -10,34 +10,34 @@ import type { Button, DescribedPicture, MessageRow, PersonaFields, PictureMenu, 
 const NOTICE_MS = 7000;
 /** How long a deletion can be undone. */
 const UNDO_MS = 5000;
-/** Matches a `/forget` that does not say what to forget or how thoroughly. */
+/** Matches a `/forget` that does not say what to forget or for how long. */
 const FORGET = /^\/forget(?:\s+(?:me|everything|everything about me|all))?$/i;
 
 const PERSONA = /^\/persona$/i;
 
-/** All actions that a person can take on the page. The views call these and have no state of their own. */
+/** Everything that a person can do on the page. The views call these functions and have no state. */
 export interface Actions extends PictureActions {
   change: Store["change"];
   write: Store["write"];
   send: (chatId: string) => void;
-  /** Sends the messages written before the page was ready. */
+  /** Sends the messages that were written before the page was ready. */
   sendWaiting: () => void;
   sendText: (chatId: string, text: string) => void;
   again: Sending["again"];
   discard: Sending["discard"];
   /** Moves an unsent message back into the composer. */
   rewrite: (nonce: string) => void;
-  /** `reason` says why an answer is bad. The page asks for it after that button was pressed. */
+  /** `reason` says why an answer is bad. The page asks for it after the press. */
   press: (message: MessageRow, button: Button, reason?: string) => void;
-  /** Returns false if no answer is being written there. */
+  /** Returns false if the chat has no growing answer. */
   stopAt: (chatId: string) => boolean;
   /** Resolves to true if the text was accepted. */
   edit: (message: MessageRow, text: string) => Promise<boolean>;
   cancelEdit: () => Promise<boolean>;
-  /** Both can be undone for a few seconds. */
+  /** The person can undo both deletions for a few seconds. */
   erase: (message: MessageRow) => void;
   eraseChat: (id: string) => void;
-  /** With `undo`, the notice is shown as long as undo is possible. */
+  /** With `undo`, shows the notice while undo is possible. */
   notice: (text: string, undo?: () => void) => void;
 }
 
@@ -68,7 +68,7 @@ export function createActions(store: Store, sending: Sending): Actions {
     if (FORGET.test(text.trim())) return askForForgetting(chatId);
     if (state.hello?.hasPersona === true && PERSONA.test(text.trim())) return void openPersona(chatId, store, notice);
     if (text.trim() === "" && (files.length === 0 || picture !== undefined)) return;
-    // A leading space keeps the server from reading a slash as a command.
+    // A space at the start keeps the server from reading a slash as a command.
     sending.send(chatId, text.trimEnd(), files, picture);
     if (picture !== undefined) state.lastPicture = { ...picture, basis: undefined, isSpoiler: false };
     change(() => begin(chatId, writing.aside, store));
@@ -99,7 +99,7 @@ export function createActions(store: Store, sending: Sending): Actions {
   };
 }
 
-/** Opens the form for the bot's persona in a chat, which sends the command `/persona`. */
+/** Opens the form for the bot's persona in a chat. The form sends the command `/persona`. */
 async function openPersona(chatId: string, { state, change }: Store, notice: Actions["notice"]): Promise<void> {
   async function send(persona: PersonaFields): Promise<FormProblem | undefined> {
     const to = { nonce: createNonce(), chatId, isNewChat: !state.chats.has(chatId) };
@@ -109,7 +109,7 @@ async function openPersona(chatId: string, { state, change }: Store, notice: Act
       change(() => void state.writing.delete(chatId));
       return undefined;
     } catch (error) {
-      // Otherwise the next start would offer a message that was stored but not accepted.
+      // Withdraws the message. Otherwise the next start would offer it, if it was stored but not accepted.
       postJson("/local/messages/withdraw", { nonce: body.nonce }).catch(() => undefined);
       return { text: describeProblem(error), field: error instanceof RefusedError ? error.field : undefined };
     }
@@ -128,13 +128,12 @@ async function openPersona(chatId: string, { state, change }: Store, notice: Act
   }
 }
 
-/** Clears a composer, or restores the text that was set aside there. */
+/** Empties a composer, or restores the text that was set aside there. */
 function begin(chatId: string, aside: Writing["aside"], { state, write }: Store): void {
   if (aside === undefined) state.writing.delete(chatId);
   else write(chatId, { ...aside, picture: undefined, aside: undefined });
 }
 
-/** Shows a notice for a few seconds. */
 function createNotice({ state, change }: Store): Actions["notice"] {
   let timer = 0;
   const show = (text: string, undo: (() => void) | undefined) =>
@@ -151,10 +150,10 @@ type Requests = Pick<Actions, "press" | "edit" | "cancelEdit" | "erase" | "erase
 };
 
 function createRequests({ state, change }: Store, notice: Actions["notice"]): Requests {
-  /** Presses in progress, so a double click counts once. */
+  /** Running presses, so that a double click counts once. */
   const pressed = new Set<string>();
 
-  /** Resolves to true if it worked. If not, the person has seen a notice. */
+  /** Resolves to true if the request succeeded. Otherwise the person has seen a notice. */
   async function request(path: string, body: object): Promise<boolean> {
     try {
       await postJson(path, { nonce: createNonce(), ...body });
@@ -196,7 +195,7 @@ function createRequests({ state, change }: Store, notice: Actions["notice"]): Re
 
 type Request = (path: string, body: object) => Promise<boolean>;
 
-/** Hides something at once. Deletes it when the time for undo is over or the page is closed. */
+/** Hides a message or a chat at once. Deletes it when undo is no longer possible, or when the page closes. */
 function createLeaving(
   { state, change }: Pick<Store, "state" | "change">,
   request: Request,
@@ -225,7 +224,7 @@ function createLeaving(
       const { id } = message;
       const path = `/local/messages/${id}/delete`;
       change(() => void state.leaving.add(id));
-      // Deletes the message at once, because its answer would otherwise keep growing.
+      // Deletes the message now, because its answer would keep growing.
       if (stoppableAt(state, message.chatId) !== undefined) return void send(path, id);
       leave(path, id, "I deleted the message.", () => {});
     },
@@ -257,12 +256,12 @@ function rewrite(nonce: string, { state, write }: Store, sending: Sending): void
 }
 
 export interface PictureActions {
-  /** Opens the form. The composer's text then describes the picture. */
+  /** Opens the image form. The composer's text then describes the image. */
   openPicture: (chatId: string) => void;
-  /** Closes the form if it is open. Restores the text from before the person started to change a picture. */
+  /** Closes the form if it is open. Restores the text from before the person started to edit an image. */
   closePicture: (chatId: string) => boolean;
   choose: (chatId: string, changes: Partial<PictureForm>) => void;
-  /** Opens the form with a picture's request, and with the picture as the first reference. */
+  /** Opens the form with an image's request, and with the image as the first reference. */
   editPicture: (message: MessageRow, pictureId: string) => Promise<void>;
   uncover: (fileId: string) => void;
 }
@@ -279,7 +278,7 @@ function createPictureActions({ state, change, write }: Store, notice: (text: st
 
   return {
     openPicture(chatId) {
-      // Loads the models each time, because they can change. Offers the known ones meanwhile.
+      // Loads the models each time, because they can change. Offers the known models meanwhile.
       void loadMenu();
       const { text, picture = state.lastPicture ?? NO_CHOICE } = writingAt(state, chatId);
       write(chatId, { text: readPrompt(text) ?? text, picture });
@@ -315,7 +314,7 @@ function createPictureActions({ state, change, write }: Store, notice: (text: st
   };
 }
 
-/** Moves the focus to the composer when that is drawn. */
+/** Moves the focus to the composer when it is drawn. */
 function focusComposer(): void {
   requestAnimationFrame(() => {
     const field = document.querySelector<HTMLTextAreaElement>(".composer textarea");

@@ -2,10 +2,7 @@ import { html, nothing, type TemplateResult } from "lit-html";
 import { getJson } from "./requests.ts";
 import type { State, Store } from "./state.ts";
 
-/**
- * Creates the function that keeps the open chat's model up to date, because each chat has its own model and `/model`
- * changes it.
- */
+/** Creates the function that keeps the shown model up to date. Each chat has its own model, and `/model` changes it. */
 export function createModelReader({ change }: Store): (state: State) => void {
   let asked = "";
   return ({ chatId, messages, isReady, isConnected }) => {
@@ -17,7 +14,7 @@ export function createModelReader({ change }: Store): (state: State) => void {
     if (asked === `${question} ${newest}`) return;
     asked = `${question} ${newest}`;
     const note = ({ model }: { model: string | null }) => change((state) => void state.models.set(chatId, model));
-    // The page asks again after the next answer. Until then it shows the last known model.
+    // The page asks again after the next answer, and shows the last known model until then.
     getJson(`/local/model?${question}`).then(
       (answer) => note(answer as { model: string | null }),
       () => undefined,
@@ -25,13 +22,13 @@ export function createModelReader({ change }: Store): (state: State) => void {
   };
 }
 
-/** The gateway's model for the open chat. Undefined if it is unknown or the sandbox answers. */
+/** Undefined if the gateway's model for the open chat is unknown, or if the sandbox answers. */
 export function readAnswering({ chatId, models, hello, isConnected, gateway }: State): string | undefined {
   if (hello === undefined || hello.isSandbox || !isConnected || gateway !== null) return undefined;
   return models.get(chatId) ?? undefined;
 }
 
-/** Shows the model that answers in the open chat, its source (sandbox or gateway), and its problem if there is one. */
+/** Shows the open chat's model, its source (sandbox or gateway), and its problem if there is one. */
 export function answeringView({ chatId, models, hello, isConnected, gateway }: State): TemplateResult | typeof nothing {
   const model = models.get(chatId);
   if (!model || hello === undefined) return nothing;

@@ -18,7 +18,7 @@ export interface Parts {
   setup: SetupPanel;
 }
 
-/** The whole page: the list of chats, and the open one. */
+/** The whole page. */
 export function appView(state: State, actions: Actions, parts: Parts): TemplateResult {
   const closeDrawer = () => actions.change((changing) => void (changing.isDrawerOpen = false));
   return html`
@@ -87,7 +87,6 @@ function markDrop(event: DragEvent, isOver: boolean): void {
   if (pane instanceof HTMLElement) pane.classList.toggle("drop", isOver);
 }
 
-/** Greets the person in an empty chat. */
 function welcomeView({ chatId, hello }: State, actions: Actions, setup: SetupPanel): TemplateResult {
   return html`<div class="welcome">
     <img src="/assets/icon.svg" alt="" width="52" height="52" />

@@ -3,13 +3,13 @@ import { type Block, toBlocks, toPlainBlock, toShowable } from "./markdown.ts";
 
 export interface BodyContent {
   text: string;
-  /** True if the text is still growing. It then grows smoothly and ends with a caret. */
+  /** The text is still growing. It then grows smoothly and ends with a caret. */
   isStreaming: boolean;
-  /** If true, formulas stay as written. */
+  /** Formulas stay as written. */
   keepsTex?: boolean;
 }
 
-/** New text appears over about this time, so that the text grows smoothly. */
+/** The page shows new text over about this time, so that the text grows smoothly. */
 const SPREAD_MS = 350;
 const MIN_CHARS_PER_MS = 0.12;
 /** How long a button shows that it has copied. */
@@ -17,8 +17,8 @@ const COPIED_MS = 1500;
 const STILL = matchMedia("(prefers-reduced-motion: reduce)");
 
 /**
- * The text of one message. Redraws only the blocks that changed, so each step of a long answer costs only its last
- * paragraph, and a code block keeps its scroll position while it grows.
+ * The text of one message. Redraws only blocks that changed: each step of a long answer costs only its last paragraph,
+ * and a growing code block keeps its scroll position.
  */
 class MessageBody extends HTMLElement {
   #content: BodyContent = { text: "", isStreaming: false };
@@ -33,7 +33,7 @@ class MessageBody extends HTMLElement {
     const { text, isStreaming } = this.#content;
     if (text === content.text && isStreaming === content.isStreaming && !this.#isFirst) return;
     this.#shown = Math.min(this.#shown, commonLength(text, content.text));
-    // Text from before the page was opened appears at once.
+    // Shows text from before the page was opened at once.
     if ((this.#isFirst && !content.isStreaming) || STILL.matches || document.hidden) this.#shown = content.text.length;
     this.#isFirst = false;
     this.#content = content;
@@ -70,7 +70,7 @@ class MessageBody extends HTMLElement {
     try {
       this.#place(toBlocks(isGrowing ? toShowable(shown) : shown, keepsTex));
     } catch {
-      // Very deep Markdown overflows the stack. One such message must not hide the others.
+      // Very deep Markdown overflows the stack. Shows it as plain text, so that the other messages stay visible.
       this.#place([toPlainBlock(shown)]);
     }
     this.classList.toggle("growing", isGrowing);
@@ -101,7 +101,7 @@ class MessageBody extends HTMLElement {
   }
 }
 
-/** Replaces only the lines of a code block. A new box would lose the scroll position. */
+/** Replaces only the lines of a code block. A new element would lose the scroll position. */
 function replace(old: HTMLElement, fresh: HTMLElement): HTMLElement {
   const [oldCode, freshCode] = [old.querySelector("pre > code"), fresh.querySelector("pre > code")];
   const isOneCode = old.firstElementChild?.className === "code" && fresh.firstElementChild?.className === "code";
@@ -114,7 +114,7 @@ function replace(old: HTMLElement, fresh: HTMLElement): HTMLElement {
   return old;
 }
 
-/** The innermost element at the end of the text. */
+/** Finds the innermost element at the end of the text. */
 function lastText(root: HTMLElement): HTMLElement {
   let element = root;
   for (;;) {
@@ -125,7 +125,7 @@ function lastText(root: HTMLElement): HTMLElement {
     ) {
       return element;
     }
-    // If a list item contains a list, the item's own text comes after that list.
+    // The own text of a list item comes after a list inside the item.
     if (element.lastChild instanceof Text && element.lastChild.data.trim() !== "") return element;
     if (next.matches(".table, p > code, li > code")) return element;
     element = next;
@@ -143,7 +143,7 @@ async function copyFrom(button: HTMLButtonElement, code: string): Promise<void> 
   setTimeout(() => (button.textContent = "Copy"), COPIED_MS);
 }
 
-/** Resolves to true if the browser allowed it to copy. */
+/** Resolves to true if the browser allowed the copy. */
 export async function copyText(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);

@@ -6,7 +6,7 @@ export function toNewChat(): string {
   return `chat-${createNonce()}`;
 }
 
-/** Opens a chat that has a draft, or else a new one. */
+/** Opens a chat that has a draft, or a new one. */
 export function openNewChat(state: State): void {
   go(findUnsentChat(state) ?? toNewChat());
 }
@@ -18,7 +18,7 @@ function findUnsentChat({ writing, chats, chatId }: State): string | undefined {
   return begun?.[0] === chatId ? undefined : begun?.[0];
 }
 
-/** Resolves to the problem, or to "" if there is none. */
+/** Resolves to the problem, or to "". */
 export async function renameChat(id: string, title: string): Promise<string> {
   try {
     await postJson(`/local/chats/${id}/rename`, { title });
@@ -28,7 +28,7 @@ export async function renameChat(id: string, title: string): Promise<string> {
   }
 }
 
-/** The URL contains the open chat, so going back and reloading work. */
+/** Opens a chat. The URL contains it, so that going back and reloading work. */
 export function go(chatId: string): void {
   location.hash = chatId;
 }

@@ -2,7 +2,6 @@ import { html, nothing, type TemplateResult } from "lit-html";
 import type { State } from "./state.ts";
 
 export interface Choice {
-  /** The text to insert. */
   insert: string;
   label: string;
   description: string;
@@ -17,7 +16,6 @@ export interface Completion {
 
 const MOST_CHOICES = 8;
 
-/** Completes a command at the start of the text. */
 function complete(text: string, caret: number, state: State): Completion | undefined {
   const before = text.slice(0, caret);
   const [, command] = /^\/([a-z0-9_-]*)$/i.exec(before) ?? [];
@@ -32,7 +30,6 @@ function applyChoice(text: string, { end }: Completion, choice: Choice): { text:
   return { text: insert + rest, caret: insert.length + (rest.startsWith(" ") ? 1 : 0) };
 }
 
-/** The list of completions above a text field. */
 export interface Completer {
   /** Reads the text field again. */
   look: (field: HTMLTextAreaElement, state: State) => void;
@@ -73,7 +70,7 @@ export function createCompleter(): Completer {
       else if (key === "ArrowUp") selected = (selected + choices.length - 1) % choices.length;
       else if (key === "Escape") completion = undefined;
       else if (key !== "Enter" && key !== "Tab") return false;
-      // If there is nothing left to complete, the key works as usual.
+      // If nothing is left to complete, the key works as usual.
       else if (choice === undefined || field.value.trimEnd() === choice.insert.trimEnd()) return false;
       else choose(choice, field, changed);
       return true;
@@ -89,7 +86,7 @@ export function createCompleter(): Completer {
 function listView(choices: readonly Choice[], selected: number, choose: (choice: Choice) => void): TemplateResult {
   return html`<ul class="completion" role="listbox" id="completion" aria-label="Completions">
     ${choices.map((choice, index) => {
-      // The text field must keep the focus.
+      // Keeps the focus in the text field.
       const onMouseDown = (event: Event) => {
         event.preventDefault();
         choose(choice);
@@ -110,7 +107,6 @@ function commandChoices(typed: string, { hello }: State): Choice[] {
   }));
 }
 
-/** The text without Markdown. */
 function plain(description: string): string {
   return description.replaceAll("`", "");
 }

@@ -14,7 +14,7 @@ export interface Composer {
   focus: () => void;
 }
 
-/** The text field. Ignores keys that an input method uses for its own selection. */
+/** The text field. Leaves keys alone that an input method uses. */
 export function createComposer(): Composer {
   const completer = createCompleter();
   let field: HTMLTextAreaElement | undefined;
@@ -50,7 +50,7 @@ function fieldView(
   actions: Actions,
 ): TemplateResult {
   const onInput = ({ currentTarget }: Field) => {
-    // The description of a picture is not a command.
+    // The description of an image is not a command.
     if (writingAt(state, chatId).picture === undefined) completer.look(currentTarget, state);
     actions.write(chatId, { text: currentTarget.value });
   };
@@ -115,7 +115,7 @@ function placeholderAt(chatId: string, state: State): string {
   return `Write to ${state.hello?.botName ?? ""}`;
 }
 
-/** True if there is something to send. Files that are still uploading count too, because the message waits for them. */
+/** True if there is something to send. Files that are still uploading count, because the message waits for them. */
 function canSend(chatId: string, state: State): boolean {
   const { text, uploads, picture } = writingAt(state, chatId);
   if (isTooLong(text, state)) return false;
@@ -142,7 +142,6 @@ function tooLongView({ length }: string, { hello }: State): TemplateResult {
   return html`<span class="too-long" role="status">${length.toLocaleString("en")} of ${most.toLocaleString("en")} characters</span>`;
 }
 
-/** Opens and closes the form for a picture. */
 function pictureButtonView(chatId: string, state: State, actions: Actions): TemplateResult | typeof nothing {
   if (state.hello?.canDraw !== true) return nothing;
   const isOpen = writingAt(state, chatId).picture !== undefined;

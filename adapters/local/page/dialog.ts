@@ -3,13 +3,12 @@ import { html, nothing, render, type TemplateResult } from "lit-html";
 interface Question {
   title: string;
   label: string;
-  /** The label of the confirm button. */
   verb: string;
   value?: string;
   maxLength?: number;
 }
 
-/** Asks for a name in a small dialog. If `take` resolves to a problem, the dialog shows it and stays open. */
+/** Asks for a name. If `take` resolves to a problem, the dialog shows the problem and stays open. */
 export function askForName(question: Question, take: (name: string) => Promise<string>): void {
   const { title, label, verb, value = "", maxLength = 40 } = question;
   const { dialog, draw } = openDialog(view(""));
@@ -49,13 +48,13 @@ interface Form {
   hint: string;
 }
 
-/** The reason why a form could not be sent. If it has a field's name, it is shown under that field. */
+/** Why a form could not be sent. With a field's name, shown under that field. */
 export interface FormProblem {
   text: string;
   field?: string | undefined;
 }
 
-/** Asks for texts in a dialog. If `take` resolves to a problem, the dialog shows it and stays open. */
+/** Asks for several texts. If `take` resolves to a problem, the dialog shows the problem and stays open. */
 export function askForTexts(
   { title, fields, hint }: Form,
   take: (values: Readonly<Record<string, string>>) => Promise<FormProblem | undefined>,
@@ -101,7 +100,7 @@ function fieldView({ name, label, value }: Field, problem: string): TemplateResu
     ${problem === "" ? nothing : html`<p class="problem" id=${id} role="alert">${problem}</p>`}`;
 }
 
-/** In a long text, Enter starts a new line. */
+/** Only Ctrl or Cmd with Enter sends, because Enter starts a new line in a long text. */
 function sendWithEnter(event: KeyboardEvent): void {
   if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
   event.preventDefault();
@@ -113,7 +112,7 @@ interface Choice {
   run: () => void;
 }
 
-/** Asks before an action that cannot be undone. At first, Cancel has the focus. */
+/** Asks before an action that cannot be undone. Cancel has the focus first. */
 export function askToChoose(title: string, text: string, choices: readonly Choice[]): void {
   const { dialog, draw } = openDialog(nothing);
   const choose = ({ run }: Choice) => {
@@ -137,7 +136,7 @@ export function askWhatToForget(forget: (what: "conversation" | "me for good") =
   ]);
 }
 
-/** Opens a dialog. Removes it when it is closed. */
+/** Opens a dialog, and removes it when it closes. */
 export function openDialog(view: TemplateResult | typeof nothing) {
   const dialog = document.createElement("dialog");
   dialog.className = "ask";

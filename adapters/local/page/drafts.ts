@@ -2,7 +2,7 @@ import type { State, Upload, Writing } from "./state.ts";
 import type { FileRow } from "./wire.ts";
 
 const PREFIX = "palaver.draft.";
-/** The largest number of drafts. Older ones are dropped. */
+/** Older drafts are dropped. */
 const KEPT_MS = 30 * 24 * 60 * 60_000;
 
 interface Stored {
@@ -24,8 +24,8 @@ export function readDrafts(now: number): Map<string, Writing> {
 }
 
 /**
- * Creates the function that saves drafts, so that they survive a reload. It writes only those that are not in `kept`
- * yet.
+ * Creates the function that saves changed drafts, so that they survive a reload. `kept`: the drafts that are already
+ * saved.
  */
 export function createDraftKeeper(kept: ReadonlyMap<string, Writing>): (state: State) => void {
   return ({ writing }) => {
@@ -55,12 +55,12 @@ function readStored(key: string): Stored | undefined {
   }
 }
 
-/** Only files that the server already has can be restored. */
+/** Drops unfinished uploads: only files that the server already has can be restored. */
 function toKept(uploads: readonly Upload[]): Upload[] {
   return uploads.flatMap(({ file }) => (file === undefined ? [] : [toUpload(file)]));
 }
 
-/** A file in a composer that the server already has. */
+/** An upload of a file that the server already has. */
 export function toUpload(file: FileRow): Upload {
   const previewUrl = file.isImage ? `/local/files/${file.id}` : "";
   return { key: file.id, name: file.name, previewUrl, progress: 1, file, problem: "" };

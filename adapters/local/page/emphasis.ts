@@ -2,7 +2,7 @@ import { type MarkedExtension, Tokenizer } from "marked";
 
 const CJK = String.raw`\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Hang}\p{scx=Bopo}\u3000-\u303f\uff01-\uff65`;
 /**
- * Matches punctuation before marks if a letter of a script without spaces follows, or such a script's punctuation
+ * Matches punctuation before marks if a letter of a script without spaces follows, or punctuation of such a script
  * before any letter.
  */
 const BEFORE_MARKS = new RegExp(
@@ -12,14 +12,14 @@ const BEFORE_MARKS = new RegExp(
 const ENDS_IN_CJK = new RegExp(`[${CJK}]$`, "u");
 
 /**
- * Lets emphasis also end between punctuation and a letter of a script without spaces: `**標題：**正文`. In CommonMark, such
- * marks start emphasis (https://github.com/tats-u/markdown-cjk-friendly).
+ * Lets emphasis also end between punctuation and a letter of a script without spaces: `**標題：**正文`. In CommonMark, marks
+ * there start emphasis (https://github.com/tats-u/markdown-cjk-friendly).
  */
 export function createCjkEmphasis(): MarkedExtension {
   let known = { masked: "", relaxed: "" };
 
   /**
-   * Replaces such punctuation with a letter, so that emphasis can end there. The result is only searched, never shown.
+   * Replaces such punctuation with a letter, so that emphasis can end there. The result is searched but never shown.
    */
   function relax(masked: string): string {
     if (known.masked !== masked) {
@@ -28,7 +28,7 @@ export function createCjkEmphasis(): MarkedExtension {
     return known.relaxed;
   }
 
-  /** Treated like the start of a line, where emphasis can start before punctuation. */
+  /** Makes the parser treat such punctuation like the start of a line, where emphasis can start before punctuation. */
   const toBefore = (before: string) => (ENDS_IN_CJK.test(before) ? "" : before);
 
   return {

@@ -1,15 +1,15 @@
 import { applyRow, type Store } from "./state.ts";
 import type { GatewayNotice, Hello, Progress, Row } from "./wire.ts";
 
-/** The longest silence on a healthy stream. The server sends something at least every 15 s. */
+/** A longer silence ends the stream: the server sends something at least every 15 s. */
 const SILENCE_MS = 40_000;
 const RETRY_MS = [300, 1000, 2000, 4000, 8000];
-/** How long a hidden tab keeps its stream. A browser allows only six connections to one server. */
+/** How long a hidden tab keeps its stream: a browser allows only six connections to one server. */
 const HIDDEN_MS = 5_000;
 
 /**
- * Keeps the page up to date. After an interruption it continues from the last change that it has, so it misses nothing.
- * It retries automatically, and at once when the tab is shown or the network returns.
+ * Keeps the page up to date. After an interruption, continues from the last change that the page has, so that it misses
+ * nothing. Retries automatically, and at once when the tab is shown or the network returns.
  */
 export function followEventStream(store: Store, onOpen: () => void, onReady: () => void): void {
   let source: EventSource | undefined;
@@ -58,12 +58,12 @@ function takeEvents(source: EventSource, store: Store, taken: (seq: number) => v
   source.addEventListener("hello", ({ data }) => {
     const hello = JSON.parse(data as string) as Hello;
     const known = store.state.hello?.epoch;
-    // The server has new tables, so everything that the page knows is outdated.
+    // The server has new tables, so the page's data is outdated.
     if (known !== undefined && known !== hello.epoch) return location.reload();
     store.change((state) => {
       state.hello = hello;
       state.isConnected = true;
-      // If the gateway has a problem, the server sends it again.
+      // If the gateway still has a problem, the server sends it again.
       state.gateway = null;
     });
   });

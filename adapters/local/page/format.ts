@@ -27,7 +27,7 @@ export function formatSize(bytes: number): string {
   return `${(bytes / 1024 / 1024).toFixed(1)} MiB`;
 }
 
-/** Returns the position, or the next one if it would split a character, but at most the end of the text. */
+/** Returns `at`, or the next index if `at` would split a character, but at most the end of the text. */
 export function toBoundary(text: string, at: number): number {
   const unit = text.charCodeAt(at);
   const isLowSurrogate = unit >= 0xdc00 && unit <= 0xdfff;

@@ -1,15 +1,15 @@
 import type { Actions } from "./actions.ts";
 import type { State } from "./state.ts";
 
-/** The code of a key that an input method handles, in browsers that do not set `isComposing` for it. */
+/** The code of a key that an input method handles, in browsers that do not set `isComposing`. */
 const INPUT_METHOD_KEY = 229;
 
-/** True for a key that an input method uses for its selection. It must not send or close anything. */
+/** True for a key that an input method uses. Such a key must not send or close anything. */
 export function isForInputMethod(event: KeyboardEvent): boolean {
   return event.isComposing || event.keyCode === INPUT_METHOD_KEY;
 }
 
-/** Keys that work everywhere on the page. */
+/** Handles keys that work everywhere on the page. */
 export function listenToKeys(state: State, actions: Actions): void {
   addEventListener("keydown", (event) => {
     if (isForInputMethod(event) || event.defaultPrevented) return;
@@ -21,14 +21,14 @@ export function listenToKeys(state: State, actions: Actions): void {
   });
 }
 
-/** Moves the focus to the search field. On a phone, this field is in the drawer. */
+/** Moves the focus to the search field, which a phone shows in the drawer. */
 function search(actions: Actions): void {
   const isDrawer = document.querySelector(".menu")?.checkVisibility() === true;
   actions.change((state) => void (state.isDrawerOpen = isDrawer));
   requestAnimationFrame(() => document.querySelector<HTMLInputElement>(".search input")?.focus());
 }
 
-/** Each Escape closes one thing, the topmost first. When nothing is open, it stops the growing answer. */
+/** Each Escape closes the topmost thing. If nothing is open, it stops the growing answer. */
 function leave(state: State, actions: Actions): void {
   const { chatId } = state;
   if (state.query !== "") actions.change((changing) => void (changing.query = ""));

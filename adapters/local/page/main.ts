@@ -15,10 +15,9 @@ import { createTimeline } from "./timeline.ts";
 
 const LAST_READ = "palaver.read";
 const LAST_CHAT = "palaver.place";
-/** The longest part of an answer that a screen reader gets, in characters. */
+/** A screen reader gets at most this many characters of an answer. */
 const MOST_CHARS = 300;
 
-/** The text last announced to a screen reader. */
 let spoken = "";
 
 let isFirstVisit = localStorage.getItem(LAST_READ) === null;
@@ -26,7 +25,7 @@ const root = document.querySelector<HTMLElement>("#app");
 if (root === null) throw new Error("The page has no root element.");
 
 const chatId = readChat(location.hash) ?? readChat(localStorage.getItem(LAST_CHAT) ?? "") ?? toNewChat();
-// A reload must return to this chat, even if it has no messages yet.
+// Lets a reload return to this chat even if it has no messages yet.
 history.replaceState(null, "", `#${chatId}`);
 const drafts = readDrafts(Date.now());
 const store = createStore({ chatId, lastRead: readLastRead(), writing: new Map(drafts) });
@@ -52,7 +51,7 @@ store.onDraw((state) => {
   keepDrafts(state);
   readModel(state);
 });
-// The page is not drawn again before a reload, so text typed just before is saved here.
+// Saves text that was typed just before a reload, because the page is not drawn again.
 addEventListener("pagehide", () => keepDrafts(store.state));
 addEventListener("hashchange", () => {
   const opened = readChat(location.hash);
@@ -64,7 +63,7 @@ addEventListener("hashchange", () => {
     state.editingId = undefined;
   });
   requestAnimationFrame(() => {
-    // If the person opened a chat from a search, the search field keeps the focus.
+    // Keeps the focus in the search field if the person opened the chat from a search.
     if (document.activeElement?.matches(".search input") !== true) parts.composer.focus();
   });
 });
@@ -72,10 +71,10 @@ listenToKeys(store.state, actions);
 followEventStream(store, sending.resume, () => actions.sendWaiting());
 void parts.setup.load();
 store.change(() => undefined);
-// On a phone, the focus would open the keyboard over the page.
+// Sets no focus on a phone, because the keyboard would cover the page.
 if (matchMedia("(hover: hover)").matches) requestAnimationFrame(() => parts.composer.focus());
 
-/** Marks the open chat as read. On the very first visit, marks all chats. */
+/** Marks the open chat as read, or all chats on the very first visit. */
 function markRead(state: State): void {
   if (!state.isReady || document.hidden) return;
   let isChanged = isFirstVisit;
@@ -103,10 +102,7 @@ function titleOf(state: State): string {
   return chat === undefined ? name : `${chat.title} · ${name}`;
 }
 
-/**
- * Announces to a screen reader that an answer has started, and reads the answer when it is complete. It does not read
- * each step.
- */
+/** Announces to a screen reader that an answer has started, and reads the whole answer when it is complete. */
 function announce(state: State): void {
   const element = document.querySelector("#announcements");
   const last = messagesAt(state, state.chatId).at(-1);

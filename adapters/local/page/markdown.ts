@@ -5,7 +5,7 @@ import remend from "remend";
 import { createCjkEmphasis } from "./emphasis.ts";
 import { createMath, drawMath } from "./math.ts";
 
-/** One top-level block of a text: a paragraph, a list, a table, a code block. */
+/** One top-level block of a text, such as a paragraph, a list, a table or a code block. */
 export interface Block {
   /** Blocks with equal keys look the same. */
   key: string;
@@ -13,7 +13,7 @@ export interface Block {
 }
 
 const MAX_HIGHLIGHTED_CHARS = 30_000;
-/** Shorter inline code does not break at its hyphens, because it is an option, a file or a name. */
+/** Inline code up to this length does not break at its hyphens, because it is an option, a file or a name. */
 const MAX_UNBROKEN_CHARS = 24;
 const ALLOWED = {
   ALLOWED_TAGS:
@@ -24,23 +24,23 @@ const ALLOWED = {
   ALLOW_DATA_ATTR: false,
   // Links of a search lead to a chat on this page.
   ALLOWED_URI_REGEXP: /^(?:https?:|mailto:|#chat-[\w-]+$)/i,
-  // For all other attributes, DOMPurify requires a value that looks like a URL.
+  // DOMPurify requires a URL as the value of all other attributes.
   ADD_URI_SAFE_ATTR: ["start", "type", "checked", "disabled", "align", "data-language", "data-tex"],
   RETURN_DOM_FRAGMENT: true as const,
 };
-/** An unfinished line that can still become a fence, a heading, a list item or a table. */
+/** Matches an unfinished line that can still become a fence, a heading, a list item or a table. */
 const UNCERTAIN_LINE = /^\s*(?:`{1,3}[^`\n]*|#{1,6}|[-*+>]|> \[(?:![a-z]*(?:\]-? ?)?)?|\d{1,3}[.)]?|\|.*|[*_~]{1,3})$/;
 
-/** A folded quote: its title and its lines. */
+/** Matches a folded quote: its title and its lines. */
 const FOLDED = /^> \[!thinking\]- ([^\n]+)\n?([\s\S]*)$/;
 
 const marked: Marked = new Marked({
   gfm: true,
   breaks: true,
   renderer: {
-    // HTML in an answer is shown as text. It never becomes part of this page.
+    // Shows HTML of an answer as text, so that it never becomes part of this page.
     html: ({ text }) => escapeHtml(text),
-    // A remote picture would tell its server who reads this and when.
+    // Shows a remote image as a link: loading it would tell its server who reads this and when.
     image: ({ href, text }) => `<a href="${escapeHtml(href)}">${escapeHtml(text === "" ? "picture" : text)}</a>`,
     blockquote: ({ raw }) => {
       const [, title, lines = ""] = FOLDED.exec(raw) ?? [];
@@ -48,7 +48,7 @@ const marked: Marked = new Marked({
       const inside = marked.parse(lines.replace(/^> ?/gm, ""), { async: false });
       return `<details><summary>${escapeHtml(title)}</summary>${inside}</details>`;
     },
-    // Discord's mark for small print.
+    // Reads Discord's mark for small print.
     paragraph: ({ raw }) => {
       if (!/^(?:-# [^\n]+\n?)+$/.test(raw)) return false;
       return `<p class="small">${marked.parseInline(raw.trimEnd().replace(/^-# /gm, ""), { async: false })}</p>`;
@@ -63,7 +63,7 @@ const marked: Marked = new Marked({
 });
 marked.use(createMath(escapeHtml), createCjkEmphasis());
 
-/** Splits Markdown into blocks. Rendering is expensive, so the caller renders only new blocks. */
+/** Splits Markdown into blocks. The caller renders only new ones, because rendering is expensive. */
 export function toBlocks(markdown: string, keepsTex = false): Block[] {
   const tokens = marked.lexer(markdown);
   const links = JSON.stringify(tokens.links);
@@ -75,7 +75,7 @@ export function toBlocks(markdown: string, keepsTex = false): Block[] {
     }));
 }
 
-/** The text as it was written, including its Markdown. */
+/** The text as written, including its Markdown. */
 export function toPlainBlock(text: string): Block {
   return {
     key: `plain:${text}`,
@@ -92,7 +92,7 @@ export function toPlainBlock(text: string): Block {
   };
 }
 
-/** The part of a growing text that can be shown. Closes unfinished marks and holds back uncertain lines. */
+/** The visible part of a growing text: unfinished marks are closed, and uncertain lines are left out. */
 export function toShowable(markdown: string): string {
   const lineStart = markdown.lastIndexOf("\n") + 1;
   const line = markdown.slice(lineStart);
@@ -102,7 +102,7 @@ export function toShowable(markdown: string): string {
   return remend(withoutHalfTable(settled), { linkMode: "text-only", images: false, katex: false });
 }
 
-/** A table's header alone would appear as a line of text and become a table a moment later. */
+/** Removes the header of an unfinished table, which would look like a line of text until the next line arrives. */
 function withoutHalfTable(markdown: string): string {
   return markdown.replace(/(^|\n)\|[^\n]*\n?$/, (row, before: string, at: number) => {
     const previous = markdown.slice(0, at).split("\n").at(-1) ?? "";
@@ -124,7 +124,7 @@ function renderBlock(token: Token, keepsTex: boolean): HTMLElement {
   return block;
 }
 
-/** Arabic and Hebrew start at the right, including their lists and tables. Code always starts at the left. */
+/** Arabic and Hebrew start at the right, including lists and tables. Code always starts at the left. */
 function followScript(part: Element): void {
   if (part.localName !== "pre") part.setAttribute("dir", "auto");
 }
@@ -132,15 +132,15 @@ function followScript(part: Element): void {
 function guardLink(link: HTMLAnchorElement): void {
   if (link.getAttribute("href")?.startsWith("#") === true) return;
   const place = link.protocol === "mailto:" ? link.pathname : link.host;
-  // A link without a target is shown as text.
+  // Shows a link without a target as text.
   if (!link.hasAttribute("href") || place === "") return link.replaceWith(...link.childNodes);
   link.target = "_blank";
   link.rel = "noopener noreferrer nofollow";
-  // A link's text can name another site than the one it leads to, so the page shows the host too.
+  // The page shows the host, because a link's text can name another site.
   link.dataset["host"] = place;
 }
 
-/** The words next to a task's checkbox become its label. */
+/** Makes the words next to a task's checkbox its label. */
 function labelBox(box: HTMLInputElement): void {
   const words = [...(box.parentElement?.childNodes ?? [])].filter(
     (node) => !(node instanceof HTMLElement && node.matches("ul, ol")),

@@ -10,19 +10,18 @@ const BLOCK = /^(?:\$\$([^$]{1,5000})\$\$|\\\[([\s\S]{1,5000}?)\\\])[ \t]*(?:\n|
 const DISPLAY = /^\$\$([^$\n]{1,2000})\$\$/;
 const PARENTHESES = /^\\\(((?:\\[^)\n]|[^\\\n]){1,2000}?)\\\)/;
 /**
- * Uses Pandoc's rule, so that prices stay prices: no space inside the signs, no digit after the second sign, and no
- * code.
+ * Uses Pandoc's rule, so that prices stay prices: no space inside the signs, no digit after the second sign, no code.
  */
 const DOLLARS = /^\$(?!\s)((?:\\[^\n]|[^\\$\n`]){1,2000})(?<!\s)\$(?!\d)/;
-/** A limit on a formula's sizes, so that it cannot grow without end or cover the page. */
+/** Keeps a formula from growing without end or covering the page. */
 const BOUNDS = { maxExpand: 200, maxSize: 20, trust: false, strict: "ignore", throwOnError: false } as const;
 /**
- * Maximum depth of elements in a drawn formula. An exponent takes seven. Chromium 156 crashes the tab on 150 nested
+ * Maximum depth of elements in a drawn formula; an exponent takes seven. Chromium 156 crashes the tab on 150 nested
  * exponents but draws 100 (reproduced on 2026-11-23).
  */
 const MAX_DEPTH = 200;
 
-/** Formulas in Markdown: `$…$`, `$$…$$`, `\(…\)` and `\[…\]`. `drawMath` draws their TeX later. */
+/** Reads the formulas `$…$`, `$$…$$`, `\(…\)` and `\[…\]` in Markdown. `drawMath` draws them later. */
 export function createMath(escapeHtml: (text: string) => string): MarkedExtension {
   const renderer = (token: Tokens.Generic) => {
     const { tex, raw, isDisplay } = token as MathToken;
@@ -63,7 +62,7 @@ let katex: Katex | undefined;
 let loading: Promise<void> | undefined;
 
 /**
- * Draws the formulas in a block. The first formula loads the library and its fonts. Until then the page shows its TeX.
+ * Draws the formulas in a block. The first formula loads the library and its fonts; until then the page shows its TeX.
  */
 export function drawMath(block: HTMLElement): void {
   const formulas = block.querySelectorAll<HTMLElement>(".math");
@@ -73,7 +72,7 @@ export function drawMath(block: HTMLElement): void {
     return;
   }
   loading ??= load();
-  // The library is missing, so the TeX stays visible.
+  // Without the library, the TeX stays visible.
   loading.then(() => drawMath(block)).catch(() => undefined);
 }
 
@@ -82,7 +81,7 @@ function draw(formula: HTMLElement, { render }: Katex): void {
   try {
     render(formula.dataset["tex"] ?? "", drawn, { ...BOUNDS, displayMode: formula.classList.contains("display") });
   } catch {
-    // The TeX is so deeply nested that parsing it overflows the stack.
+    // Leaves TeX that is nested so deeply that parsing overflows the stack.
     return;
   }
   if (!isDeeper(drawn, MAX_DEPTH)) formula.replaceChildren(...drawn.childNodes);

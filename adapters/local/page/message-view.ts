@@ -16,11 +16,11 @@ import type { Button, ImagineOptions, MessageRow } from "./wire.ts";
 import { isWorking } from "./working.ts";
 
 export interface MessageLook {
-  /** True if it directly follows another message from the same author. It then shows no name and no avatar. */
+  /** The message directly follows another one from its author. It then shows no name and no avatar. */
   isGrouped: boolean;
-  /** True for a question that waits for another turn to end. */
+  /** The question waits for another turn to end. */
   isWaiting: boolean;
-  /** True for the newest answer. Only that one can be regenerated. */
+  /** Only the newest answer can be regenerated. */
   isNewestAnswer: boolean;
 }
 
@@ -48,7 +48,7 @@ export function messageView(message: MessageRow, look: MessageLook, state: State
 
 const STEP_ICONS = { done: ICONS.check, failed: ICONS.close, running: ICONS.more };
 
-/** An answer's steps, folded into one line. */
+/** Shows an answer's steps, folded into one line. */
 function stepsView({ steps, stepsLine }: MessageRow): TemplateResult | typeof nothing {
   if (steps.length === 0) return nothing;
   return html`<details class="steps">
@@ -59,12 +59,12 @@ function stepsView({ steps, stepsLine }: MessageRow): TemplateResult | typeof no
   </details>`;
 }
 
-/** True for a picture from the bot. Its buttons are below the picture. */
+/** True for an image from the bot. Its buttons are below the image. */
 function isDrawn({ buttons }: MessageRow): boolean {
   return buttons.some(({ action }) => action === "again");
 }
 
-/** A message that is not on the server yet or could not be sent. */
+/** Shows a message that the server does not have: one that is being sent, or that could not be sent. */
 export function pendingView(pending: Pending, isGrouped: boolean, state: State, actions: Actions): TemplateResult {
   const { nonce, problem, status } = pending;
   const failure = html`<p class="problem" role="alert">
@@ -96,10 +96,7 @@ function bodyView(message: MessageRow, state: State): TemplateResult {
     ${message.editedAt === null ? nothing : html`<span class="hint" title=${formatWhole(message.editedAt)}>edited</span>`}`;
 }
 
-/**
- * Shows a request for a picture as its description with its options next to it. Shows any other command as it was
- * typed.
- */
+/** Shows a request for an image as its description, with its options next to it. Shows any other command as typed. */
 function commandView(text: string, options: ImagineOptions, state: State): TemplateResult {
   const prompt = readPrompt(text) ?? "";
   if (prompt === "") return html`<p class="command"><code>${text}</code></p>`;
@@ -188,7 +185,6 @@ const BUTTON_ICONS: Record<Button["action"], TemplateResult> = {
   resume: ICONS.continue,
 };
 
-/** The buttons under a message from the bot: other answers, actions and ratings. */
 function buttonsView(
   message: MessageRow,
   { isNewestAnswer }: MessageLook,
@@ -196,7 +192,7 @@ function buttonsView(
   actions: Actions,
 ): TemplateResult | typeof nothing {
   const { isStreaming, buttons } = message;
-  // A growing answer can only be stopped, because all other buttons need the complete answer.
+  // A growing answer can only be stopped. All other buttons need the complete answer.
   const offered = isStreaming ? buttons.filter(({ action }) => action === "stop") : buttons;
   const {
     pages = [],
@@ -219,7 +215,7 @@ function buttonsView(
   </div>${reasonView(message, state, actions)}`;
 }
 
-/** Switches between the versions of an answer. The labels of its buttons contain the number: "‹ 2/3" and "›". */
+/** Switches between the versions of an answer. The buttons' labels contain the number: "‹ 2/3" and "›". */
 function pagerView(pages: readonly Button[], message: MessageRow, actions: Actions): TemplateResult {
   const label = pages.map((each) => each.label).join("");
   const turn = (name: string, mark: string, icon: TemplateResult) => {
@@ -270,7 +266,7 @@ function press(button: Button, message: MessageRow, actions: Actions): void {
 
 type Key = KeyboardEvent & { currentTarget: HTMLTextAreaElement };
 
-/** Lets the author edit a message in its place. Has buttons in addition to keys, because phones have no Escape key. */
+/** Lets the author edit a message in place. Has buttons in addition to keys, because phones have no Escape key. */
 function editView(message: MessageRow, actions: Actions): TemplateResult {
   const save = (field: HTMLTextAreaElement) => {
     if (field.value.trim() !== "") void leave(actions.edit(message, field.value));
@@ -299,8 +295,8 @@ function editView(message: MessageRow, actions: Actions): TemplateResult {
 }
 
 /**
- * The message can be out of view or unreachable for the keyboard. This runs as soon as the message is drawn. A frame
- * later, it would move the cursor while the person is already typing.
+ * Focuses the text field, which can be out of view. A microtask runs as soon as the message is drawn. A frame later, it
+ * would move the cursor while the person is typing.
  */
 function begin(element: Element | undefined): void {
   if (!(element instanceof HTMLTextAreaElement)) return;
@@ -311,7 +307,7 @@ function begin(element: Element | undefined): void {
   });
 }
 
-/** Moves the focus back to the composer. */
+/** Moves the focus back to the composer if `finished` resolves to true. */
 async function leave(finished: Promise<boolean>): Promise<void> {
   const composer = document.querySelector<HTMLTextAreaElement>(".composer textarea");
   if (await finished) composer?.focus();

@@ -1,13 +1,13 @@
 import type { FileRow, ImagineOptions } from "./wire.ts";
 
-/** The options of a picture in addition to its description. "" leaves an option to the model. */
+/** The options of an image, in addition to its description. "" leaves an option to the model. */
 export interface PictureForm {
   ratio: string;
   size: string;
   count: string;
   model: string;
   isSpoiler: boolean;
-  /** The picture to change. */
+  /** The image to edit. */
   basis: { id: string; file: FileRow } | undefined;
 }
 
@@ -20,10 +20,10 @@ export const NO_CHOICE: PictureForm = {
   basis: undefined,
 };
 
-/** The first word in a message that requests a picture. */
+/** Matches the start of a message that requests an image. */
 const IMAGINE = /^\/imagine(?:\s+|$)/i;
 
-/** The description of the picture. Undefined if the text does not request one. */
+/** The description of the image. Undefined if the text does not request one. */
 export function readPrompt(text: string): string | undefined {
   return IMAGINE.test(text) ? text.replace(IMAGINE, "") : undefined;
 }
@@ -51,7 +51,6 @@ export function toForm(
   return { ratio: ratio ?? "", size: size ?? "", count: count ?? "1", model: model ?? "", isSpoiler, basis };
 }
 
-/** The options of a form in a few words. */
 export function describeOptions({ ratio, size, count, model, spoiler }: ImagineOptions): string {
   const pictures = count === undefined ? undefined : `${count} pictures`;
   const cover = spoiler === "true" ? "covered" : undefined;

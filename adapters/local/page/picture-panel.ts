@@ -5,7 +5,7 @@ import { ICONS } from "./icons.ts";
 import type { PictureForm } from "./picture-form.ts";
 import { type State, writingAt } from "./state.ts";
 
-/** The options of a picture, above the field for its description. */
+/** The options of an image, above the field for its description. */
 export function picturePanelView(chatId: string, state: State, actions: Actions): TemplateResult | typeof nothing {
   const { picture, uploads } = writingAt(state, chatId);
   if (picture === undefined) return nothing;
@@ -35,7 +35,7 @@ export function picturePanelView(chatId: string, state: State, actions: Actions)
   </div>`;
 }
 
-/** The picture to change is among the attachments. */
+/** Shows the image to edit among the attachments. */
 export function basisView(chatId: string, state: State, actions: Actions): TemplateResult | typeof nothing {
   const { basis } = writingAt(state, chatId).picture ?? {};
   if (basis === undefined) return nothing;
@@ -55,7 +55,7 @@ interface Option {
 }
 
 function selectView(label: string, value: string, options: Option[], choose: (value: string) => void): TemplateResult {
-  // Keeps an older picture's option even if it is no longer offered.
+  // Keeps the option of an older image even if it is no longer offered.
   const all = options.some((option) => option.value === value)
     ? options
     : [...options, { value, label: value || "any" }];

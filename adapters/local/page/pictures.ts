@@ -6,7 +6,7 @@ import { messagesAt, type State } from "./state.ts";
 import type { FileRow } from "./wire.ts";
 
 /**
- * The files under a message. Pictures can be viewed, and are side by side if there are several. All other files can be
+ * Shows the files under a message: images can be viewed, several of them side by side, and other files can be
  * downloaded.
  */
 export function filesView(files: readonly FileRow[], state: State, actions: Actions): TemplateResult | typeof nothing {
@@ -30,7 +30,7 @@ function fileView(file: FileRow, state: State, actions: Actions): TemplateResult
     </button>`;
   }
   const open = (event: MouseEvent) => {
-    // The person wanted a new tab or window.
+    // Lets the browser open a new tab or window.
     if (event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
     const shown = picturesAt(state);
@@ -47,7 +47,6 @@ function imageView({ width, height }: FileRow, url: string, alt: string): Templa
   return html`<img src=${url} alt=${alt} width=${width ?? nothing} height=${height ?? nothing} loading="lazy" decoding="async" />`;
 }
 
-/** All pictures in this chat, in order. */
 function picturesAt(state: State): FileRow[] {
   const files = messagesAt(state, state.chatId).flatMap((message) => message.files);
   return files.filter((file) => file.isImage && !isCovered(file, state));
@@ -58,8 +57,8 @@ function isCovered({ isSpoiler, id }: FileRow, { uncovered }: State): boolean {
 }
 
 /**
- * Shows pictures in full size over the page, one at a time. Escape or a click next to the picture closes it. Arrow keys
- * move to the next picture. A click on the picture switches between fit and actual size.
+ * Shows images in full size over the page, one at a time. Escape or a click next to the image closes it, arrow keys
+ * move to the next image, and a click on the image switches between fit and actual size.
  */
 function openLightbox(files: readonly FileRow[], first: number): void {
   let at = first;

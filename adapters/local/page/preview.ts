@@ -22,7 +22,7 @@ export async function showPreviews(text: string, botName: string): Promise<void>
     <p class="hint">How this message will look in each platform's app. Fonts may differ.</p>`);
 }
 
-/** Formulas stay as written, because other platforms draw none. */
+/** Leaves formulas as written, because other platforms draw none. */
 function previewView({ platform, messages }: Preview, botName: string): TemplateResult {
   return html`<section aria-label=${platform} data-platform=${platform.toLowerCase()}>
     <h3>${platform}</h3>

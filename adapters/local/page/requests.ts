@@ -3,10 +3,12 @@ import type { FileRow } from "./wire.ts";
 const REQUEST_MS = 30_000;
 const UPLOAD_MS = 10 * 60_000;
 
-/** The server refused the request, with one sentence for the person. Not thrown for a lost connection. */
+/**
+ * The server refused the request, and the message is one sentence for the person. A lost connection is another error.
+ */
 export class RefusedError extends Error {
   override readonly name = "RefusedError";
-  /** The field in the form that the person must correct. */
+  /** The form's field that the person must correct. */
   readonly field: string | undefined;
 
   constructor(answer: unknown, status: number) {
@@ -15,20 +17,20 @@ export class RefusedError extends Error {
   }
 }
 
-/** Tells the person why a request failed. */
+/** Explains to the person why a request failed. */
 export function describeProblem(error: unknown): string {
   return error instanceof RefusedError ? error.message : "The server is unreachable. Try again.";
 }
 
-/** Creates a unique id. `crypto.randomUUID` is missing on a page without TLS. */
+/** Creates a unique id without `crypto.randomUUID`, which a page without TLS lacks. */
 export function createNonce(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
 /**
- * Both reject with a `RefusedError` if the server refuses the request, and with another error if the server is
- * unreachable.
+ * Rejects with a `RefusedError` if the server refuses the request, and with another error if the server is unreachable.
+ * `postJson` does the same.
  */
 export function getJson(path: string, headers: Record<string, string> = {}): Promise<unknown> {
   return request(path, { headers });
@@ -45,7 +47,7 @@ export function postJson(path: string, body: object, options: PostOptions = {}):
   return request(path, { method: "POST", headers, body: JSON.stringify(body) }, timeoutMs);
 }
 
-/** Sends a last request while the page closes. No code receives the response. */
+/** Sends a last request while the page closes, and ignores the response. */
 export function postLast(path: string, body: object): void {
   const headers = { "Content-Type": "application/json" };
   fetch(path, { method: "POST", headers, body: JSON.stringify(body), keepalive: true }).catch(() => undefined);
@@ -54,7 +56,7 @@ export function postLast(path: string, body: object): void {
 async function request(path: string, init: RequestInit, timeoutMs = REQUEST_MS): Promise<unknown> {
   const response = await fetch(path, { ...init, signal: AbortSignal.timeout(timeoutMs) });
   const answer: unknown = await response.json().catch(() => ({}));
-  // A server that is stopping or starting counts as unreachable, so the message waits for the next one.
+  // A server that starts or stops counts as unreachable, so that the message waits for the next process.
   if (response.headers.has("retry-after")) throw new Error(readProblem(answer, response.status));
   if (!response.ok) throw new RefusedError(answer, response.status);
   return answer;
@@ -63,7 +65,7 @@ async function request(path: string, init: RequestInit, timeoutMs = REQUEST_MS):
 /** Uploads one file. `onProgress` receives the fraction that was sent, from 0 to 1. */
 export function uploadFile(file: File, onProgress: (part: number) => void): Promise<FileRow> {
   const { promise, resolve, reject } = Promise.withResolvers<FileRow>();
-  // fetch cannot report upload progress.
+  // Uses no fetch, because it cannot report the progress of an upload.
   const request = new XMLHttpRequest();
   request.open("POST", "/local/files");
   request.timeout = UPLOAD_MS;

@@ -7,19 +7,19 @@ import { nameOf, type State } from "./state.ts";
 import type { ChatRow, MessageRow } from "./wire.ts";
 
 const MOST_MESSAGES = 30;
-/** The shortest query. Fewer letters occur in almost every message. */
+/** Shorter queries are not searched, because almost every message contains them. */
 const MIN_SEARCHED = 2;
 /** How many characters to show before and after the found words. */
 const AROUND_CHARS = 40;
 
-/** The field above the list of chats. Enter opens the first chat in the filtered list. */
+/** The search field above the list of chats. Enter opens the first chat in the filtered list. */
 export function searchView(state: State, actions: Actions): TemplateResult {
   const onInput = ({ currentTarget }: Event & { currentTarget: HTMLInputElement }) =>
     actions.change((changing) => void (changing.query = currentTarget.value));
   const onKeyDown = (event: KeyboardEvent) => {
     if (isForInputMethod(event) || event.key !== "Enter") return;
     event.preventDefault();
-    // A fast typist presses Enter before the list is drawn.
+    // Waits for the list, because a fast typist presses Enter before it is drawn.
     requestAnimationFrame(() => document.querySelector<HTMLElement>(".lists a")?.click());
   };
   return html`<label class="search" title="Search (${shortcut()})">
@@ -32,7 +32,7 @@ export function isFound({ title }: ChatRow, { query }: State): boolean {
   return title.toLowerCase().includes(toWanted(query));
 }
 
-/** The newest messages that contain the words. */
+/** Shows the newest messages that contain the words. */
 export function foundView(state: State, actions: Actions): TemplateResult | typeof nothing {
   const wanted = toWanted(state.query);
   if (wanted.length < MIN_SEARCHED) return nothing;
@@ -71,7 +71,7 @@ function hitView({ id, chatId, isBot, text }: MessageRow, wanted: string, state:
 
 function snippetOf(text: string, wanted: string): TemplateResult {
   const at = text.toLowerCase().indexOf(wanted);
-  // Lower case can change a text's length, so the match can start inside a character.
+  // The match can start inside a character, because lower case can change a text's length.
   const places = [Math.max(0, at - AROUND_CHARS), at, at + wanted.length, at + wanted.length + AROUND_CHARS];
   const [from = 0, start = 0, end = 0, last = 0] = places.map((place) => toBoundary(text, place));
   const [before, hit, after] = [text.slice(from, start), text.slice(start, end), text.slice(end, last)];

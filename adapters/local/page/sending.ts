@@ -8,15 +8,15 @@ const RETRY_MS = 2000;
 const FORGET_ME = /^\/forget\s+(me|everything|everything about me|all)\s+for good$/i;
 
 /**
- * Sends messages to the server. Each message has a nonce and stays in the browser until the server has it, even after a
- * lost connection or a reload. If it is sent again with the same nonce, it is still only one message.
+ * Sends messages to the server. Each message stays in the browser until the server has it, even after a lost connection
+ * or a reload. Its nonce keeps a repeated request from creating a second message.
  */
 export interface Sending {
-  /** With a `picture`, the text describes the picture. */
+  /** With a `picture`, the text describes the image. */
   send: (chatId: string, text: string, files: FileRow[], picture?: PictureForm) => void;
   again: (nonce: string) => void;
   discard: (nonce: string) => void;
-  /** Sends messages that are waiting for the connection. */
+  /** Sends the messages that wait for the connection. */
   resume: () => void;
 }
 
@@ -24,7 +24,7 @@ export function createSending(store: Store): Sending {
   const list = createPendingList(store);
   const busy = new Set<string>();
 
-  /** Sends one message at a time per chat, so that they arrive in the order in which they were written. */
+  /** Sends one message at a time per chat, to keep their order. */
   async function flush(chatId: string): Promise<void> {
     if (busy.has(chatId)) return;
     busy.add(chatId);
@@ -37,7 +37,7 @@ export function createSending(store: Store): Sending {
     }
   }
 
-  /** Returns false if there is no connection. */
+  /** Resolves to false if there is no connection. */
   async function deliver(message: Pending): Promise<boolean> {
     const { nonce, chatId } = message;
     list.mark(nonce, "sending");
@@ -63,7 +63,8 @@ export function createSending(store: Store): Sending {
 
   function discard(nonce: string): void {
     list.remove(nonce);
-    // The server may have stored the message without accepting it. If the server is unreachable, it has not.
+    // Withdraws a message that the server may have stored without accepting it. An unreachable server has stored
+    // nothing.
     postJson("/local/messages/withdraw", { nonce }).catch(() => undefined);
   }
 
@@ -103,8 +104,8 @@ function toBody({ nonce, chatId, text, files, picture, isNewChat }: Pending): Se
 const PREFIX = "palaver.pending.";
 
 /**
- * Messages that the server does not have yet. The browser's storage has each one as a separate entry, so two tabs never
- * overwrite each other's messages.
+ * The messages that the server does not have yet. Each is a separate entry in the browser's storage, so that two tabs
+ * never overwrite each other's messages.
  */
 export interface PendingList {
   add: (message: Pending) => void;
@@ -114,7 +115,7 @@ export interface PendingList {
 
 function createPendingList({ state, change }: Store): PendingList {
   state.pending = readStored();
-  // Another tab with the same list has sent or discarded the message.
+  // Another tab sent or discarded the message.
   addEventListener("storage", ({ key, newValue }) => {
     if (newValue === null && key?.startsWith(PREFIX) === true) drop(key.slice(PREFIX.length));
   });
@@ -127,7 +128,7 @@ function createPendingList({ state, change }: Store): PendingList {
     try {
       localStorage.setItem(PREFIX + message.nonce, JSON.stringify(message));
     } catch {
-      // The browser's storage is full. The message is still sent unless the page is closed first.
+      // The browser's storage is full. The message is still sent unless the page closes first.
     }
   }
 
@@ -142,7 +143,7 @@ function createPendingList({ state, change }: Store): PendingList {
     },
     mark(nonce, status, problem = "") {
       const found = state.pending.find((each) => each.nonce === nonce);
-      // The server has the message, so this page shows it only until its row arrives.
+      // The server has the message. The page shows its own copy until the row arrives.
       if (status === "sent") localStorage.removeItem(PREFIX + nonce);
       if (found === undefined) return;
       const marked = { ...found, status, problem };

@@ -3,7 +3,7 @@ import { live } from "lit-html/directives/live.js";
 import { ICONS } from "./icons.ts";
 import type { EnvFile, Finding, SetupField, SetupOffer, SetupStep, SetupWay } from "./wire.ts";
 
-/** The last part, which comes after all steps. */
+/** The last part of the panel, after all steps. */
 export const SAVE = "save";
 
 /** The state of each platform in the running process, by the platform's name. */
@@ -11,31 +11,31 @@ export type Arrivals = Readonly<Record<string, "connecting" | "connected" | "hea
 
 /** The panel's state: the entered values, and the results of checking and saving them. */
 export interface Filled {
-  /** Sent with every request. "" if no password is needed. */
+  /** Sent with every request; "" if no password is needed. */
   adminPassword: string;
-  /** Kept in memory, so that closing the panel loses nothing. */
+  /** In memory, so that closing the panel loses nothing. */
   values: Record<string, string>;
   /** The selected way, by step. */
   ways: Record<string, string>;
   findings: Record<string, readonly Finding[]>;
-  /** The part that is open: a step or `SAVE`. */
+  /** The open part: a step's id, or `SAVE`. */
   part: string;
-  /** True while a request is running. */
+  /** A request is running. */
   isBusy: boolean;
   models: readonly string[];
   /** The result of listing the models. */
   listing: readonly Finding[];
   file: EnvFile | undefined;
-  /** True when the file has been written. */
+  /** The file was written. */
   isSaved: boolean;
   isWatching: boolean;
   arrivals: Arrivals;
-  /** The gateway's model that answers at the moment, if there is one. */
+  /** The model that answers now; undefined if unknown or if the sandbox answers. */
   answering: string | undefined;
   problem: string;
 }
 
-/** All actions that a person can take in the panel. */
+/** Everything that a person can do in the panel. */
 export interface SetupActions {
   close(): void;
   unlock(adminPassword: string): Promise<void>;
@@ -50,12 +50,12 @@ export interface SetupActions {
   save(): Promise<void>;
 }
 
-/** The selected way of a step, or its first way. */
+/** The selected way of a step, or its first one. */
 export function wayOf(step: SetupStep, { ways }: Filled): SetupWay {
   return step.ways.find(({ id }) => id === ways[step.id]) ?? (step.ways[0] as SetupWay);
 }
 
-/** The whole panel with its parts. One part is open. */
+/** The whole panel. One of its parts is open. */
 export function panelView(offer: SetupOffer, filled: Filled, doing: SetupActions): TemplateResult {
   const step = offer.steps.find(({ id }) => id === filled.part);
   return html`<header>
@@ -189,7 +189,7 @@ function findingsView(findings: readonly Finding[]): TemplateResult | typeof not
   </ul>`;
 }
 
-/** Turns URLs into links and hides the parts that no one reads. */
+/** Turns URLs into links, and shortens their text to the host and the path. */
 function linked(text: string): (string | TemplateResult)[] {
   return text.split(/(https?:\/\/\S*[^\s.,;:])/).map((part, index) => {
     if (index % 2 === 0 || !URL.canParse(part)) return part;
@@ -236,7 +236,7 @@ function saveView({ steps, target }: SetupOffer, filled: Filled, doing: SetupAct
     ${isSaved || (target === null && file.text !== "") ? doneView(steps, filled) : nothing}`;
 }
 
-/** The last step. The person starts the service, writes to it, and sees here that the message arrived. */
+/** The last part: the person starts the service, writes to it, and sees here that the message arrived. */
 function doneView(steps: readonly SetupStep[], filled: Filled): TemplateResult {
   const { arrivals, answering, isSaved, values } = filled;
   const model = values["CHAT_MODEL"] ?? "";

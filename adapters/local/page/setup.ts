@@ -3,18 +3,18 @@ import { describeProblem, getJson, postJson } from "./requests.ts";
 import { type Arrivals, type Filled, panelView, SAVE, type SetupActions, wayOf } from "./setup-view.ts";
 import type { EnvFile, Finding, SetupField, SetupOffer, SetupStep, SetupValues } from "./wire.ts";
 
-/** How long a check can take, because it sends several requests to the platform one after another. */
+/** Longest check: it sends several requests to the platform, one after another. */
 const CHECK_MS = 70_000;
 const ARRIVALS_MS = 2_000;
 
 export interface SetupPanel {
-  /** Loads the steps from the server. Draws them if there are any. */
+  /** Loads the steps from the server, and draws them if there are any. */
   load(): Promise<void>;
-  /** The buttons that open the setup, in an empty chat. */
+  /** The buttons in an empty chat that open the setup. */
   offersView(): TemplateResult | typeof nothing;
 }
 
-/** The first run. It connects platforms and a gateway, and ends with the lines for `.env`. */
+/** The setup: connects platforms and a gateway, and ends with the lines for `.env`. */
 export function createSetupPanel(changed: () => void, readAnswering: () => string | undefined): SetupPanel {
   let dialog: HTMLDialogElement | undefined;
   const panel: Panel = {
@@ -66,7 +66,6 @@ interface Panel {
   draw(): void;
   close(): void;
   isOpen(): boolean;
-  /** The gateway's model that answers at the moment, if there is one. */
   readAnswering(): string | undefined;
 }
 
@@ -113,7 +112,7 @@ function createSetupActions(panel: Panel): SetupActions {
   const compose = () =>
     ask(async () => {
       filled.file = (await post("env", { values: readTouched(panel) })) as EnvFile;
-      // The person saves these lines elsewhere.
+      // The person saves these lines elsewhere, so the panel watches for arrivals now.
       if (panel.offer.target === null) void watchArrivals(panel);
     });
 
@@ -152,7 +151,7 @@ function createSetupActions(panel: Panel): SetupActions {
       filled.isSaved = false;
       const step = panel.offer.steps.find((each) => wayOf(each, filled).fields.some((field) => field.name === name));
       if (step === undefined) return;
-      // These results belong to the previous values.
+      // Removes results that belong to the previous values.
       delete filled.findings[step.id];
       if (wayOf(step, filled).fields.find((field) => field.name === name)?.kind !== "model") {
         filled.models = [];
@@ -194,7 +193,7 @@ function toListed({ length }: readonly string[]): Finding {
   return { ok: true, what: length === 1 ? "The gateway lists one model." : `The gateway lists ${length} models.` };
 }
 
-/** Drops models that the gateway does not list. If only one is left that can answer, selects it. */
+/** Drops models that the gateway does not list. Selects the only one that can answer, if exactly one is left. */
 function chooseModels(fields: readonly SetupField[], { models, values }: Filled): void {
   if (models.length === 0) return;
   for (const { name, kind, isOptional = false } of fields) {
@@ -203,16 +202,14 @@ function chooseModels(fields: readonly SetupField[], { models, values }: Filled)
   }
 }
 
-/**
- * Until the panel is closed or values change, shows which messages arrive at the running process and at the next one.
- */
+/** Shows which messages arrive at the running process and at the next one, until the panel closes or values change. */
 async function watchArrivals(panel: Panel): Promise<void> {
   const { filled } = panel;
   if (filled.isWatching) return;
   filled.isWatching = true;
   const isDone = () => filled.isSaved || (panel.offer.target === null && filled.part === SAVE);
   while (isDone() && panel.isOpen()) {
-    // After the old process stops and before the new one starts, no process runs.
+    // No process answers between the stop of the old one and the start of the new one.
     filled.arrivals = (await getJson("/arrivals").catch(() => ({}))) as Arrivals;
     filled.answering = panel.readAnswering();
     panel.draw();
@@ -221,15 +218,13 @@ async function watchArrivals(panel: Panel): Promise<void> {
   filled.isWatching = false;
 }
 
-/**
- * Scrolls to the result of a button press. The result is below the button, which can be at the end of a phone's screen.
- */
+/** Scrolls to the result of a press, which is below the button and can be outside a phone's screen. */
 function reveal(which: "first" | "last"): void {
   const results = [...document.querySelectorAll("dialog.setup :is(.findings, .problem, .done)")];
   results.at(which === "first" ? 0 : -1)?.scrollIntoView({ block: "nearest" });
 }
 
-/** The values of the selected ways. Leaves out the values of other ways. */
+/** The values of the selected ways, without those of other ways. */
 function readChosen({ offer, filled }: Panel): SetupValues {
   const fields = offer.steps.flatMap((step) => wayOf(step, filled).fields);
   const used = fields.flatMap(({ name }) => (filled.values[name] ? [[name, filled.values[name]] as const] : []));
@@ -247,7 +242,6 @@ function readTouched(panel: Panel): SetupValues {
   return Object.fromEntries(Object.entries(all).filter(([name]) => !names.has(name)));
 }
 
-/** Fills in the initial values of a way. */
 function begin(stepId: string, { offer, filled }: Panel): void {
   const step = offer.steps.find(({ id }) => id === stepId);
   if (step === undefined) return;

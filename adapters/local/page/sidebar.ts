@@ -36,7 +36,7 @@ export function sidebarView(state: State, actions: Actions): TemplateResult {
 interface Newest {
   /** Unix milliseconds. */
   at: number;
-  /** The newest message from the bot. */
+  /** The id of the bot's newest message. */
   botId: number;
 }
 
@@ -49,7 +49,7 @@ function newestByChat(state: State): Map<string, Newest> {
   for (const { chatId, id, isDeleted, isBot, createdAt } of state.messages.values()) {
     if (!isDeleted) note(chatId, createdAt, isBot ? id : 0);
   }
-  // A chat with an unsent message stays in the list.
+  // Keeps a chat with an unsent message in the list.
   for (const { chatId, createdAt } of state.pending) note(chatId, createdAt, 0);
   return newest;
 }

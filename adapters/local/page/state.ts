@@ -8,7 +8,7 @@ export interface Pending {
   chatId: string;
   text: string;
   files: FileRow[];
-  /** The options if the message requests a picture. */
+  /** The options, if the message requests an image. */
   picture: PictureForm | undefined;
   isNewChat: boolean;
   createdAt: number;
@@ -20,7 +20,7 @@ export interface Pending {
 export interface Upload {
   key: string;
   name: string;
-  /** The URL that shows the picture before it is sent. "" for other files. */
+  /** The URL that shows the image before it is sent; "" for other files. */
   previewUrl: string;
   /** The fraction that was uploaded, from 0 to 1. */
   progress: number;
@@ -32,32 +32,28 @@ export interface Upload {
 export interface Writing {
   text: string;
   uploads: Upload[];
-  /**
-   * True if the person sent the message before the page was ready or its files were uploaded. It is sent as soon as
-   * they are.
-   */
+  /** The person sent the message before the page was ready or its files were uploaded. The page sends it later. */
   isWaiting: boolean;
-  /** True if the form for a picture is open. The text then describes the picture. */
+  /** Set while the image form is open. The text then describes the image. */
   picture: PictureForm | undefined;
-  /** The content from before the person started to change a picture. */
+  /** The content from before the person started to edit an image. */
   aside: Pick<Writing, "text" | "uploads"> | undefined;
 }
 
 const NOTHING: Writing = { text: "", uploads: [], isWaiting: false, picture: undefined, aside: undefined };
 
-/** Files that are still uploading. */
 export function isUploading({ file, problem }: Upload): boolean {
   return file === undefined && problem === "";
 }
 
 export interface State {
   hello: Hello | undefined;
-  /** True when everything that the server had when the page was opened has arrived. */
+  /** The page has everything that the server had when the page was opened. */
   isReady: boolean;
   isConnected: boolean;
-  /** The gateway's problem. null if none is known. */
+  /** The gateway's problem; null if none is known. */
   gateway: GatewayNotice | null;
-  /** The model that answers, by chat. null if the server does not report it. */
+  /** The model that answers, by chat; null if the server does not report it. */
   models: Map<string, string | null>;
   chats: Map<string, ChatRow>;
   messages: Map<number, MessageRow>;
@@ -67,30 +63,27 @@ export interface State {
   pending: Pending[];
   /** The newest message that the person has seen, by chat. */
   lastRead: Record<string, number>;
-  /** The open chat. */
   chatId: string;
   /** By chat. */
   writing: Map<string, Writing>;
-  /** Set when the form for pictures was opened. */
+  /** Set once the image form was opened. */
   menu: PictureMenu | undefined;
-  /** The options of the last picture. */
+  /** The options of the last image. */
   lastPicture: PictureForm | undefined;
-  /** Ids of the covered pictures that the person has uncovered. */
+  /** Ids of the covered images that the person has uncovered. */
   uncovered: Set<string>;
-  /** The answer that was just rated bad, until the reason is given. */
+  /** The answer that was just rated bad, until the person gives the reason. */
   judgedId: number | undefined;
-  /** The message that is being edited in its place. */
   editingId: number | undefined;
   isDrawerOpen: boolean;
-  /** The search query. */
   query: string;
   /** One sentence about an action that failed or can be undone. */
   notice: string;
   /** Undoes the deletion that the notice describes. */
   undo: (() => void) | undefined;
-  /** Deleted messages and chats whose deletion can still be undone. */
+  /** Ids of messages and chats whose deletion can still be undone. */
   leaving: Set<LeavingId>;
-  /** The message that a search found, until it is shown. */
+  /** The message that a search found, until the page shows it. */
   soughtId: number | undefined;
 }
 
@@ -99,7 +92,7 @@ export type LeavingId = number | string;
 
 export interface Store {
   readonly state: State;
-  /** Changes the state. However many changes there are, the page is drawn once in the next frame. */
+  /** Changes the state. All changes before the next frame are drawn together in it. */
   change: (work: (state: State) => void) => void;
   /** Changes the content of a chat's composer. */
   write: (chatId: string, writing: Partial<Writing>) => void;
@@ -157,7 +150,7 @@ export function createStore(beginning: InitialState): Store {
   };
 }
 
-/** Applies a row. A row that is older than the known one changes nothing, so nothing appears twice or goes back. */
+/** Applies a row. Ignores a row that is older than the known one, so that nothing appears twice or goes back. */
 export function applyRow(state: State, row: Row): void {
   if (row.type === "chat") {
     putNewer(state.chats, row.id, row);
@@ -168,7 +161,7 @@ export function applyRow(state: State, row: Row): void {
   }
 }
 
-/** Keeps the row, so that an older one does not restore the chat. */
+/** Keeps the chat's row, so that an older row does not restore the chat. */
 function dropChat(state: State, chatId: string): void {
   for (const { id, chatId: at } of state.messages.values()) if (at === chatId) state.messages.delete(id);
   state.pending = state.pending.filter((each) => each.chatId !== chatId);
@@ -194,7 +187,7 @@ export function nameOf(state: State, isBot: boolean): string {
 }
 
 /**
- * The text of a message. For a part of an answer, the text of the whole answer. Leaves out pictures and their status
+ * The text of a message. For a message of an answer, the texts of the whole answer, without images and their status
  * messages.
  */
 export function textsOf(state: State, message: MessageRow): string[] {
@@ -205,7 +198,7 @@ export function textsOf(state: State, message: MessageRow): string[] {
   return same.filter(isPart).map(({ text }) => text);
 }
 
-/** The id of the running turn in this chat that can be stopped, and its message if it has one. */
+/** The id of this chat's running turn that can be stopped, and its message if it has one. */
 export function stoppableAt(state: State, chatId: string): { turnId: string; message?: MessageRow } | undefined {
   for (const message of messagesAt(state, chatId).toReversed()) {
     const stop = message.buttons.find(({ action }) => action === "stop");
@@ -215,7 +208,7 @@ export function stoppableAt(state: State, chatId: string): { turnId: string; mes
   return doing === undefined || doing.turnId === null ? undefined : { turnId: doing.turnId };
 }
 
-/** Finds the picture whose button opened the form. */
+/** Finds the image whose button opened the form. */
 export function pictureOf(state: State, pictureId: string): FileRow | undefined {
   const isOf = ({ buttons }: MessageRow) => buttons.some(({ turnId }) => turnId === pictureId);
   return [...state.messages.values()].find(isOf)?.files.find(({ isImage }) => isImage);

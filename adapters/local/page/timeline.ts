@@ -88,7 +88,6 @@ function mergeEntries(messages: readonly MessageRow[], pending: readonly Pending
   return entries;
 }
 
-/** The neighbouring entries that affect the look of an entry. */
 interface Around {
   before: Entry | undefined;
   /** The id of the answer that offers Regenerate. */
@@ -104,7 +103,7 @@ function entryView(entry: Entry, { before, newestAnswer }: Around, state: State,
   ${"status" in entry ? pendingView(entry, isGrouped, state, actions) : messageView(entry, look, state, actions)}`;
 }
 
-/** Answers to two questions stay separate, even if nothing is between them any more. */
+/** Keeps answers to two questions separate, even if the message between them was deleted. */
 function isOneSpeech(before: Entry, entry: Entry): boolean {
   return isOfBot(before) === isOfBot(entry) && questionOf(before) === questionOf(entry);
 }
@@ -126,16 +125,13 @@ function progressView(chatId: string, state: State): TemplateResult | typeof not
 interface Scroll {
   attach: (element: Element | undefined) => void;
   toBottom: () => void;
-  /** Scrolls to a message that is drawn next, and highlights it. */
+  /** Scrolls to a message that the next frame draws, and highlights it. */
   toMessage: (id: number) => void;
-  /**
-   * While held, the position stays the same. Otherwise a growing answer would move the field in which the person
-   * writes.
-   */
+  /** Keeps the position while held. Otherwise a growing answer would move the field in which the person writes. */
   hold: (isHeld: boolean) => void;
 }
 
-/** Stays at the bottom when text, pictures or a smaller window move it, until the reader scrolls up. */
+/** Stays at the bottom when text, images or a smaller window move it, until the reader scrolls up. */
 function createScroll(): Scroll {
   let scroller: HTMLElement | undefined;
   let isFollowing = true;
@@ -151,7 +147,7 @@ function createScroll(): Scroll {
   function onScroll(): void {
     if (scroller === undefined) return;
     const { top, height, room } = measure(scroller);
-    // A new layout also moves the position. The reader has scrolled up only if nothing else changed.
+    // A new layout moves the position too. The reader has scrolled up only if nothing else changed.
     const isSameLayout = height === last.height && room === last.room;
     if (isSameLayout && !isHeld && top < last.top - 1) isFollowing = false;
     else if (top >= last.top && height - top - room < AT_BOTTOM_PX) isFollowing = true;

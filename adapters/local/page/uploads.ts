@@ -46,7 +46,7 @@ export function uploadsView(chatId: string, state: State, actions: Actions): Tem
   </ul>`;
 }
 
-/** A file can have a picture's name without being a picture. */
+/** Removes the preview of a file that has an image's name but is no image. */
 function showNoPreview(upload: Upload, chatId: string, state: State, actions: Actions): void {
   URL.revokeObjectURL(upload.previewUrl);
   const { uploads } = writingAt(state, chatId);

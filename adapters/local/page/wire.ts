@@ -1,4 +1,4 @@
-/** The messages between the server and the page. Both sides share this file, which contains only types. */
+/** The data that the server and the page exchange. Both sides share this file, which contains only types. */
 
 import type {
   CommandHelp,
@@ -31,7 +31,6 @@ export type {
   Step,
 };
 
-/** A chat with the bot. */
 export interface ChatRow {
   type: "chat";
   /** The number of the row's last change. All rows share one counter. */
@@ -39,24 +38,24 @@ export interface ChatRow {
   id: string;
   title: string;
   createdAt: number;
-  /** True if the chat was deleted with all its messages. */
+  /** The chat was deleted with all its messages. */
   isDeleted: boolean;
 }
 
 export interface FileRow {
   id: string;
   name: string;
-  /** The type, found from the bytes. */
+  /** The type that the bytes show. */
   contentType: string;
   sizeBytes: number;
-  /** True if the page can show it. All other files can only be downloaded. */
+  /** The page can show the file. All other files can only be downloaded. */
   isImage: boolean;
-  /** In pixels, null if unknown. With the size known, the page does not jump while a picture loads. */
+  /** In pixels; null if unknown. With the size, the page does not jump while an image loads. */
   width: number | null;
   height: number | null;
-  /** Describes a picture for people who cannot see it. null if there is no description. */
+  /** Describes an image for people who cannot see it; null if there is no description. */
   altText: string | null;
-  /** True if the picture is covered until the person uncovers it. */
+  /** The image is covered until the person uncovers it. */
   isSpoiler: boolean;
 }
 
@@ -67,36 +66,35 @@ export interface MessageRow {
   seq: number;
   id: number;
   chatId: string;
-  /** True if the bot wrote it. Otherwise the person did. */
+  /** The bot wrote it. Otherwise the person did. */
   isBot: boolean;
   /** The message that the bot answers. All messages of one answer have the same value. */
   replyTo: number | null;
-  /** Created by the browser that sent the message. null for the bot's messages. */
+  /** Created by the browser that sent the message; null for the bot's messages. */
   nonce: string | null;
   text: string;
   isCommand: boolean;
-  /** The options from the picture form, for a command that came from that form. */
+  /** The options from the image form, for a command that came from it. */
   options: ImagineOptions;
   /** A note from the bot about an answer. It is not part of the answer. */
   isAside: boolean;
   buttons: Button[];
-  /** The answer's finished steps in the order in which they started, each with its duration in its title. */
+  /** The answer's finished steps in the order of their start. Each title includes the duration. */
   steps: readonly Step[];
-  /** The running step, such as "looking up the time, 4 s…", or else a summary of all steps: "Used 3 tools, 4.2 s". */
+  /** The running step, such as "looking up the time, 4 s…", or a summary of all steps: "Used 3 tools, 4.2 s". */
   stepsLine: string;
-  /** The person's rating of an answer. */
   judgement: Judgement | null;
-  /** True if the text is still growing. */
+  /** The text is still growing. */
   isStreaming: boolean;
   files: FileRow[];
   createdAt: number;
   editedAt: number | null;
   /**
-   * The newer message after which this one is shown. Set for a status, because it reports the end of the work that
-   * created that message.
+   * This message is shown after that newer one. Set for a status, because it reports the end of the work that created
+   * the newer message.
    */
   movedBehind: number | null;
-  /** True for a deleted message, which has neither text nor files. */
+  /** A deleted message has neither text nor files. */
   isDeleted: boolean;
 }
 
@@ -107,7 +105,7 @@ export interface Example {
   prompt: string;
 }
 
-/** First event of every stream. */
+/** The first event of every stream. */
 export interface Hello {
   /** Changes when the server has new tables. The page must then load everything again. */
   epoch: string;
@@ -119,25 +117,24 @@ export interface Hello {
   maxTextLength: number;
   /** The longest reason for a bad rating, in UTF-16 units. */
   maxReasonLength: number;
-  /** True if the page has a form for pictures. */
+  /** The page has an image form. */
   canDraw: boolean;
-  /** True if no real model answers. */
+  /** No real model answers. */
   isSandbox: boolean;
-  /** True if other people can open the page too. */
+  /** Other people can open the page too. */
   isShared: boolean;
-  /** True if the page can show answers as other platforms do. */
+  /** The page can show answers as other platforms do. */
   hasPreviews: boolean;
-  /** True if a chat has a form for the bot's persona. */
+  /** A chat has a form for the bot's persona. */
   hasPersona: boolean;
 }
 
-/** The offered steps of the setup. */
 export interface SetupOffer {
-  /** If empty, no steps are offered. */
+  /** Empty: the page offers no steps. */
   steps: readonly SetupStep[];
-  /** True if steps are offered only to requests whose `X-Admin-Password` is ADMIN_PASSWORD, URL-encoded. */
+  /** The server offers steps only to requests whose `X-Admin-Password` is ADMIN_PASSWORD, URL-encoded. */
   isLocked: boolean;
-  /** The file that can be written. null if none can. */
+  /** The file that the server can write; null if there is none. */
   target: string | null;
 }
 
@@ -145,19 +142,19 @@ export interface SetupOffer {
 export interface Progress {
   chatId: string;
   text: string;
-  /** A stop button sends this turn. null if the turn cannot be stopped. */
+  /** A stop button sends this turn; null if the turn cannot be stopped. */
   turnId: string | null;
 }
 
-/** The options in the picture form. */
+/** The choices in the image form. */
 export interface PictureMenu extends Pick<ImagineMenu, "ratios" | "sizes" | "maxCount" | "maxReferences"> {
-  /** The default comes first. Empty if the models are unknown at the moment. */
+  /** The default comes first. Empty if the models are unknown. */
   models: readonly string[];
 }
 
 /** An action of the person. */
 export interface ActBody {
-  /** The browser creates it for each action. It stays the same when the action is sent again. */
+  /** The browser creates one nonce per action, and uses it again when it repeats the request. */
   nonce: string;
 }
 
@@ -165,11 +162,11 @@ export interface SendBody extends ActBody {
   chatId: string;
   text: string;
   fileIds: string[];
-  /** The options from the picture form, if the person used it. */
+  /** The options from the image form, if the person used it. */
   options?: ImagineOptions;
   /** The fields from the persona form, if the person used it. */
   persona?: PersonaFields;
-  /** True if the chat does not exist yet. This message creates it. */
+  /** The chat does not exist yet. This message creates it. */
   isNewChat: boolean;
 }
 

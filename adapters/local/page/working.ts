@@ -1,16 +1,16 @@
 import type { MessageRow } from "./wire.ts";
 
-/** True for the status of unfinished work, such as pictures that are being created. False for a growing text. */
+/** True for the status of unfinished work, such as images that are being created. False for a growing text. */
 export function isWorking({ buttons, isStreaming }: Pick<MessageRow, "buttons" | "isStreaming">): boolean {
   return !isStreaming && buttons.some(({ action }) => action === "stop");
 }
 
-/** The id in the buttons of a picture: its job and its number. */
+/** The id on an image's buttons: its job and its number. */
 const PICTURE = /^([\w-]+)\.([1-9])$/;
 
 /**
- * One chat's messages, oldest first. The status of running or ended work comes after the messages that the work
- * created. Pictures from one request are in the order of their numbers.
+ * Orders one chat's messages, oldest first. The status of running or ended work comes after the messages that the work
+ * created, and the images of one request are in the order of their numbers.
  */
 export function orderMessages(messages: readonly MessageRow[]): MessageRow[] {
   const ordered = messages.toSorted(compareMessages);

@@ -5,15 +5,15 @@ const TITLE_CHARS = 48;
 /** The title of a chat that has no message to name it. */
 const UNTITLED = "New chat";
 
-/** The chats and their titles. Call all functions that change something inside a transaction. */
+/** The chats and their titles. Changes need a transaction of the caller. */
 export interface ChatList {
-  /** Also undefined for a deleted chat. */
+  /** Undefined also for a deleted chat. */
   find(id: string): ChatRow | undefined;
   /** Adds a chat, unless it exists or was deleted. */
   ensure(id: string, firstText: string, at: number): void;
   /** Gives an untitled chat a title from this text. */
   name(id: string, text: string): void;
-  /** Removes the title of one chat or of all chats, because a title quotes a message. */
+  /** Removes the title of one chat or of all, because a title quotes a message. */
   clearTitle(id?: string): void;
   rename(id: string, title: string): void;
   /** Keeps a row without a title, so that every page learns of the deletion. */

@@ -12,11 +12,11 @@ export const MAX_FILE_BYTES = 20 * 1024 * 1024;
 export const MAX_FILES = 10;
 const SLICE_BYTES = 256 * 1024;
 const NAME_CHARS = 120;
-/** Keeps the end of a long name, because that contains the extension. */
+/** Keeps the end of a long name, which contains the extension. */
 const NAME_TAIL_CHARS = 20;
-/** How long to keep files that were uploaded but never sent with a message. */
+/** How long to keep files that were uploaded but never sent. */
 const ORPHAN_AGE_MS = 24 * 60 * 60_000;
-/** The types of pictures that every browser draws and none executes. */
+/** The image types that every browser draws and none executes. */
 const SHOWN_TYPES = new Set(["image/png", "image/jpeg", "image/gif", "image/webp", "image/avif"]);
 
 export function isShownType(contentType: string): boolean {
@@ -32,7 +32,7 @@ export interface StoredFile {
   slices(): AsyncIterable<Uint8Array>;
 }
 
-/** A file before it is stored, with the type found from its bytes. */
+/** A file before it is stored, with the type that its bytes show. */
 export interface PreparedFile {
   name: string;
   contentType: string;
@@ -45,13 +45,13 @@ export interface PreparedFile {
 
 export interface Files {
   /**
-   * Stores a file that belongs to no message yet. Writes in slices, because 17 MiB at once would block the event loop
-   * for 100 ms.
+   * Stores a file that belongs to no message yet. Writes it in slices, because 17 MiB at once would block the event
+   * loop for 100 ms.
    */
   add(file: PreparedFile, at: number): Promise<FileRow>;
   /** True if all these files exist and belong to no message. */
   areFree(ids: readonly string[]): boolean;
-  /** Assigns uploads to a message in this order. Call it inside a transaction. */
+  /** Assigns uploads to a message, in this order. Needs a transaction of the caller. */
   attach(ids: readonly string[], messageId: number): void;
   /** Deletes files that belong to no message. Never throws. */
   drop(ids: readonly string[]): void;
@@ -98,7 +98,7 @@ export function createFiles({ database }: Tables): Files {
       try {
         for (const id of ids) dropOne.run(id);
       } catch {
-        // The disk cannot be written at the moment. The files are deleted later, because they belong to no message.
+        // The disk cannot be written now. A later cleanup deletes the files, because they belong to no message.
       }
     },
     read(id) {
@@ -115,7 +115,7 @@ export function createFiles({ database }: Tables): Files {
 
 type NewFile = Omit<OutboundFile, "contentType">;
 
-/** Finds a file's type from its bytes, because the sender can choose any name. */
+/** Finds a file's type in its bytes, because the sender can choose any name. */
 export async function prepareFile(
   { name, bytes, altText = "", isSpoiler = false }: NewFile,
   signal: AbortSignal,
@@ -134,7 +134,7 @@ export async function prepareFile(
   };
 }
 
-/** The bytes of an attachment, in slices. Rejects if its message is gone. */
+/** Reads an attachment in slices. Rejects if its message is gone. */
 export async function openFile(files: Files, ref: AttachmentRef): Promise<AsyncIterable<Uint8Array>> {
   const file = files.read(ref.id);
   if (file === undefined) {
@@ -152,7 +152,7 @@ async function readSize(
     return await decode({ type: "measure", bytes }, "local", signal);
   } catch {
     signal.throwIfAborted();
-    // The file starts like a picture, but the rest cannot be read. The browser can still try.
+    // The file starts like an image but cannot be read further. The browser can still try.
     return { width: null, height: null };
   }
 }

@@ -8,19 +8,17 @@ export interface MessageInput {
   /** Unique among all messages. A second insert with the same nonce changes nothing. */
   nonce: string;
   chatId: string;
-  /** True if the bot wrote it. Otherwise the person did. */
+  /** The bot wrote it. Otherwise the person did. */
   isBot: boolean;
-  /** The message that the bot answers. */
   replyTo: number | null;
   visibleTo: string | null;
   text: string;
   isCommand: boolean;
   options: ImagineOptions;
   buttons: Button[];
-  /** The finished steps of the answer. */
   steps: readonly Step[];
   isStreaming: boolean;
-  /** True if the message is stored but not shown yet. */
+  /** The message is stored but not shown yet. */
   isHidden: boolean;
   at: number;
 }
@@ -31,37 +29,34 @@ export interface Inserted {
   isFresh: boolean;
 }
 
-/** The person's and the bot's messages. Call all functions that change something inside a transaction. */
+/** The person's and the bot's messages. Changes need a transaction of the caller. */
 export interface Messages {
-  /** Returns the message with this nonce: the existing message or the new one. */
+  /** Returns the message with this nonce: the existing one or the new one. */
   insert(input: MessageInput): Inserted;
   find(id: number): MessageRow | undefined;
   findByNonce(nonce: string): MessageRow | undefined;
   isHidden(id: number): boolean;
   show(id: number): void;
   edit(id: number, text: string, editedAt: number): void;
-  /** Replaces the content of a message from the bot without marking it as edited. */
+  /** Replaces the content of a bot message without marking it as edited. */
   redraw(id: number, look: Pick<MessageInput, "text" | "buttons" | "steps" | "isStreaming">): void;
-  /** Moves a message after everything that was written in its chat later. */
+  /** Moves a message after everything that was written later in its chat. */
   moveToEnd(id: number): void;
-  /** Stores the rating of an answer and replaces an earlier rating. */
+  /** Stores the rating of an answer, and replaces an earlier one. */
   judge(id: number, judgement: Judgement): void;
   /** Keeps a row without content, so that every page learns of the deletion. */
   erase(id: number): void;
-  /** Ids of all messages. */
   all(): number[];
   /** The newest visible messages whose text contains all these words, in lower case. */
   containing(words: readonly string[], limit: number): MessageRow[];
-  /** Ids of the messages in one chat. */
   inChat(chatId: string): number[];
   /**
-   * The ids without hidden messages, and without the messages that the person wrote at or after `at`, Unix
-   * milliseconds.
+   * Ids of the visible messages in a chat, without those that the person wrote at or after `at` (Unix milliseconds).
    */
   spokenIn(chatId: string, at: number): number[];
   /**
-   * In the order of their changes. Leaves out messages that were deleted up to the change `knownSince`, because the
-   * page never saw them.
+   * In the order of their changes. Leaves out messages that were deleted up to the change `knownSince`, which the page
+   * never saw.
    */
   since(seq: number, limit: number, knownSince: number): MessageRow[];
 }

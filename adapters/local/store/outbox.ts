@@ -5,7 +5,7 @@ import type { ChatList } from "./chats.ts";
 import type { Messages } from "./messages.ts";
 import type { Tables } from "./tables.ts";
 
-/** Changes the tables when the queue has the event. */
+/** The change to the tables when the queue has accepted an event. */
 export type OutboxChange =
   | { kind: "show"; messageId: number }
   | { kind: "edit"; messageId: number; text: string; at: number }
@@ -15,23 +15,23 @@ export type OutboxChange =
   | { kind: "none" };
 
 /**
- * Hands over events without losing any. It notes an event here before it offers it, and removes the note in the
- * transaction that shows the event's effect. After a crash in between, the next start offers the event again. The
- * event's key prevents it from counting twice.
+ * Passes on events without losing any. An event is noted here before it is offered. The note is removed in the
+ * transaction that shows the event's effect. After a crash in between, the next start offers the event again, and its
+ * key keeps it from counting twice.
  */
 export interface Outbox {
-  /** Notes the event. If its key is already noted, that note does not change. Call it inside a transaction. */
+  /** Notes the event. A key that is already noted keeps its note. Needs a transaction of the caller. */
   note(event: InboundEvent, change: OutboxChange): void;
   has(key: string): boolean;
   /**
-   * Offers one noted event and applies its change. Rejects if the event was not accepted within `boundMs`; its note
-   * remains.
+   * Offers one noted event and applies its change. Rejects if the event was not accepted within `boundMs`, and keeps
+   * the note.
    */
   deliver(key: string, accept: Accept, boundMs: number): Promise<void>;
   withdraw(key: string): void;
   /** The keys of all noted events, oldest first. */
   keys(): string[];
-  /** Deletes all notes. Call it inside a transaction. */
+  /** Deletes all notes. Needs a transaction of the caller. */
   clear(): void;
 }
 
@@ -52,7 +52,8 @@ export function createOutbox({ tables, chats, messages, changed }: OutboxDeps): 
 
   function apply(key: string, change: OutboxChange): void {
     inTransaction(() => {
-      // The note is gone if it was forgotten, or delivered twice at the same time. The event must then have no effect.
+      // The note is gone if the person erased it or if the event was delivered twice. The event must then change
+      // nothing.
       if (remove.run(key).changes === 0) return;
       if (change.kind === "show") messages.show(change.messageId);
       if (change.kind === "edit") messages.edit(change.messageId, change.text, change.at);

@@ -66,25 +66,22 @@ const SCHEMA = `
     change TEXT NOT NULL
   ) STRICT;
 `;
-/** The number of messages that a database can contain before its ids could overlap another database's ids. */
+/** A database can hold this many messages before its ids can reach those of another database. */
 const IDS_APART = 2n ** 20n;
 
-/** A row as SQLite returns it. */
 export type SqlRow = Record<string, unknown>;
 
 export interface Tables {
   database: DatabaseSync;
   /** Different for each database. */
   epoch: string;
-  /** Returns the next change number. Call it inside a transaction. */
+  /** Returns the next change number. Needs a transaction of the caller. */
   nextSeq: () => number;
-  /** The number of the newest change. */
   lastSeq: () => number;
   /** Runs synchronous work in one transaction. Never nested. */
   inTransaction: <T>(work: () => T) => T;
 }
 
-/** Opens the page's tables in the process's database. */
 export function openTables(database: DatabaseSync): Tables {
   database.exec(SCHEMA);
   database.prepare("INSERT OR IGNORE INTO local_state (id, seq, epoch) VALUES (1, 0, ?)").run(randomUUID());
@@ -115,8 +112,8 @@ export function openTables(database: DatabaseSync): Tables {
 }
 
 /**
- * Records that other stores keep under message ids can outlive this database or belong to another one. The first id is
- * random, so a new message never gets an older message's id.
+ * Starts message ids at a random number. Other stores keep records under these ids. Such a record can outlive this
+ * database or belong to another one, and must not match a new message.
  */
 function setIdsApart({ database, nextSeq }: Tables): void {
   nextSeq();

@@ -8,22 +8,21 @@ const BATCH_ROWS = 200;
 const HEARTBEAT_MS = 15_000;
 
 /**
- * Sends the changes to every open page. It queues nothing for a page. Each stream remembers the last change that it
- * sent. When the browser accepts more, the stream reads the newest state of the rows that changed since. So a stalled
- * browser costs no memory, and an answer that grew ten times meanwhile is sent once.
+ * Sends changes to every open page without a queue per page. Each stream remembers the last change that it sent. When
+ * the browser accepts more, the stream reads the newest state of the rows that changed since. So a stalled browser
+ * costs no memory, and an answer that grew ten times meanwhile is sent once.
  */
 export interface EventStream {
-  /** Call this when rows have changed. */
+  /** Call this after rows have changed. */
   changed: () => void;
-  /** Shows the bot's progress in a chat. "" removes it. Only in memory. */
+  /** Shows the bot's progress in a chat; "" removes it. Kept in memory only. */
   setProgress(progress: Progress): void;
-  /** Marks a message as waiting for its turn, or removes the mark. Only in memory. */
+  /** Marks a message as waiting for its turn, or removes the mark. Kept in memory only. */
   setWaiting(messageId: number, isWaiting: boolean): void;
-  /** Shows the gateway's problem. Undefined removes it. Only in memory. */
+  /** Shows the gateway's problem; undefined removes it. Kept in memory only. */
   setGateway(notice: GatewayNotice | undefined): void;
-  /** The progress that is shown for a turn. */
   findProgress(turnId: string): Progress | undefined;
-  /** Server-sent events that come after the change `since`. */
+  /** Opens server-sent events for everything after the change `since`. */
   open(since: number): ReadableStream<Uint8Array>;
   /** Ends every stream. Later streams end at once. */
   close(): void;
@@ -34,7 +33,7 @@ interface Reader {
 }
 
 interface LiveState {
-  /** The progress by chat. */
+  /** By chat. */
   progress: Map<string, Progress>;
   /** Ids of messages. */
   waiting: Set<number>;
@@ -91,7 +90,7 @@ function readRows(chats: ChatList, messages: Messages, seq: number, knownSince: 
   return rows.sort((a, b) => a.seq - b.seq).slice(0, BATCH_ROWS);
 }
 
-/** Creates the function that returns a page's next events, oldest first, or undefined if it must wait. */
+/** Creates the function that returns a page's next events, oldest first, or undefined if there are none. */
 function createCursor(
   since: number,
   hello: Hello,
@@ -136,7 +135,7 @@ function openStream(next: () => string | undefined, readers: Set<Reader>, isClos
   async function nextChunk(): Promise<string | undefined> {
     for (;;) {
       if (isClosed() || !readers.has(reader)) return undefined;
-      // Set before the check, so that a change between the check and the wait is not missed.
+      // Set before the check, so that no change between the check and the wait is missed.
       changed = Promise.withResolvers();
       const chunk = next();
       if (chunk !== undefined) return chunk;

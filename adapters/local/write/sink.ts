@@ -11,7 +11,7 @@ import type { Inserted, Messages } from "../store/messages.ts";
 import type { Tables } from "../store/tables.ts";
 import type { EventStream } from "./event-stream.ts";
 
-/** Lengths are in UTF-16 units, because a browser's text field counts these. */
+/** Lengths are in UTF-16 units, which a browser's text field counts. */
 const LIMITS: SinkLimits = {
   maxLength: 4000,
   lengthOf: (text) => text.length,
@@ -110,7 +110,7 @@ function insertDraft(address: ReplyAddress, draft: Draft, nonce: string, deps: S
   return deps.messages.insert({ nonce: `bot:${nonce}`, chatId, ...by, ...look, ...rest });
 }
 
-/** Pictures appear below their status message, so the status message moves below them when it is final. */
+/** Moves a final status message below its images. */
 function redraw(messages: Messages, before: MessageRow, draft: Draft): void {
   const look = toLook(draft);
   messages.redraw(before.id, look);
