@@ -14,9 +14,8 @@ import { createOutbound } from "./write/outbound.ts";
 /** How long a shutdown waits for running calls. */
 const SETTLE_MS = 1_000;
 
-/** The adapter and its routes for the HTTP server. */
 export interface SlackAdapter extends Adapter {
-  /** Undefined in Socket Mode. */
+  /** Routes for the HTTP server. Undefined in Socket Mode. */
   app: Hono | undefined;
 }
 
@@ -27,9 +26,9 @@ export function createSlackAdapter(options: SlackAdapterOptions): SlackAdapter {
   let isListening = false;
   const api = createSlackApi({
     apiUrl,
-    // Uses a monotonic clock, so that a pause lasts as long as Slack said even if someone changes the wall clock.
+    // Uses a monotonic clock, so that a pause keeps its length if someone changes the wall clock.
     now: () => performance.now(),
-    // A refused call may be the only sign of a revoked token. With such a token the bot still receives everything but
+    // A refused call can be the only sign of a revoked token: with such a token the bot still receives everything but
     // cannot answer.
     onRefused(_, error) {
       if (isListening && "botToken" in installed) onFatal(describeAuthError(error, "bot"));
@@ -44,7 +43,7 @@ export function createSlackAdapter(options: SlackAdapterOptions): SlackAdapter {
   const outbound = createOutbound({ ...options, api, workspaces });
   const { redrawHome, ...incoming } = createIncoming({ ...options, onFatal }, { api, workspaces });
 
-  /** After this, a refused token is not reported, because the adapter is already stopping. */
+  /** From then on, a refused token is not reported, because the adapter stops anyway. */
   async function pause(): Promise<void> {
     isListening = false;
     await incoming.pause();

@@ -1,24 +1,23 @@
 import type { ReplyAddress } from "../../src/port/events.ts";
 
-/** The `extra` fields of a Slack address. */
 export interface SlackExtra {
-  /** The workspace whose token is used for the reply. */
+  /** The workspace whose token writes the reply. */
   team: string;
-  /** The person the reply is for. `chat.startStream` needs it in channels. */
+  /** The person who gets the reply. `chat.startStream` requires it in channels. */
   user?: string;
   /** That person's workspace. It differs from `team` in channels that organisations share. */
   recipientTeam?: string;
   /**
-   * The URL for replies to a command or a button. Slack accepts five within half an hour.
+   * The URL for replies to a command or a button. Slack accepts five replies within half an hour.
    * https://docs.slack.dev/interactivity/handling-user-interaction
    */
   responseUrl?: string;
   /**
-   * The question's thread if it has replies, because Slack shows ephemeral messages in no other thread.
+   * The question's thread if it has replies: Slack shows ephemeral messages in no other thread.
    * https://docs.slack.dev/reference/methods/chat.postEphemeral
    */
   activeThread?: string;
-  /** The channel that the person looks at next to their conversation with the bot. */
+  /** The channel that the person has open next to the pane. */
   lookingAt?: string;
   /** Lets the bot search once for the author of a message. Slack accepts it for a short time. */
   actionToken?: string;
@@ -26,7 +25,10 @@ export interface SlackExtra {
   isFromHome?: "true";
 }
 
-/** Reads the extra fields of an address. A lasting address has only the workspace. Throws if it is not Slack's. */
+/**
+ * Reads the extra fields of an address. A stored address can have only the workspace. Throws if the address is not
+ * Slack's.
+ */
 export function readExtra({ extra = {}, platform, workspaceId }: ReplyAddress): SlackExtra {
   const {
     team = workspaceId,

@@ -4,16 +4,15 @@ import { API_URL, callMethod } from "./api/web-api.ts";
 import { type Body, readText } from "./api/wire.ts";
 import { OPTIONAL_SCOPES, SCOPES } from "./install/scopes.ts";
 
-/** Longest time for one call. */
 const CALL_MS = 10_000;
 /** Slack's error codes if a workspace has no streaming. */
 const NO_STREAMING = new Set(["unknown_method", "http_404", "feature_not_enabled", "method_deprecated"]);
-/** A channel and a code that do not exist. Slack's error shows whether the rest of the call is right. */
+/** Neither the channel nor the code exists: Slack's error shows whether the rest of the call is right. */
 const NO_CHANNEL = { channel: "C0000000000", ts: "1000000000.000000", markdown_text: "." };
 const NO_CODE = "0.0.0";
 const USER_GROUP = /^S[A-Z0-9]+$/;
 const UPDATE = "Paste manifest.json into the app's settings under App Manifest, then install the app again.";
-/** The configuration has already checked the format. */
+/** Only a signed request could prove the secret. Its format was checked with the configuration. */
 const UNPROVED_SECRET: Finding = {
   ok: true,
   what: "SLACK_SIGNING_SECRET has the right form; only a request from Slack can prove it.",
@@ -32,7 +31,7 @@ const FIXES: Readonly<Record<string, string>> = {
 };
 
 export type SlackCheckOptions = {
-  /** Ends in `/api/`; Slack's own when undefined. */
+  /** Ends in `/api/`; by default Slack's. */
   apiUrl: string | undefined;
 } & (
   | { botToken: string; oauth: undefined }
@@ -41,8 +40,7 @@ export type SlackCheckOptions = {
   ({ mode: "socket"; appToken: string } | { mode: "http"; signingSecret: string });
 
 /**
- * Tries everything that the adapter needs from Slack without writing anything. Reports a problem as a finding and does
- * not reject.
+ * Checks everything that the adapter needs from Slack, without writing anything. Never rejects: a problem is a finding.
  */
 export async function checkSlack(
   options: SlackCheckOptions,
@@ -56,7 +54,7 @@ export async function checkSlack(
   return [...access, way];
 }
 
-/** The response to a call with its token's scopes, or an error code with a sentence for people. */
+/** The response with the scopes of its token, or an error code with a sentence for people. */
 type AskOutcome = { answer: Body; scopes: readonly string[] | undefined } | { error: string; words: string };
 type Ask = (token: string | undefined, method: string, args?: Body) => Promise<AskOutcome>;
 
@@ -108,10 +106,7 @@ function checkScopes(granted: readonly string[] | undefined): Finding {
   return { ok: false, what: `The bot token lacks ${words}.`, fix: UPDATE };
 }
 
-/**
- * Appends to a stream that does not exist. If the workspace has streaming, Slack's error says that the stream does not
- * exist.
- */
+/** Appends to a stream that does not exist. If the workspace has streaming, Slack's error says so. */
 async function checkStreaming(ask: Ask, token: string): Promise<Finding> {
   const outcome = await ask(token, "chat.appendStream", NO_CHANNEL);
   const error = "error" in outcome ? outcome.error : "";

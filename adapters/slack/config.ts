@@ -15,7 +15,6 @@ import {
 import type { SlackTransport } from "./options.ts";
 
 const MIN_STATE_SECRET_CHARS = 16;
-/** The format of Slack's signing secrets. */
 const SIGNING_SECRET = /^[0-9a-f]{32}$/;
 
 const SCHEMAS = {
@@ -157,7 +156,7 @@ function findOauthConflicts(given: GivenVariables, ways: readonly string[], oaut
   return problems;
 }
 
-/** A token whose prefix shows its kind. If it is the wrong kind, the message can name that kind. */
+/** A token whose prefix shows its kind. A wrong token gets a message that names its kind, if that is known. */
 function token(shape: RegExp, wanted: string) {
   return secret().check(({ value, issues }) => {
     if (shape.test(value)) return;

@@ -27,15 +27,15 @@ export interface Incoming
   extends ReadsEarlier,
     Required<Pick<Adapter, "listen" | "pause" | "isConnected" | "findAuthor" | "isThere" | "namePlace" | "search">>,
     Required<Pick<Adapter, "listReadable" | "readRecent">> {
-  /** Routes for our HTTP server; undefined in Socket Mode. */
+  /** Routes for the HTTP server. Undefined in Socket Mode. */
   app: Hono | undefined;
-  /** Can be called without `listen`, or before it. */
+  /** Works without `listen`, or before it. */
   redrawHome: Interactions["redrawHome"];
 }
 
 export interface IncomingParts {
   api: SlackApi;
-  /** If there is a single token, `open` asks Slack which workspace it belongs to. */
+  /** With a single token, `open` asks Slack for the token's workspace. */
   workspaces: Workspaces & Partial<Pick<SingleWorkspace, "open">>;
 }
 
@@ -111,7 +111,7 @@ export function createIncoming(options: SlackAdapterOptions, { api, workspaces }
       closing.abort(new Error("The adapter no longer accepts events."));
       const stopping = delivery;
       delivery = undefined;
-      // Waits for one more turn of the event loop, so that events that were just stored are still acknowledged.
+      // Waits one more turn of the event loop, so that events that were just stored are acknowledged.
       await stopping?.stop();
       await setImmediate();
       await transport.close();

@@ -3,7 +3,6 @@ import type { Preview } from "../../src/port/catalogue.ts";
 import { splitMarkdown } from "../../src/text/split.ts";
 import { lengthOfMarkdown, MAX_LENGTH, toSlackMarkdown } from "./write/markdown.ts";
 
-/** Shows an answer as Slack would. */
 export async function toPreview(markdown: string): Promise<Preview> {
   const parts = splitMarkdown(markdown, { maxLength: MAX_LENGTH, lengthOf: lengthOfMarkdown });
   const style = await readFile(new URL("preview.css", import.meta.url), "utf8");

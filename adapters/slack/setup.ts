@@ -38,7 +38,7 @@ const PUBLIC_URL: SetupField = {
   isFirst: true,
 };
 
-/** Connects one workspace, over Socket Mode or by HTTP. */
+/** Connects one workspace, by Socket Mode or over HTTP. */
 export function slackStep({ botName, publicUrl }: { botName: string; publicUrl: string | undefined }): SetupStep {
   const eventsUrl = publicUrl && publicUrl.replace(/\/+$/, "") + EVENTS_PATH;
   const mention = `@${toMention(botName)}`;

@@ -1,4 +1,3 @@
-/** Acknowledges what people do once the core has stored the event. */
 import type { ReceiverEvent } from "@slack/bolt";
 import type { Logger } from "pino";
 import { waitWithin } from "../../../src/concurrency/deadlines.ts";
@@ -9,13 +8,13 @@ import type { Workspace, Workspaces } from "../api/workspaces.ts";
 import type { Delivery } from "../hear/delivery.ts";
 import type { Listener } from "../hear/listener.ts";
 
-/** Slack waits three seconds for an acknowledgement, and then delivers the event again. */
+/** Less than the three seconds after which Slack delivers an event again. */
 const TAKE_MS = 2_500;
 const TOO_LATE = "The bot did not store it in time.";
 const FIND_MS = 2_000;
 const MESSAGES = new Set(["message", "app_mention"]);
 const INTERACTIONS = new Set(["block_actions", "shortcut", "message_action", "view_submission", "view_closed"]);
-/** Shown to a person whose command, button press or form was not stored. */
+/** The reply to a command, a press or a form that could not be stored. */
 export const NOT_KEPT = "My storage is unavailable, so I couldn't save that. Try again in a minute.";
 
 export interface HandlerResult {
@@ -23,25 +22,25 @@ export interface HandlerResult {
   events: readonly InboundEvent[];
   /** Sent with the acknowledgement: the reply to a command, or the `response_action` for a form. */
   response?: Body | string;
-  /** Runs after the acknowledgement. If it rejects, that is logged. */
+  /** Runs after the acknowledgement. Its rejection is only logged. */
   afterwards?(): Promise<void>;
 }
 
 export const NOTHING: HandlerResult = { events: [] };
 
-/** Handles commands, buttons, forms, shortcuts, the home tab and the assistant's pane. */
 export interface Interactions {
   /**
-   * A command, button, form or shortcut. Slack waits three seconds for the acknowledgement and never repeats the
-   * request.
+   * Handles a command, button, form or shortcut. Slack waits three seconds for the acknowledgement and never repeats
+   * the request.
    */
   onInteraction(body: Body, workspace: Workspace): Promise<HandlerResult>;
   /**
-   * An event that is not about a message, for example `app_home_opened`, `agent_session_stopped` or `tokens_revoked`.
-   * `workspace` is undefined if the bot is no longer installed. If this rejects, Slack repeats the event.
+   * Handles an event that is not about a message, for example `app_home_opened`, `agent_session_stopped` or
+   * `tokens_revoked`. `workspace` is undefined if the bot is no longer installed. If this rejects, Slack repeats the
+   * event.
    */
   onEvent(event: Body, body: Body, workspace: Workspace | undefined): Promise<HandlerResult>;
-  /** Redraws a person's home tab, because its content may have changed. Never rejects; ignores failures. */
+  /** Redraws a person's home tab, whose content may have changed. Never rejects; ignores failures. */
   redrawHome(where: { teamId: string; userId: string; channelId: string }): Promise<void>;
 }
 
@@ -51,14 +50,14 @@ export interface AcknowledgementDeps {
   delivery(): Delivery | undefined;
   listener: Listener;
   interactions: Pick<Interactions, "onInteraction" | "onEvent">;
-  /** Shows a message to an event's author only. */
+  /** Shows a message only to an event's author. */
   tell(event: InboundEvent, workspace: Workspace, words: string): Promise<void>;
   log: Logger;
 }
 
 /**
- * Handles a delivery from a Bolt receiver. Finds its workspace and handler, and acknowledges it when the core has
- * accepted its events. If that fails or takes too long, rejects without an acknowledgement.
+ * Handles a delivery from a Bolt receiver: finds its workspace and handler, and acknowledges it when the core has
+ * accepted its events. Rejects without an acknowledgement if that fails or takes too long.
  */
 export type TakeDelivery = (received: Pick<ReceiverEvent, "body" | "ack">) => Promise<void>;
 
@@ -72,8 +71,8 @@ export function createTakeDelivery(deps: AcknowledgementDeps): TakeDelivery {
       const found = await workspaces.find(teamId, signal, enterpriseOf(body));
       if (found !== undefined) return found;
     }
-    // A person from another organisation pressed a button in their own workspace. A Slack event names the installations
-    // that it is for. If it names none, it can only be for the single installation.
+    // A person from another organisation pressed a button in their own workspace, which has no installation. An event
+    // names its installations. If this one names none, it can only be for the single installation.
     return toBodies(body["authorizations"]).length === 0 ? workspaces.sole?.() : undefined;
   }
 
@@ -85,7 +84,7 @@ export function createTakeDelivery(deps: AcknowledgementDeps): TakeDelivery {
 
   async function acceptAll({ events }: HandlerResult): Promise<void> {
     const [first] = events;
-    // An interaction gets its own queue, named by its key, because it does not wait for other events in its channel.
+    // Queues an interaction under its own key, because it does not wait for other events of its channel.
     if (first !== undefined) await currentDelivery().enqueue(first.key, async () => events);
   }
 
@@ -121,7 +120,7 @@ export function createTakeDelivery(deps: AcknowledgementDeps): TakeDelivery {
       await acceptAll(result);
       return result;
     } catch (error) {
-      // Slack never repeats an interaction.
+      // Tells the person, because Slack never repeats an interaction.
       log.warn({ err: error }, "Could not store a command, a button press or a form.");
       const [first] = result.events;
       return {
@@ -155,7 +154,7 @@ function isInteraction(body: Body): boolean {
   return body["command"] !== undefined || INTERACTIONS.has(String(body["type"]));
 }
 
-/** The reply to a command, or to a form, which then stays open with its values. Undefined if Slack shows no reply. */
+/** Undefined if Slack shows no reply. After this reply, a form stays open with its values. */
 function toRefusal(body: Body): Pick<HandlerResult, "response"> | undefined {
   if (body["command"] !== undefined) return { response: { response_type: "ephemeral", text: NOT_KEPT } };
   const field = toBodies(toBody(body["view"])["blocks"]).find(({ type }) => type === "input");
@@ -166,7 +165,7 @@ function toRefusal(body: Body): Pick<HandlerResult, "response"> | undefined {
 }
 
 /**
- * The workspaces that a payload can belong to, the most certain one first. In shared channels, people act from their
+ * The workspaces that a payload can belong to, the most certain one first. In a shared channel, people act from their
  * own workspace.
  */
 function teamsOf(body: Body): string[] {
@@ -174,7 +173,7 @@ function teamsOf(body: Body): string[] {
   const named = [
     ...toBodies(body["authorizations"]).map(({ team_id }) => team_id),
     toBody(body["view"])["app_installed_team_id"],
-    // If a whole organisation installed the app, Slack names no team.
+    // Slack names no team if a whole organisation installed the app.
     toBody(body["team"])["id"],
     body["team_id"],
     toBody(body["user"])["team_id"],
@@ -183,7 +182,6 @@ function teamsOf(body: Body): string[] {
   return [...ids].filter((id) => id !== organisation);
 }
 
-/** The organisation of the installation that a payload is for. */
 function enterpriseOf(body: Body): string | undefined {
   const [authorization] = toBodies(body["authorizations"]);
   const { enterprise_id } = authorization ?? body;

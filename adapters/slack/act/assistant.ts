@@ -1,4 +1,3 @@
-/** The pane in which people talk to the bot alone. */
 import { z } from "zod";
 import type { ActionEvent, CommandEvent } from "../../../src/port/events.ts";
 import { truncate } from "../../../src/text/truncate.ts";
@@ -34,7 +33,7 @@ const stopped = z.object({
   streaming_message_ts: z.array(z.string()).default([]),
 });
 
-/** A conversation with the bot alone, and the channel next to it. */
+/** A person's pane: a conversation with the bot alone, next to a channel. */
 export interface AssistantPane {
   channelId: string;
   threadTs?: string | undefined;
@@ -43,12 +42,12 @@ export interface AssistantPane {
 
 export interface Assistant {
   /**
-   * Suggests the prompts of the channel that the person looks at. If it has none, suggests those of the conversation,
+   * Suggests the prompts of the channel that the person has open. If it has none, suggests those of the conversation,
    * or else the defaults. Never rejects; ignores failures.
    */
   suggest(workspace: Workspace, where: AssistantPane): Promise<void>;
   /**
-   * Handles Slack's own Stop button. Stops the named turns as the bot's own button does. Slack has already ended their
+   * Handles Slack's own Stop button: stops the named turns, as the bot's own button does. Slack has already ended their
    * streams.
    */
   onStopped(event: Body, workspace: Workspace): Promise<HandlerResult>;
@@ -82,10 +81,10 @@ export function createAssistant(deps: HandlerDeps): Assistant {
     },
     async onStopped(event, workspace) {
       const parsed = stopped.safeParse(event);
-      // No rejection here, because Slack would only send the same payload again.
+      // Does not reject, because Slack would only send the same payload again.
       if (!parsed.success) return NOTHING;
       const { channel, user, thread_ts: threadTs, event_ts, streaming_message_ts: streams } = parsed.data;
-      // A growing stream has no buttons that identify its turn.
+      // Looks the turns up, because a growing stream has no buttons that name its turn.
       const turns = streams.map((ts) =>
         deps.findTurn(toMessageId({ teamId: workspace.teamId, channelId: channel, ts })),
       );
@@ -98,7 +97,7 @@ export function createAssistant(deps: HandlerDeps): Assistant {
       const toActionEvent = async (turnId: string): Promise<ActionEvent> => {
         return { kind: "action", ...(await toBase(turnId)), action: "stop", turnId };
       };
-      // Before there is text, and until the turn has stored its first message, only the thread identifies the turn.
+      // Only the thread names a turn that has not stored its first message yet.
       const toCommandEvent = async (): Promise<CommandEvent> => {
         return { kind: "command", ...(await toBase("")), name: "stop", text: "" };
       };
@@ -108,7 +107,6 @@ export function createAssistant(deps: HandlerDeps): Assistant {
   };
 }
 
-/** The label of a suggestion's button. */
 function toTitle(message: string): string {
   return truncate(message, MAX_TITLE_CHARS).replace(/\s+…$/, "…");
 }

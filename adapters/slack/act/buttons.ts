@@ -1,4 +1,3 @@
-/** Handles a press of a button under one of the bot's messages. */
 import type { ActionEvent } from "../../../src/port/events.ts";
 import type { Workspace } from "../api/workspaces.ts";
 import { readButtonValue } from "../write/draft.ts";
@@ -47,7 +46,7 @@ export function createButtons(
       responseUrl,
       name: toName("press", payload),
     };
-    // The result is shown to the people who can see the button.
+    // Shows the result to the people who can see the button.
     const isPrivate = container.is_ephemeral;
     const base = await toEventBase(userAction, { isPrivate }, deps);
     const event: ActionEvent = { kind: "action", ...base, action, turnId };
@@ -57,7 +56,7 @@ export function createButtons(
   };
 }
 
-/** The result of a button goes into its message's thread. An ephemeral message starts no thread. */
+/** The result of a button goes into the thread of its message. An ephemeral message has no thread. */
 function threadOf({ message, container }: ButtonPayload): string | undefined {
   const root = container.is_ephemeral ? undefined : (message?.ts ?? container.message_ts);
   return message?.thread_ts ?? container.thread_ts ?? root;

@@ -1,4 +1,3 @@
-/** Handles slash commands. */
 import { BoundedMap } from "../../../src/concurrency/bounded-map.ts";
 import type { CommandEvent, MessageEvent } from "../../../src/port/events.ts";
 import { truncate } from "../../../src/text/truncate.ts";
@@ -18,18 +17,17 @@ export const IMAGINE = "imagine";
 
 /** Less than Slack's three seconds, which include the network. */
 const POST_MS = 1_500;
-/** Longest part of a question that is shown; the model reads all of it. */
+/** Longest quote of a question. The model still reads the whole question. */
 const MAX_SHOWN_CHARS = 2_000;
 
-/** The number of remembered questions. They prevent a repeated delivery from being posted again. */
+/** Remembered questions keep a repeated delivery from posting a question again. */
 const MAX_ASKED = 500;
 
-/** One of the bot's commands, and the text after it. */
 type CommandWords = Pick<CommandEvent, "name" | "text">;
 
 /**
- * Finds out which of the bot's commands the person typed. All apps in a workspace share one set of slash commands. So
- * the bot's commands can have names like `/palaver-model`, or be subcommands of one: `/palaver model`.
+ * Finds out which of the bot's commands a person typed. All apps of a workspace share one set of slash commands, so the
+ * bot's commands can have names like `/palaver-model`, or be subcommands of one: `/palaver model`.
  */
 export function readCommand(command: string, text: string, known: ReadonlySet<string>): CommandWords {
   const name = command.replace(/^\//, "").toLowerCase();
@@ -43,9 +41,9 @@ export function readCommand(command: string, text: string, known: ReadonlySet<st
 }
 
 export interface CommandsDeps extends HandlerDeps {
-  /** Opens the form for pictures. Never rejects. */
+  /** Never rejects. */
   openImagine(userAction: UserAction, triggerId: string): Promise<void>;
-  /** Opens the form for the persona. Never rejects. */
+  /** Never rejects. */
   openPersona(userAction: UserAction, triggerId: string): Promise<void>;
 }
 
@@ -67,10 +65,10 @@ export function createCommands(
 
   async function ask(text: string, userAction: UserAction): Promise<HandlerResult> {
     if (text === "") return say("Write your question after the command: `/ask why is the sky blue?`");
-    // Read only once, because each lookup can take one of Slack's three seconds.
+    // Looks the author up only once, because each look-up can take one of Slack's three seconds.
     const author = await authorOf(userAction, deps.people);
     try {
-      // Other people do not see a slash command, so the bot posts the question and answers in its thread.
+      // Posts the question and answers in its thread, because other people do not see a slash command.
       const threadTs = await show(text, author.name, userAction, deps);
       return { events: [await toQuestion(text, { ...userAction, author, threadTs }, threadTs, deps)] };
     } catch (error) {
@@ -110,7 +108,7 @@ export function createCommands(
   };
 }
 
-/** A question that starts a thread under the message that shows it. */
+/** A question that starts a thread under the message that shows the question. */
 export async function toQuestion(
   text: string,
   userAction: UserAction,
@@ -128,7 +126,7 @@ export async function toQuestion(
   };
 }
 
-/** Resolves to the ts of the message. */
+/** Resolves to the `ts` of the message. */
 async function show(text: string, name: string, userAction: UserAction, { api }: HandlerDeps): Promise<string> {
   const markup = `*${escapeMarkup(name).replaceAll("*", "")}* asks:\n${escapeMarkup(truncate(text, MAX_SHOWN_CHARS)).replace(/^/gm, "&gt; ")}`;
   const message = {

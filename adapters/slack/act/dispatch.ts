@@ -1,4 +1,3 @@
-/** Finds the handler for everything that people do with the bot, except writing messages. */
 import type { z } from "zod";
 import type { ReadAbout } from "../../../src/port/catalogue.ts";
 import { codeOf } from "../api/error.ts";
@@ -24,17 +23,17 @@ import { createReasonForm, REASON_FORM } from "./reason-form.ts";
 import { createShortcuts } from "./shortcuts.ts";
 import type { HandlerDeps } from "./user-action.ts";
 
-/** Events about the channel that a person looks at next to their conversation with the bot. */
+/** Events that name the channel that a person has open next to the pane. */
 const LOOKED = new Set(["app_context_changed", "assistant_thread_context_changed", "assistant_thread_started"]);
 const FIND_MS = 2_000;
 
 export interface InteractionsDeps extends HandlerDeps {
-  /** If absent, the home tab shows no personal content. */
+  /** Absent: the home tab shows no personal content. */
   readAbout?: ReadAbout | undefined;
-  /** Finds the workspace of a home tab that must be redrawn. If absent, only the workspace's id is used. */
+  /** Finds the workspace of a home tab that must be redrawn. Absent: only the workspace's id is used. */
   findWorkspace?: Workspaces["find"];
   /**
-   * Called when the bot left a workspace or an organisation at `atMs` in Slack's time. Rejects if that could not be
+   * Called when the bot left a workspace or an organisation at `atMs`, in Slack's time. Rejects if that could not be
    * stored.
    */
   onUninstalled?: SlackAdapterOptions["onUninstalled"];
@@ -56,7 +55,7 @@ export function createInteractions(deps: InteractionsDeps): Interactions {
       forms?.open({ workspace, person, channelId }, trigger, { responseUrl, references: [] }),
   });
 
-  /** Undefined for an unknown payload. An error would not help, because Slack would only send the payload again. */
+  /** Undefined for an unknown payload. Does not throw, because Slack would only send the payload again. */
   function read<T extends z.ZodType>(schema: T, body: Body): z.infer<T> | undefined {
     const { success, data, error } = schema.safeParse(withoutNulls(body));
     if (!success) deps.log.warn({ problems: error.issues.length }, "Slack sent an unknown interaction.");
@@ -153,7 +152,9 @@ export function createInteractions(deps: InteractionsDeps): Interactions {
   };
 }
 
-/** The older assistant names the thread. The agent view names at most the person. */
+/**
+ * Notes the open channel. The older assistant names the thread of the pane; the agent view names at most the person.
+ */
 async function noteLooked(
   looking: HandlerDeps["looking"],
   { type, assistant_thread, user, context }: Body,
@@ -166,7 +167,7 @@ async function noteLooked(
   await looking?.note(by, readLookedAt(thread["context"]));
 }
 
-/** In some payloads Slack writes an absent value as null, in others it omits the value. */
+/** Removes nulls: some of Slack's payloads contain null for an absent value, others omit the value. */
 function withoutNulls(body: Body): unknown {
   return JSON.parse(JSON.stringify(body, (_, value: unknown) => value ?? undefined));
 }

@@ -1,4 +1,3 @@
-/** The parts of forms, and how to read them. */
 import type { z } from "zod";
 import { truncate } from "../../../src/text/truncate.ts";
 import { type Body, toBody } from "../api/wire.ts";
@@ -30,7 +29,7 @@ export function remark(markup: string): Body {
   return { type: "context", elements: [{ type: "mrkdwn", text: cutMarkup(markup, 2_000), verbatim: true }] };
 }
 
-/** A menu with text choices. Undefined if there are no choices. */
+/** Undefined if there are no choices. */
 export function select(
   actionId: string,
   values: readonly string[],
@@ -51,18 +50,17 @@ export function select(
   };
 }
 
-/** A dialog that only shows a text and has no fields. */
+/** A dialog with a text and no fields. */
 export function note(title: string, text: string): Body {
   return { type: "modal", title: plain(title), close: plain("Close"), blocks: [section(text)] };
 }
 
 export interface FormContent {
-  /** Its `callback_id`. */
   id: string;
   title: string;
   submit: string;
   close?: string;
-  /** State that Slack stores invisibly with the form, at most 3,000 characters. */
+  /** State that Slack stores invisibly with the form; at most 3,000 characters. */
   metadata: string;
   blocks: readonly Body[];
 }
@@ -72,15 +70,14 @@ export function form({ id, title, submit, close = "Cancel", metadata, blocks }: 
   return { type: "modal", callback_id: id, private_metadata: metadata, ...texts, blocks };
 }
 
-/** The `action_id` of a field's only element. */
+/** The `action_id` of the only element of each field. */
 export const VALUE = "value";
 
-/** A field in a form. Its `block_id` is its name in the submitted values and in errors. */
+/** A form's field. Submitted values and errors name it by its `block_id`. */
 export function field(name: string, label: string, element: Body, more: Body = {}): Body {
   return { type: "input", block_id: name, label: plain(label), element: { action_id: VALUE, ...element }, ...more };
 }
 
-/** The element of a field for several lines of text. */
 export function textArea(maxChars: number, value = ""): Body {
   const shown = value === "" ? {} : { initial_value: truncate(value, maxChars, "") };
   return { type: "plain_text_input", multiline: true, max_length: maxChars, ...shown };
@@ -99,7 +96,7 @@ export function readTextArea(values: FormState, name: string): string {
   return typeof value === "string" ? value.trim() : "";
 }
 
-/** The state stored with a form; undefined if another form or an older version wrote it. */
+/** Undefined if another form or an older version stored the state. */
 export function readMetadata<T extends z.ZodType>(schema: T, metadata: string): z.infer<T> | undefined {
   try {
     return schema.safeParse(JSON.parse(metadata)).data;

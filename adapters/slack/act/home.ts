@@ -1,4 +1,3 @@
-/** The home tab, which Slack shows to each person. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
 import type { About, CommandHelp, ReadAbout } from "../../../src/port/catalogue.ts";
@@ -20,10 +19,9 @@ import { type HandlerDeps, toEventBase, toName, type UserAction } from "./user-a
 
 const PUBLISH_MS = 10_000;
 const READ_MS = 3_000;
-/** The longest rate limit to wait for. The person sees an empty page meanwhile. */
+/** Longest rate limit to wait for. Meanwhile the person sees an empty page. */
 const MAX_WAIT_MS = 30_000;
 
-/** `callback_id` of the page. */
 const HOME = "home";
 export const HOME_ACTIONS = {
   model: "home_model",
@@ -41,12 +39,10 @@ export interface HomeDeps extends HandlerDeps {
 
 const metadata = z.object({ channelId: z.string(), userId: z.string().default("") });
 
-/** The fields of a workspace that a home tab needs. */
 type HomeWorkspace = Pick<Workspace, "teamId" | "enterpriseId">;
 
 /**
- * The home tab, which Slack shows to each person. It contains what the bot does, its commands, and the person's
- * settings and data.
+ * The home tab, which Slack shows to each person: what the bot does, its commands, and the person's settings and data.
  */
 export interface Home {
   /** Rejects if Slack refuses the page. */
@@ -89,7 +85,7 @@ export function createHome(deps: HomeDeps): Home {
       const [element] = payload.actions;
       if (view?.callback_id !== HOME || element === undefined) return undefined;
       const { channelId, userId } = metadata.parse(JSON.parse(view.private_metadata));
-      // This is another person's home tab, or one from an older version. It is redrawn when the person opens it.
+      // Ignores another person's home tab, or one from an older version. Opening it redraws it.
       if (userId !== user.id) return NOTHING;
       if (element.action_id === HOME_ACTIONS.draw) {
         if (forms === undefined) return NOTHING;
@@ -119,7 +115,7 @@ function toCommand(actionId: string, value: string | undefined): Pick<CommandEve
 
 interface HomeFacts {
   commands: readonly CommandHelp[];
-  /** Empty if they are unknown. */
+  /** Empty if the models are unknown. */
   models: readonly string[];
   about: About | undefined;
   draws: boolean;
@@ -129,7 +125,7 @@ interface HomeFacts {
   userId: string;
 }
 
-/** The page in Slack's format. Pure. */
+/** Pure. */
 function toHomeView({ commands, models, about, draws, channelId, userId }: HomeFacts): Body {
   return {
     type: "home",
@@ -214,9 +210,7 @@ function count(number: number, noun: string): string {
   return `${number} ${noun}${number === 1 ? "" : "s"}`;
 }
 
-/**
- * The sink for an address. If the address is for an action on a home tab, the sink redraws that tab after the answer.
- */
+/** The sink for an address. For an action on a home tab, it redraws that tab after the answer. */
 export function withHome(sink: ReplySink, address: ReplyAddress, redrawHome: Interactions["redrawHome"]): ReplySink {
   const { team: teamId, user: userId, isFromHome } = readExtra(address);
   if (isFromHome === undefined || userId === undefined) return sink;

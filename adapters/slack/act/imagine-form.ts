@@ -1,4 +1,3 @@
-/** The form that asks for a picture. */
 import { askWithin } from "../../../src/concurrency/deadlines.ts";
 import type { Actor, ImagineMenu, ImagineOptions } from "../../../src/port/catalogue.ts";
 import type { AttachmentRef, CommandEvent } from "../../../src/port/events.ts";
@@ -26,17 +25,16 @@ import {
 import type { SubmissionPayload } from "./payloads.ts";
 import { type HandlerDeps, toActor, toEventBase, type UserAction, type UserContext } from "./user-action.ts";
 
-/** `callback_id` of the form for pictures. */
 export const IMAGINE_FORM = "imagine_form";
 const PROMPT = "prompt";
 const WHERE = "where";
 const REFERENCES = "references";
-/** The largest number of files that Slack accepts in one field. Each file can have ten megabytes. */
+/** Most files that Slack accepts in one field, at ten megabytes each. */
 const MAX_FILES = 10;
 const MAX_METADATA_CHARS = 3_000;
 const MAX_NAME_CHARS = 60;
 const FILE_TYPES = ["png", "jpg", "jpeg", "gif", "webp", "heic"];
-/** A trigger can open a form for three seconds, so the lookups for its values can take only this long. */
+/** Longest look-up for the form's values: a trigger can open a form for only three seconds. */
 const FILL_MS = 800;
 const OPEN_MS = 2_000;
 const MAX_KEPT_MODELS = 100;
@@ -44,17 +42,17 @@ const NOT_OPENED =
   "I couldn't open the form. Try again, or write what I should draw after the command: `/imagine a lighthouse in the fog`";
 const NOT_YOURS = "Someone else opened this form, or I've been updated since. Open it again.";
 
-/** The form's state until it is submitted. Slack stores it invisibly with the form. */
+/** The form's state until its submission. Slack stores it invisibly with the form. */
 export interface FormContext {
-  /** If absent, the form asks where to post the picture. */
+  /** Absent: the form asks where to post the image. */
   channelId?: string | undefined;
   threadTs?: string | undefined;
   responseUrl?: string | undefined;
   /** Slack's id of the person who opened the form. Only this person can submit it. */
   personId: string;
-  /** True if only this person sees the picture. */
+  /** Only this person sees the image. */
   isPrivate?: boolean | undefined;
-  /** The picture to edit. */
+  /** The image to edit. */
   basis?: string | undefined;
   references: readonly AttachmentRef[];
 }
@@ -65,7 +63,6 @@ export interface Prefill {
   models: readonly string[];
 }
 
-/** The form in Slack's format. */
 export function toImagineForm(menu: ImagineMenu, context: FormContext, { prompt, options, models }: Prefill): Body {
   const freeFiles = Math.min(MAX_FILES, menu.maxReferences - context.references.length - (context.basis ? 1 : 0));
   const counts = Array.from({ length: menu.maxCount }, (_, index) => String(index + 1));
@@ -120,7 +117,7 @@ function writeContext({ references, isPrivate, ...context }: FormContext): strin
   return pack([]);
 }
 
-/** Reads what `writeContext` wrote. Throws for anything else. */
+/** Throws for anything that `writeContext` did not write. */
 export function readContext(metadata: string): FormContext {
   type Packed = Partial<Record<"c" | "t" | "u" | "p" | "o" | "b", string>> & { r: [string, string, number][] };
   const { c, t, u, p = "", o, b, r } = JSON.parse(metadata) as Packed;
@@ -149,14 +146,12 @@ function choice(name: string, label: string, values: readonly string[], chosen: 
   return element === undefined ? [] : [field(name, label, element, { optional: true })];
 }
 
-/** Opens the form for pictures and handles its submission. */
 export interface ImagineForms {
   /** Tells the person if the form does not open. Never rejects. */
   open(by: UserContext, triggerId: string, context: Opened): Promise<void>;
   onSubmit(payload: SubmissionPayload, workspace: Workspace): Promise<HandlerResult>;
 }
 
-/** A form's context without the person and the channel. */
 type Opened = Omit<FormContext, "channelId" | "threadTs" | "personId">;
 
 export function createImagineForms(menu: ImagineMenu, deps: HandlerDeps): ImagineForms {
@@ -186,7 +181,7 @@ export function createImagineForms(menu: ImagineMenu, deps: HandlerDeps): Imagin
       );
     } catch (error) {
       deps.log.warn({ err: error }, "Could not open the form for a picture.");
-      // Sent outside the thread, because the thread may not exist yet.
+      // Sent outside the thread, which may not exist yet.
       const telling = deps.tellPerson({ ...by, threadTs: undefined, responseUrl: context.responseUrl }, NOT_OPENED);
       await telling.catch((err: unknown) =>
         deps.log.warn({ err }, "Could not tell the user that a form did not open."),
@@ -203,7 +198,7 @@ export function createImagineForms(menu: ImagineMenu, deps: HandlerDeps): Imagin
     const isChosen = context.channelId === undefined;
     const [isHere, presence] = await Promise.all([
       isMember(workspace, channelId, deps),
-      // The person is in the form's channel, but they can select any channel in the form.
+      // The form's own channel contains the person. A channel selected in the form may not.
       isChosen ? findPresence(workspace, channelId, user.id, deps) : { isThere: true },
     ]);
     if (!isHere) return wrong(isChosen ? WHERE : PROMPT, NOT_HERE.replaceAll("`", ""));

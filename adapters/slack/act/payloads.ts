@@ -1,7 +1,5 @@
-/** Checks Slack's payloads for everything that people do, except writing messages. */
+/** Schemas for Slack's payloads about everything that people do, except writing messages. */
 import { z } from "zod";
-
-/** The parts of these payloads that the bot reads. */
 
 const id = z.string().min(1);
 const person = z.object({
@@ -11,7 +9,7 @@ const person = z.object({
   team_id: z.string().optional(),
 });
 const channel = z.object({ id });
-/** Gives the right to open a form. */
+/** A short-lived id that can open a form. */
 const trigger = z.string().default("");
 const message = z.object({
   ts: id,

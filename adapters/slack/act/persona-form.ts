@@ -1,4 +1,3 @@
-/** The form for the bot's persona in a channel. */
 import { z } from "zod";
 import type { CommandEvent } from "../../../src/port/events.ts";
 import { findPersonaProblems, type PersonaFields } from "../../../src/text/persona-fields.ts";
@@ -10,10 +9,9 @@ import { field, form, MAX_PROMPT_CHARS, readMetadata, readTextArea, remark, text
 import type { SubmissionPayload } from "./payloads.ts";
 import { type HandlerDeps, toEventBase, type UserAction } from "./user-action.ts";
 
-/** `callback_id` of the form for the bot's persona in a channel. */
 export const PERSONA_FORM = "persona_form";
 export const PERSONA = "persona";
-/** Slack allows three seconds to open a form, including all lookups. */
+/** Slack allows three seconds to open a form, including all look-ups. */
 const OPEN_MS = 2_000;
 
 /** Slack stores this invisibly with the form. */
@@ -24,9 +22,9 @@ const opened = z.object({
   responseUrl: z.string().optional(),
 });
 
-/** The form for a channel's persona and its suggested prompts, filled in with the current ones. */
+/** The form for a channel's persona and suggested prompts, filled in with the current ones. */
 export interface PersonaForm {
-  /** Never rejects. Tells the person if the form does not open. */
+  /** Tells the person if the form does not open. Never rejects. */
   open(by: UserAction, triggerId: string): Promise<void>;
   onSubmit(payload: SubmissionPayload, workspace: Workspace): Promise<HandlerResult>;
 }

@@ -1,4 +1,3 @@
-/** The form that asks why an answer is bad. */
 import { z } from "zod";
 import { type ActionEvent, MAX_REASON_CHARS } from "../../../src/port/events.ts";
 import type { Body } from "../api/wire.ts";
@@ -8,7 +7,6 @@ import { field, form, readMetadata, readTextArea, remark, textArea } from "./for
 import type { SubmissionPayload } from "./payloads.ts";
 import { type HandlerDeps, toEventBase, type UserAction } from "./user-action.ts";
 
-/** `callback_id` of the form that asks why an answer is bad. */
 export const REASON_FORM = "reason_form";
 const REASON = "reason";
 const OPEN_MS = 2_000;

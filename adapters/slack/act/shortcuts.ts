@@ -1,4 +1,3 @@
-/** Handles shortcuts, such as those in the menu of a message. */
 import type { MessageEvent } from "../../../src/port/events.ts";
 import { toLine } from "../../../src/text/quote-name.ts";
 import type { Body } from "../api/wire.ts";
@@ -14,11 +13,11 @@ import type { ImagineForms } from "./imagine-form.ts";
 import type { MessageShortcutPayload, shortcutPayload } from "./payloads.ts";
 import { authorOf, type HandlerDeps, toName, type UserAction } from "./user-action.ts";
 
-/** The shortcut "Ask about this" in the menu of a message. */
+/** "Ask about this" in the menu of a message. */
 export const ASK_ABOUT = "ask_about";
-/** The shortcut "Use as reference" in the menu of a message. */
+/** "Use as reference" in the menu of a message. */
 export const USE_AS_REFERENCE = "imagine_from_message";
-/** The shortcut "Draw a picture", which belongs to no message. */
+/** "Draw a picture" in the global list: it belongs to no message. */
 export const DRAW = "imagine_global";
 
 /** A trigger can open a view for three seconds. */
@@ -31,7 +30,7 @@ export interface ShortcutsDeps extends HandlerDeps {
   forms: ImagineForms | undefined;
 }
 
-/** Handles shortcuts, both from the menu of a message and from the global list. */
+/** Handles shortcuts from the menu of a message and from the global list. */
 export interface Shortcuts {
   onMessage(payload: MessageShortcutPayload, workspace: Workspace): Promise<HandlerResult>;
   onGlobal(payload: ReturnType<(typeof shortcutPayload)["parse"]>, workspace: Workspace): HandlerResult;
@@ -58,7 +57,7 @@ export function createShortcuts(deps: ShortcutsDeps): Shortcuts {
       responseUrl,
       name: toName("shortcut", payload),
     };
-    // In parallel, because Slack waits only three seconds for all lookups together.
+    // Looks everything up in parallel, because Slack waits only three seconds.
     const [isHere, words, writer, author] = await Promise.all([
       isMember(workspace, channel.id, deps),
       readWords(readShown(message), workspace, deps.people),
@@ -70,7 +69,7 @@ export function createShortcuts(deps: ShortcutsDeps): Shortcuts {
     const name = writer?.name ?? message.bot_profile?.name ?? message.username;
     const from = name === undefined ? "" : ` from ${toLine(name)}`;
     const text = `Explain or answer this message${from}:\n${quoted}`;
-    // The question counts as the newest message in the thread, so everything before it is context.
+    // The question counts as the newest message of the thread, so everything before it is context.
     const question = await toQuestion(text, { ...userAction, author }, payload.action_ts ?? message.ts, deps);
     const attachments = deps.toAttachments(workspace, message.files);
     const quotes = toMessageId({ teamId: workspace.teamId, channelId: channel.id, ts: message.ts });
@@ -107,9 +106,9 @@ export function createShortcuts(deps: ShortcutsDeps): Shortcuts {
   };
 }
 
-/** The pictures that are attached to a message, and those in its blocks, as in the bot's own messages. */
+/** The images attached to a message, and those in its blocks, as in the bot's own messages. */
 function picturesOf({ files, blocks }: MessageShortcutPayload["message"]): Body[] {
-  // For a file from another organisation, Slack shows only that it exists.
+  // Slack shows no type for a file from another organisation, so each one can be an image.
   const attached = files.filter(({ mimetype, mode }) => mode === "file_access" || PICTURE.test(String(mimetype)));
   const shown = blocks.flatMap(({ type, slack_file: file, alt_text: name }) => {
     return type === "image" && typeof file === "object" && file !== null ? [{ name, ...file }] : [];

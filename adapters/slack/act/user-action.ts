@@ -1,4 +1,3 @@
-/** Turns a person's action into an event. */
 import type { Actor, Looking } from "../../../src/port/catalogue.ts";
 import type { AttachmentRef, Author, EventBase, ReplyAddress } from "../../../src/port/events.ts";
 import type { SlackExtra } from "../address.ts";
@@ -11,7 +10,7 @@ import type { SlackAdapterOptions } from "../options.ts";
 import type { TellPerson } from "../write/notice.ts";
 import type { PayloadUser } from "./payloads.ts";
 
-/** The person who acted, and where. */
+/** An action of a person, and its place. */
 export interface UserAction {
   workspace: Workspace;
   person: Pick<PayloadUser, "id" | "name" | "username" | "team_id">;
@@ -22,20 +21,18 @@ export interface UserAction {
   responseUrl?: string | undefined;
   /** Set for an action on the home tab. */
   isFromHome?: true;
-  /** Set if it was already looked up. */
+  /** Set if the author was already looked up. */
   author?: Author;
-  /** The part of the event's key that is unique in its workspace. */
+  /** The part of the event's key that is unique within the workspace. */
   name: string;
 }
 
-/** The person who acted, and the channel if it is known. */
 export type UserContext = Pick<UserAction, "workspace" | "person"> &
   Partial<Pick<UserAction, "channelId" | "threadTs">>;
 
 /**
- * Makes the name of an action. A repeated delivery gets the same name, because Slack repeats an action until it is
- * acknowledged. Slack identifies an action by its trigger. A server that imitates Slack may always send the same
- * trigger, or none.
+ * Names an action after its payload. Slack repeats an action until it is acknowledged, with an equal payload and so an
+ * equal name. The trigger alone is no name: a server that imitates Slack may repeat it or send none.
  */
 export function toName(kind: "command" | "home" | "press" | "shortcut", payload: unknown): string {
   return `${kind}:${toFingerprint(JSON.stringify(payload))}`;
@@ -65,7 +62,7 @@ export async function toEventBase(
   };
 }
 
-/** The person and the channel, without lookups. Unknown fields are absent. */
+/** The person and the channel, without look-ups. Unknown fields are absent. */
 export function toActor({ workspace, person, channelId, threadTs }: UserContext): Actor {
   const reply: ReplyAddress = {
     platform: PLATFORM,
@@ -76,7 +73,7 @@ export function toActor({ workspace, person, channelId, threadTs }: UserContext)
   return { author: { id: toPersonId(workspace, person.id, person.team_id), name: person.id }, reply };
 }
 
-/** Never rejects, and takes at most a second. Omits fields that Slack does not return within that time. */
+/** Takes at most a second, and omits fields that Slack does not return by then. Never rejects. */
 export function authorOf({ workspace, person, channelId }: UserAction, people: HandlerDeps["people"]): Promise<Author> {
   const name = person.name ?? person.username;
   return people.toAuthor(workspace, person.id, { name, channelId, team: person.team_id });
@@ -102,7 +99,6 @@ function toReply(userAction: UserAction, at: number): ReplyAddress {
   };
 }
 
-/** Dependencies of all handlers of interactions. */
 export interface HandlerDeps
   extends Pick<
     SlackAdapterOptions,

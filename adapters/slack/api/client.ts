@@ -1,4 +1,3 @@
-/** Makes every call of the process to Slack. */
 import { BoundedMap } from "../../../src/concurrency/bounded-map.ts";
 import { runWithin } from "../../../src/concurrency/deadlines.ts";
 import { createUnderWay } from "../../../src/concurrency/under-way.ts";
@@ -7,35 +6,33 @@ import { ApiError, toNetworkError, toRateLimit } from "./error.ts";
 import { API_URL, callMethod } from "./web-api.ts";
 import type { Body } from "./wire.ts";
 
-/** Longest time for one call. */
 const CALL_TIMEOUT_MS = 12_000;
-/** The number of refused tokens to remember. */
 const MAX_TOKENS = 500;
 /** After one of these error codes, Slack never accepts the token again. */
 const DEAD_CODES = new Set(["token_revoked", "token_expired", "invalid_auth", "account_inactive", "not_authed"]);
 
-/** Makes all of the process's calls to the Web API, except those that open and keep the connection. */
+/** Makes the process's calls to the Web API, except those that open and keep the connection. */
 export interface SlackApi {
   /**
    * Calls a method as the app in that workspace. Rejects with an `ApiError` unless the call succeeds, or with
-   * `signal.reason` after an abort. Never repeats a call and never waits for a rate limit. Until a rate limit ends, it
+   * `signal.reason` after an abort. Never repeats a call and never waits for a rate limit. Until a rate limit ends,
    * rejects further calls to that method as Slack would, even if another process hit the limit.
    */
   call(teamId: string, method: string, args: Body, signal: AbortSignal): Promise<Body>;
-  /** Rejects with an `ApiError` if the app is not installed, or Slack no longer accepts its token. */
+  /** Rejects with an `ApiError` if the app is not installed, or if Slack no longer accepts its token. */
   tokenOf(teamId: string, signal: AbortSignal): Promise<string>;
   /** Resolves when no call is running. */
   settled(): Promise<void>;
 }
 
 export interface SlackApiOptions {
-  /** The Web API's base URL, which ends in `/api/`. Slack's own if absent. */
+  /** The Web API's base URL, which ends in `/api/`; by default Slack's. */
   apiUrl?: string | undefined;
   /** Undefined if the app is not installed. */
   tokenOf(teamId: string, signal: AbortSignal): Promise<string | undefined>;
   /** Called when Slack will never accept this workspace's token again. */
   onRefused?(teamId: string, error: ApiError): void;
-  /** Milliseconds. */
+  /** Milliseconds of a monotonic clock. */
   now(): number;
 }
 
@@ -59,9 +56,8 @@ export function createSlackApi({ apiUrl = API_URL, tokenOf, onRefused, now }: Sl
     const limit = `${teamId} ${method}`;
     const leftMs = pauses.left(limit);
     if (leftMs > 0) throw toRateLimit(method, leftMs);
-    // An organisation's token does not identify one of its workspaces, so the call names the workspace. With any other
-    // token, Slack ignores this name. https://docs.slack.dev/enterprise/organization-ready-apps
-    // name of the workspace. https://docs.slack.dev/enterprise/organization-ready-apps
+    // Names the workspace, because an organisation's token does not identify one. With any other token, Slack ignores
+    // this name. https://docs.slack.dev/enterprise/organization-ready-apps
     const named = teamId === "" ? args : { team_id: teamId, ...args };
     try {
       return await runWithin(CALL_TIMEOUT_MS, (bound) => callMethod({ apiUrl, token }, method, named, bound), signal);

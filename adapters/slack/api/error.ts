@@ -1,15 +1,14 @@
-/** The error for a call that Slack refused or did not respond to. */
 import { LoggableError, type LoggableErrorOptions, nameNetworkError } from "../../../src/port/errors.ts";
 import { truncate } from "../../../src/text/truncate.ts";
 import { type Body, readText, toBody } from "./wire.ts";
 
-/** The wait if Slack's rate limit gives no time. */
+/** The wait if Slack's rate limit names none. */
 const DEFAULT_WAIT_MS = 10_000;
 const RATE_CODES = new Set(["ratelimited", "rate_limited"]);
 /** Slack's error codes are short names. Anything else comes from a proxy. */
 const CODE = /^[\w.:-]{1,80}$/;
 
-/** Error codes that do not disappear after a wait. */
+/** Error codes that remain after a wait. */
 const HOPELESS = new Set([
   "not_authed",
   "invalid_auth",
@@ -29,9 +28,9 @@ const REMEDIES = {
 };
 
 export interface ApiErrorOptions extends LoggableErrorOptions {
-  /** Slack's error code, for example `not_in_channel`. "" if Slack gave none. */
+  /** Slack's error code, for example `not_in_channel`; "" if Slack gave none. */
   code: string;
-  /** The HTTP status of the response. 0 if there was no response. */
+  /** The HTTP status of the response; 0 if there was no response. */
   status: number;
   /** The wait that Slack asks for. Set only for a rate limit. */
   retryAfterMs?: number;
@@ -43,7 +42,7 @@ export interface ApiErrorOptions extends LoggableErrorOptions {
 
 /**
  * Slack refused a call or did not respond properly. The message contains the method and Slack's code, but never the
- * arguments, because they contain people's words.
+ * arguments, which contain people's words.
  */
 export class ApiError extends LoggableError {
   override readonly name = "ApiError";
@@ -52,7 +51,7 @@ export class ApiError extends LoggableError {
   readonly retryAfterMs: number | undefined;
   readonly needed: string | undefined;
   readonly network: string | undefined;
-  /** Has the same form as the errors from Slack's own client. */
+  /** In the form of the errors from Slack's own client. */
   readonly data: { readonly error: string };
 
   constructor(method: string, message: string, options: ApiErrorOptions) {
@@ -70,9 +69,7 @@ export class ApiError extends LoggableError {
   }
 }
 
-/**
- * After one of these error codes, it is unknown whether Slack executed the call. Only an idempotent call can follow.
- */
+/** After one of these error codes, Slack may have executed the call. Only an idempotent call can be retried. */
 const UNCERTAIN_CODES = new Set([
   "",
   "fatal_error",
@@ -84,29 +81,26 @@ const UNCERTAIN_CODES = new Set([
   "update_failed",
 ]);
 
-/** Slack's error code, from this adapter's errors or from those of Slack's client. "" for any other error. */
+/** Slack's error code, from this adapter's errors or from those of Slack's client; "" for any other error. */
 export function codeOf(error: unknown): string {
   const { data } = (error ?? {}) as { data?: { error?: unknown } };
   return typeof data?.error === "string" ? data.error : "";
 }
 
-/** True if it is unknown whether Slack executed the call. */
+/** True if Slack may have executed the call. */
 export function isUncertain(error: unknown): boolean {
   if (!(error instanceof ApiError)) return true;
   return error.retryAfterMs === undefined && UNCERTAIN_CODES.has(error.code) && error.status !== 404;
 }
 
-/** The HTTP response without its body. */
 export interface ResponseInfo {
   status: number;
-  /** The value of the header. */
   retryAfterS: string | null;
 }
 
-/** The longest quote from Slack's explanation. */
 const MAX_QUOTE_CHARS = 300;
 
-/** Converts a failed response to an error that quotes nothing from the request. */
+/** The error quotes nothing from the request. */
 export function toRefusal(method: string, answer: Body, { status, retryAfterS }: ResponseInfo): ApiError {
   const statedMs = Number.parseFloat(retryAfterS ?? "") * 1_000;
   const waitMs = Number.isNaN(statedMs) ? DEFAULT_WAIT_MS : statedMs;
@@ -124,24 +118,21 @@ export function toRefusal(method: string, answer: Body, { status, retryAfterS }:
   const need = needed === undefined ? "" : ` It needs ${needed}.`;
   return new ApiError(method, `Slack refused ${method}: ${code}.${need}`, {
     code,
-    // This part can quote people's words.
+    // Can quote people's words.
     quote: truncate((Array.isArray(messages) ? messages : []).map((words) => ` ${words}`).join(""), MAX_QUOTE_CHARS),
     status,
     ...(needed !== undefined && { needed }),
   });
 }
 
-/**
- * Converts the reason why no complete response arrived. `status` is the one in the response's head, or 0 if there was
- * none.
- */
+/** `status` is the one of an incomplete response, or 0 if no response arrived. */
 export function toNetworkError(method: string, error: unknown, status = 0): ApiError {
   const network = nameNetworkError(error);
   return new ApiError(method, `Slack did not answer ${method} (${network}).`, { code: "", status, network });
 }
 
 /**
- * The `ts` of the message that a call created. If there is none, throws, because it is then unknown whether the message
+ * The `ts` of the message that a call created. Throws if it is missing, because it is then unknown whether the message
  * exists.
  */
 export function readTs(method: string, { ts }: Readonly<Record<string, unknown>>): string {
@@ -152,7 +143,7 @@ export function readTs(method: string, { ts }: Readonly<Record<string, unknown>>
   });
 }
 
-/** A rate limit. `status` is the HTTP status of the response, or 0 if no request was sent. */
+/** `status` is the HTTP status of the response, or 0 if no request was sent. */
 export function toRateLimit(method: string, waitMs = DEFAULT_WAIT_MS, status = 0): ApiError {
   const message = `Slack asks ${method} to wait ${Math.ceil(waitMs / 1_000)} s.`;
   return new ApiError(method, message, { code: "ratelimited", status, retryAfterMs: waitMs });

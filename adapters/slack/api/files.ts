@@ -1,4 +1,3 @@
-/** Opens files by their attachment, and lists the files of a message. */
 import { isIP } from "node:net";
 import { BoundedMap } from "../../../src/concurrency/bounded-map.ts";
 import { createGuardedFetch } from "../../../src/media/fetch.ts";
@@ -10,16 +9,14 @@ import { ApiError, isUncertain } from "./error.ts";
 import { type Body, readText } from "./wire.ts";
 import type { Workspace } from "./workspaces.ts";
 
-/** Largest file that the bot reads. */
 const MAX_READ_BYTES = 100 * 1024 * 1024;
 const MAX_REMEMBERED = 2_000;
 const GONE_CODES = new Set(["file_not_found", "file_deleted", "file_is_deleted"]);
 const INSTALL = "add it in the app's settings and install the app again";
-/** The modes of files that Slack lists although it does not store their bytes. */
+/** The modes of files that Slack lists without storing their bytes. */
 const EMPTY_MODES = new Set(["tombstone", "hidden_by_limit"]);
 const COMMERCIAL = "slack.com";
 
-/** Opens files by their attachment. */
 export interface Files {
   /** Rejects with a sentence for people if the file is gone or the bot cannot read it. */
   open(ref: AttachmentRef, signal: AbortSignal): Promise<AsyncIterable<Uint8Array>>;
@@ -32,17 +29,19 @@ export interface FilesDeps {
 
 interface Link {
   url: string;
-  /** True if the file itself is a web page. Otherwise a web page is what Slack shows instead of a file. */
+  /** The file itself is a web page. For any other file, a web page is what Slack shows instead of the file. */
   isPage: boolean;
 }
 
 export function createFiles({ api, apiUrl }: FilesDeps): Files {
   const { files: hosts, origins } = createSlackHosts(apiUrl);
-  // The bot must not send its token to other hosts.
+  // Other hosts must not get the bot's token.
   const fetch = createGuardedFetch({ owner: "Slack", hosts, origins });
   const links = new BoundedMap<string, Link>(MAX_REMEMBERED);
 
-  /** A later attempt fetches the link again, because nothing else shows that another organisation shared the file. */
+  /**
+   * Fetches the link again for a later attempt, because nothing else shows that another organisation shared the file.
+   */
   async function findLink({ id }: AttachmentRef, signal: AbortSignal): Promise<Link> {
     const known = links.get(id);
     if (known !== undefined) return known;
@@ -99,15 +98,12 @@ function toProblem(error: unknown): FileProblem {
   return new FileProblem("unavailable", "could not be downloaded from Slack", { cause: error });
 }
 
-/** An attachment's file, and the workspace whose token opens it. */
 export interface AttachmentPlace {
   teamId: string;
   fileId: string;
 }
 
-/**
- * The files in a message. Files from another organisation have no name and no size here, but `files.info` returns both.
- */
+/** The files in a message. A file from another organisation has no name and no size here; `files.info` returns both. */
 export function toAttachments({ teamId }: Pick<Workspace, "teamId">, files: readonly Body[]): AttachmentRef[] {
   return files.flatMap((file) => {
     const fileId = readText(file["id"]);
@@ -138,8 +134,8 @@ export interface SlackHosts {
 }
 
 /**
- * Slack's hosts, and the subdomains of the Web API's host. For example, GovSlack has its API at slack-gov.com, and its
- * hooks and files there too. https://api.slack-gov.com/gov-slack/about
+ * Slack's hosts, and the subdomains of the Web API's host: GovSlack has its API at slack-gov.com, with its hooks and
+ * files on subdomains. https://api.slack-gov.com/gov-slack/about
  */
 export function createSlackHosts(apiUrl: string | undefined): SlackHosts {
   const api = apiUrl === undefined ? undefined : new URL(apiUrl);

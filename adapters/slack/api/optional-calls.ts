@@ -1,9 +1,8 @@
-/** Skips optional calls that would exceed Slack's rate limit. */
 const MINUTE_MS = 60_000;
 
-/** Limits optional calls to a certain number per minute and key. */
+/** Limits the optional calls per minute and key. */
 export interface Throttle {
-  /** Counts a call. Returns false without counting it if it exceeds the limit or if the key is paused. */
+  /** Counts a call. Returns false, without counting it, if it exceeds the limit or if the key is paused. */
   take(key: string, maxAMinute: number): boolean;
   pause(key: string, waitMs: number): void;
 }

@@ -1,9 +1,8 @@
-/** Makes one call to a method of the Web API. */
 import { fetch } from "undici";
 import { ApiError, toNetworkError, toRefusal } from "./error.ts";
 import { type Body, toBody } from "./wire.ts";
 
-/** Slack's own base URL. `SLACK_API_URL` can set another one. */
+/** Slack's own base URL, unless `SLACK_API_URL` sets another one. */
 export const API_URL = "https://slack.com/api/";
 
 export interface Access {
@@ -16,8 +15,8 @@ export interface Access {
 }
 
 /**
- * Calls a method of the Web API once. Rejects with an `ApiError` unless the call succeeds. Replaces Slack's own client,
- * which copies every call and response for its log even if the log is off, and accepts no signal.
+ * Calls a method of the Web API once. Rejects with an `ApiError` unless the call succeeds. Slack's own client is not
+ * used: it copies every call and response for its log even if the log is off, and accepts no signal.
  */
 export async function callMethod(
   { apiUrl, token, onScopes }: Access,
@@ -45,7 +44,7 @@ export async function callMethod(
   }
 }
 
-/** The only format that all methods accept. Values that are not strings are JSON. */
+/** All methods accept this format. Values that are not strings are JSON. */
 function toForm(args: Body): URLSearchParams {
   const form = new URLSearchParams();
   for (const [name, value] of Object.entries(args)) {

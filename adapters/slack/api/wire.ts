@@ -1,4 +1,4 @@
-/** Reads an object from Slack. Returns an empty object for anything else. */
+/** Reads an object from Slack. Anything else becomes an empty object. */
 export function toBody(value: unknown): Body {
   return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Body) : {};
 }
@@ -7,10 +7,10 @@ export function toBodies(value: unknown): readonly Body[] {
   return Array.isArray(value) ? value.map(toBody) : [];
 }
 
-/** Undefined for anything but a string, and for an empty string. */
+/** Undefined for an empty string, and for anything but a string. */
 export function readText(value: unknown): string | undefined {
   return typeof value === "string" && value !== "" ? value : undefined;
 }
 
-/** An object from Slack. It was parsed but is otherwise untrusted. */
+/** An object from Slack, parsed but otherwise untrusted. */
 export type Body = Readonly<Record<string, unknown>>;

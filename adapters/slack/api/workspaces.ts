@@ -1,8 +1,8 @@
-/** The workspaces in which the bot is installed. */
+/** A workspace in which the bot is installed. */
 /** The bot in one workspace. */
 export interface Workspace {
   teamId: string;
-  /** The workspace's organisation, if it has one. People have the same id in all of its workspaces. */
+  /** The workspace's organisation, if it has one. A person has the same id in all of its workspaces. */
   enterpriseId?: string | undefined;
   /** `U…`. People mention the bot by this id, and the bot's messages have it as their author. */
   botUserId: string;
@@ -14,7 +14,7 @@ export interface Workspace {
 export interface Workspaces {
   /**
    * Undefined if the bot is not installed. Rejects if that is unknown at the moment. If a whole organisation installed
-   * the bot, the first lookup of one of its workspaces needs `enterpriseId`. Later lookups do not.
+   * the bot, the first look-up of one of its workspaces needs `enterpriseId`; later ones do not.
    */
   find(teamId: string, signal: AbortSignal, enterpriseId?: string): Promise<Workspace | undefined>;
   /** The only workspace. Absent if several workspaces can install the bot. */

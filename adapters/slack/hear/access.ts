@@ -1,4 +1,3 @@
-/** Decides what the bot may show to a person, and where. */
 import { createLookupCache } from "../../../src/concurrency/lookup-cache.ts";
 import { createSharedLookups } from "../../../src/concurrency/shared-lookups.ts";
 import type { Adapter } from "../../../src/port/adapter.ts";
@@ -10,14 +9,13 @@ import type { Workspace, Workspaces } from "../api/workspaces.ts";
 import { readUserId } from "../ids.ts";
 import { type People, toPerson } from "./people.ts";
 
-/** How long the lookups can take. Slack waits only three seconds for the acknowledgement, which needs their result. */
+/** Longest look-up: its result must precede the acknowledgement, for which Slack waits only three seconds. */
 const LOOK_MS = 1_000;
-/** Members per page. */
 const PAGE = 1_000;
 
-/** Longest time for one question of `mayShow`: no acknowledgement waits for that. */
+/** Longest time for one question of `mayShow`. No acknowledgement waits for it. */
 const CALL_MS = 10_000;
-/** How long it is known who is a full member of a workspace, because the list can be long. */
+/** How long to cache the full members of a workspace, because the list can be long. */
 const MEMBERS_FRESH_MS = 5 * 60_000;
 const MAX_KNOWN = 100;
 /** A time before Slack existed, so that Slack returns no messages. */
@@ -31,13 +29,13 @@ export interface AccessDeps {
 
 export interface Presence {
   isThere: boolean;
-  /** The scope that the lookup needs and that is missing. */
+  /** The missing scope that the look-up needs. */
   missing?: string;
 }
 
 /**
- * Finds out whether a person is in a channel or can join it. If Slack does not respond in time, the result is no. Never
- * rejects.
+ * Finds out whether a person is in a channel or can join it. Without a response from Slack in time, the result is no.
+ * Never rejects.
  */
 export async function findPresence(
   workspace: Workspace,
@@ -54,7 +52,7 @@ export async function findPresence(
     ]);
     const { is_im, user, is_private } = toBody(found["channel"]);
     if (is_im === true) return { isThere: user === userId };
-    // Everyone except guests can join it.
+    // Everyone except guests can join a public channel.
     if (is_private === false && person?.isGuest === false) return { isThere: true };
     const members = await readList(api, teamId, "conversations.members", { channel: channelId }, signal);
     return { isThere: members.includes(userId) };
@@ -63,7 +61,7 @@ export async function findPresence(
   }
 }
 
-/** Reads all pages of a list. Rejects as `SlackApi.call` does. */
+/** Reads all pages of a list. Rejects in the same cases as `SlackApi.call`. */
 async function readList(
   api: AccessDeps["api"],
   teamId: string,
@@ -81,7 +79,7 @@ async function readList(
   }
 }
 
-/** Creates the adapter's `isThere`: true for a person who shares the channel, or the direct conversation, with the bot. */
+/** Implements `Adapter.isThere`: true if the person shares the channel, or the direct conversation, with the bot. */
 export function createIsThere({
   api,
   workspaces,
@@ -101,7 +99,7 @@ export function createIsThere({
     const userId = readUserId(authorId);
     try {
       if (channelId.startsWith("D")) return await isDirect(teamId, channelId, userId, signal);
-      // Slack takes a deactivated person out of all channels.
+      // Slack removes a deactivated person from all channels.
       const members = await readList(api, teamId, "conversations.members", { channel: channelId }, signal);
       return members.includes(userId) && members.includes(botUserId);
     } catch (error) {
@@ -112,9 +110,9 @@ export function createIsThere({
 }
 
 /**
- * Creates the adapter's `mayShow`. In a channel, the bot can show only messages of that channel or of a public one. If
- * other workspaces share the channel, it cannot show public channels either: they are not public to everyone there. If
- * guests are in the channel, it shows only public channels that all of them are in.
+ * Implements `Adapter.mayShow`. A channel shows its own messages, and those of public channels. If other workspaces
+ * share it, it shows only its own, because public channels are not public to everyone there. If guests are in it, it
+ * shows only public channels that all of them are in.
  */
 export function createMayShow({ workspaces, api }: Pick<AccessDeps, "api"> & { workspaces: Workspaces }) {
   const shared = createSharedLookups();
@@ -168,7 +166,7 @@ export function createMayShow({ workspaces, api }: Pick<AccessDeps, "api"> & { w
       fullMembersOf(workspace),
     ]);
     if (full === undefined || !isOfOneWorkspace(place)) return false;
-    // Also people who joined the workspace after the list was read.
+    // Includes people who joined the workspace after the list was read.
     const guests = there.filter((id) => !full.has(id));
     if (guests.length === 0) return true;
     const source = await membersOf(teamId, channelId, signal);
@@ -206,7 +204,7 @@ function isOfOneWorkspace(channel: Body): boolean {
 export const NOT_HERE =
   "I'm not in this channel, so I can't write here. Add me with `/invite` and my name, or write to me directly.";
 
-/** Explains why a form posts no picture to a conversation if the bot does not find the person there. */
+/** Says why a form posts no image to a conversation if the bot does not find the person there. */
 export function describeAbsence({ missing }: Presence): string {
   const why =
     missing === undefined
@@ -221,8 +219,8 @@ export function isAbsence(error: unknown): boolean {
 }
 
 /**
- * True if the bot can write in a channel. Also true if Slack does not respond in time. Tests this by reading, because
- * that needs no additional scope.
+ * True if the bot can write in a channel, or if Slack does not respond in time. Tests this by reading, which needs no
+ * additional scope.
  */
 export async function isMember(
   { teamId }: Workspace,

@@ -1,4 +1,3 @@
-/** Reads what a message shows in addition to its own words: cards, forwards, tables. */
 import { describeCard } from "../../../src/text/card.ts";
 import { joinLines, joinParagraphs } from "../../../src/text/join.ts";
 import { toLine } from "../../../src/text/quote-name.ts";
@@ -7,23 +6,20 @@ import { type Body, readText, toBodies, toBody } from "../api/wire.ts";
 
 /**
  * Reads everything that a message shows: its text, blocks, attachments and forwarded messages. The result is text in
- * Slack's markup, still with ids for people and channels. Pure.
+ * Slack's markup, with ids for people and channels. Pure.
  */
 
-/** Longest quote from a forwarded message. */
 const QUOTE_CHARS = 2_000;
 /** Matches an incomplete entity, mention or link at the end of a truncated text. */
 const HALF_MARKUP = /(?:&[a-z]{0,3}|<[^<>]*)…$/;
-/** The maximum depth, because blocks can contain blocks. Real messages are not as deep. */
+/** Blocks can contain blocks. Real messages are not this deep. */
 const MAX_DEPTH = 6;
 const COLORS: Readonly<Record<string, number>> = { good: 0x2eb886, warning: 0xdaa038, danger: 0xa30200 };
 
-/** Everything that people see in a message. */
 export function readShown(message: Body): string {
   return joinParagraphs(readOwn(message), ...toBodies(message["attachments"]).map(readAttachment));
 }
 
-/** Quotes the forwarded messages in a message. */
 export function readForwards(message: Body): string {
   return joinParagraphs(
     ...toBodies(message["attachments"])
@@ -33,8 +29,8 @@ export function readForwards(message: Body): string {
 }
 
 /**
- * A person's own words, and the tables that they pasted. Slack puts a table into an attachment or a block, but not into
- * the text. All other attachments are forwards, or link previews that Slack adds later.
+ * A person's own words, with the tables that they pasted: Slack puts a table into an attachment or a block, but not
+ * into the text. Leaves out all other attachments, which are forwards, or link previews that Slack adds later.
  */
 export function readWritten(message: Body): string {
   return joinParagraphs(readOwn(message), ...toBodies(message["attachments"]).filter(isPasted).map(readAttachment));
@@ -46,8 +42,8 @@ function isPasted(attachment: Body): boolean {
 }
 
 /**
- * Without a table, a person's message contains its words twice: in its text and in one block. An app's words are in its
- * blocks.
+ * Reads a person's message from its text, and an app's message from its blocks. A person's message without a table
+ * contains its words twice: in its text and in one block.
  */
 function readOwn(message: Body): string {
   const text = readText(message["text"]) ?? "";
@@ -133,7 +129,7 @@ function readBlock(block: Body, depth: number): string {
   }
 }
 
-/** Names of parts, in the order in which blocks show them. New kinds of blocks usually have the same parts. */
+/** The names of parts, in the order in which blocks show them. New kinds of blocks usually have the same parts. */
 const PARTS = ["title", "caption", "label", "subtitle", "text", "description", "body", "details", "output", "subtext"];
 const LISTS = ["fields", "elements", "blocks", "child_blocks", "tasks", "sources", "actions"];
 
@@ -178,7 +174,7 @@ function readTable(value: unknown, depth: number): string {
   return `\n${table}\n`;
 }
 
-/** A cell must contain no line break, and no bar except the one between a link and its label. */
+/** A cell can contain no line break, and no bar except the one between a link and its label. */
 function toCell(text: string): string {
   return text
     .trim()
@@ -194,7 +190,7 @@ function isAction({ type }: Body): boolean {
   return typeof type === "string" && /^url$|button|select|overflow|picker|checkboxes|radio/.test(type);
 }
 
-/** Text, a picture, or a button. */
+/** Reads a text, an image or a button. */
 function readElement(element: Body): string {
   const { type } = element;
   if (type === "image") {
@@ -278,7 +274,7 @@ function toColor(value: unknown): number | undefined {
   return COLORS[color] ?? (hex === undefined ? undefined : Number.parseInt(hex, 16));
 }
 
-/** Seconds, as a number or a string of digits. */
+/** Undefined unless the value is in seconds, as a number or a string of digits. */
 function toTime(value: unknown): number | undefined {
   const seconds = Number(value);
   return value === undefined || value === null || value === "" || Number.isNaN(seconds) ? undefined : seconds * 1_000;

@@ -1,4 +1,3 @@
-/** Passes events on in the order of their arrival, per channel. */
 import { waitAtMost } from "../../../src/concurrency/deadlines.ts";
 import { createKeyedQueue } from "../../../src/concurrency/keyed-queue.ts";
 import type { Accept, InboundEvent } from "../../../src/port/events.ts";
@@ -10,10 +9,10 @@ const STOP_MS = 5_000;
 export interface Delivery {
   /**
    * Calls `toEvents` at once, even before earlier events are accepted. Resolves when all its events are accepted.
-   * Rejects if one is not, and Slack then delivers it again.
+   * Rejects if one is not; Slack then delivers it again.
    */
   enqueue(key: string, toEvents: () => Promise<readonly InboundEvent[]>): Promise<void>;
-  /** Accepts no more events. Resolves when none is in flight, or after a timeout. */
+  /** Accepts no more events. Resolves when none is in flight, or after `STOP_MS`. */
   stop(): Promise<void>;
 }
 
@@ -25,7 +24,7 @@ export function createDelivery(accept: Accept): Delivery {
     async enqueue(key, toEvents) {
       if (isStopped) throw new Error("This process no longer accepts events.");
       const reading = toEvents();
-      // It can fail while earlier events are still being accepted.
+      // `toEvents` can fail while earlier events are still being accepted.
       reading.catch(() => {});
       return queue.run(key, async () => {
         for (const event of await reading) await accept(event);

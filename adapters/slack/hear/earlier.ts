@@ -1,4 +1,3 @@
-/** Reads the messages before a question. */
 import type { Adapter } from "../../../src/port/adapter.ts";
 import type { EarlierMessage, ReplyAddress } from "../../../src/port/events.ts";
 import { readExtra } from "../address.ts";
@@ -19,11 +18,11 @@ export const PAGE = 999;
  */
 export const SOLD_PAGE = 15;
 const MAX_PAGES = 5;
-/** The time limit for all pages after the first. After that, the bot uses the pages that it has. */
+/** The time limit for all pages after the first. When it is over, the bot uses the pages that it has. */
 const PAGES_MS = 3_000;
 /**
- * Below Slack's limits for each workspace. The smaller one is for reading the messages since the last question, and
- * leaves calls for reading whole threads.
+ * Below Slack's limits for each workspace. `gaps` is for reading the messages since the last question, and leaves calls
+ * for reading whole threads.
  */
 const MAX_A_MINUTE = { gaps: 30, threads: 45, channels: 45 };
 const MINUTE_MS = 60_000;
@@ -108,7 +107,7 @@ export function createReadsEarlier(deps: EarlierDeps): ReadsEarlier {
     },
     async readEarlier({ messageId, reply, scheduled }, { since, maxMessages }, signal) {
       const { threadId, channelId } = reply;
-      // A scheduled run is no message: it has seen all that is there.
+      // A scheduled run has no message, so it reads everything up to now.
       const ts = scheduled === undefined ? readMessageId(messageId)?.ts : latestNow(now);
       if (threadId === undefined || ts === undefined || ts === threadId) return { messages: [] };
       const { team } = readExtra(reply);
@@ -140,7 +139,7 @@ export function createReadsEarlier(deps: EarlierDeps): ReadsEarlier {
       const isTop = messageIds.some(
         (id) => readMessageId(id)?.ts === threadId && readMessageId(id)?.channelId === channelId,
       );
-      // Without a thread, the reply itself is at the top.
+      // A reply without a thread is at the top level.
       const latest = threadId === undefined ? latestNow(now) : threadId;
       if (threadId !== undefined && !isTop) return [];
       const { team } = readExtra(reply);
@@ -151,7 +150,7 @@ export function createReadsEarlier(deps: EarlierDeps): ReadsEarlier {
   };
 }
 
-/** A `ts` after every message that is there now. */
+/** A `ts` later than every existing message. */
 function latestNow(now: () => number): string {
   return ((now() + CLOCK_SKEW_MS) / 1_000).toFixed(6);
 }
@@ -162,7 +161,6 @@ interface ReadLastDeps extends EarlierDeps {
   mayRead(team: string, what: keyof typeof MAX_A_MINUTE): boolean;
 }
 
-/** Creates the function that reads the last messages of a channel. */
 function createReadLast(deps: ReadLastDeps) {
   const { api, workspaces, now, mayShow, mayRead } = deps;
 
@@ -178,7 +176,7 @@ function createReadLast(deps: ReadLastDeps) {
     return (await Promise.all(before.map((raw) => toEarlier(raw, channelId, workspace, deps)))).flat().toReversed();
   }
 
-  /** Reads the channel that a person looks at while they talk to the bot alone, if both can read it. */
+  /** Reads the channel that the person has open next to the pane, if the person and the bot can read it. */
   async function readLooked(reply: ReplyAddress, maxMessages: number, signal: AbortSignal): Promise<EarlierMessage[]> {
     const { team, user, recipientTeam, lookingAt } = readExtra(reply);
     if (lookingAt === undefined || user === undefined || lookingAt === reply.channelId) return [];
@@ -190,7 +188,7 @@ function createReadLast(deps: ReadLastDeps) {
     const latest = latestNow(now);
     const last = { workspace, channelId: lookingAt, latest, maxMessages };
     const messages = await readLast(last, signal).catch((error: unknown) => {
-      // People can look at a public channel that the bot is not in.
+      // People can open a public channel that the bot is not in.
       if (codeOf(error) === "not_in_channel") return [];
       throw error;
     });
@@ -212,7 +210,7 @@ function createReadLast(deps: ReadLastDeps) {
   return { readLast, readLooked };
 }
 
-/** [] for Slack's own notices. */
+/** Empty for Slack's own notices. */
 export async function toEarlier(
   raw: Body,
   channelId: string,
@@ -227,7 +225,7 @@ export async function toEarlier(
   return [{ messageId: messageIdOf(message), author, ...content, at, ...(by !== undefined && { by }) }];
 }
 
-/** For a message from an app, the event already contains everything that Slack shows. */
+/** For a message from an app, the event contains everything that Slack shows of its author. */
 async function authorOf(message: SlackMessage, { people }: InboundDeps) {
   const { workspace, userId, userName, userTeam, isBot } = message;
   if (!isBot) return people.toAuthor(workspace, userId, { name: userName, team: userTeam });

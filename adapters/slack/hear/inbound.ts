@@ -1,4 +1,3 @@
-/** Turns a message into the event that the core knows. */
 import { z } from "zod";
 import type { Looking, Viewer } from "../../../src/port/catalogue.ts";
 import type { AttachmentRef, EditedEvent, EventBase, MessageEvent, ReplyAddress } from "../../../src/port/events.ts";
@@ -15,12 +14,12 @@ const WRITTEN = new Set([undefined, "file_share", "thread_broadcast", "me_messag
 /** The author id of messages from Slack itself. */
 export const SLACKBOT = "USLACKBOT";
 
-/** A message from a person or an app, read from Slack's event. */
+/** A message from a person or an app. */
 export interface SlackMessage {
   workspace: Workspace;
   channelId: string;
   isDirect: boolean;
-  /** True for a direct conversation with several people. */
+  /** A direct conversation with several people. */
   isGroup: boolean;
   ts: string;
   /** Undefined for a message at the top level. */
@@ -30,9 +29,9 @@ export interface SlackMessage {
   userName: string | undefined;
   /** The author's workspace. */
   userTeam: string;
-  /** True if an app wrote it. */
+  /** An app wrote the message. */
   isBot: boolean;
-  /** True if this bot wrote it. */
+  /** This bot wrote the message. */
   isOwn: boolean;
   text: string;
   /** The whole message, for fields that are read later. */
@@ -41,7 +40,7 @@ export interface SlackMessage {
 
 export interface EventChannel {
   channelId: string;
-  /** `im`, `mpim`, `channel` or `group`. Mentions have none, because they come only from channels. */
+  /** `im`, `mpim`, `channel` or `group`. A mention has none, because it comes only from channels. */
   channelType: string | undefined;
 }
 
@@ -51,7 +50,7 @@ export interface InboundDeps {
   looking?: Pick<Looking, "read">;
 }
 
-/** Undefined for Slack's own notices and for this bot's own messages. */
+/** Undefined for Slack's own notices and for this bot's messages. */
 export function readSlackMessage(raw: Body, place: EventChannel, workspace: Workspace): SlackMessage | undefined {
   const message = readAnyMessage(raw, place, workspace);
   return message?.isOwn ? undefined : message;
@@ -86,8 +85,8 @@ export function readAnyMessage(
 }
 
 /**
- * The addressee of a message. Undefined if the message does not concern the bot. In a channel, people must mention the
- * bot. Another bot must also mention it in threads and direct messages.
+ * Whom a message addresses; undefined if the message does not concern the bot. In a channel, people must mention the
+ * bot. Another bot must mention it also in threads and direct messages.
  */
 export function toAddressed(message: SlackMessage): MessageEvent["addressed"] | undefined {
   const { workspace, text, isBot, isDirect, threadTs } = message;
@@ -108,8 +107,8 @@ export function messageIdOf({ workspace, channelId, ts }: SlackMessage): string 
 }
 
 /**
- * All words and files in a message. Link previews count only in a message that is read as context. They do not count in
- * a question, because Slack adds them later.
+ * All words and files in a message. A question has no link previews, because Slack adds them later. Context includes
+ * them.
  */
 export async function toContent(
   message: SlackMessage,
@@ -125,7 +124,7 @@ export async function toContent(
   };
 }
 
-/** Undefined for an empty message. Slack sends two events for a mention, and both become the same event here. */
+/** Undefined for an empty message. Slack sends two events for a mention; both become the same event here. */
 export async function toMessageEvent(
   message: SlackMessage,
   addressed: MessageEvent["addressed"],
@@ -139,7 +138,6 @@ export async function toMessageEvent(
   return { kind: "message", key: messageId, ...base, ...heard };
 }
 
-/** The fields that all events of a message share. */
 export async function toBase(
   message: SlackMessage,
   { people, looking }: Pick<InboundDeps, "people" | "looking">,
@@ -159,7 +157,10 @@ export function toConversationId({ workspace, channelId, threadTs, ts }: SlackMe
   return [PLATFORM, workspace.teamId, channelId, threadTs ?? ts].join(":");
 }
 
-/** In the agent view, the message says what its author looks at. In the older assistant, a separate event does. */
+/**
+ * Finds the channel that the author has open. In the agent view, the message names it; in the older assistant, a
+ * separate event did.
+ */
 async function findLookedAt(
   { workspace, threadTs, userId, isDirect, raw }: SlackMessage,
   looking: InboundDeps["looking"],
@@ -201,13 +202,13 @@ export function toViewer(workspace: Workspace, userId: string, threadTs: string 
 }
 
 const lookedAtContext = z.object({
-  /** The event in the older assistant: https://docs.slack.dev/reference/events/assistant_thread_context_changed */
+  /** The event of the older assistant: https://docs.slack.dev/reference/events/assistant_thread_context_changed */
   channel_id: z.string().optional(),
-  /** The most relevant one comes first: https://docs.slack.dev/reference/events/app_context_changed */
+  /** The most relevant entity comes first: https://docs.slack.dev/reference/events/app_context_changed */
   entities: z.array(z.object({ type: z.string(), value: z.unknown() })).default([]),
 });
 
-/** The id of the channel that a person looks at. Undefined if the context contains no channel. */
+/** The id of the channel that a person has open. Undefined if the context contains no channel. */
 export function readLookedAt(context: unknown): string | undefined {
   const { channel_id: channelId, entities = [] } = lookedAtContext.safeParse(context).data ?? {};
   const found = entities.map(({ type, value }) => {

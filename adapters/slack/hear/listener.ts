@@ -1,4 +1,3 @@
-/** Turns new, edited and deleted messages into events. */
 import type { Logger } from "pino";
 import { BoundedMap } from "../../../src/concurrency/bounded-map.ts";
 import type { IsListening } from "../../../src/port/catalogue.ts";
@@ -27,12 +26,12 @@ import {
 } from "./inbound.ts";
 import { firstMention } from "./wording.ts";
 
-/** If an edit addresses a message to the bot for the first time, the bot answers it only if it is younger than this. */
+/** An edit can turn a message into a question. The bot answers it only if the message is younger than this. */
 const FRESH_MS = 15 * 60_000;
 const MAX_KNOWN = 5_000;
-/** The largest number of questions from bots that the bot answers in one conversation until a person writes there. */
+/** Most questions from bots that the bot answers in one conversation until a person writes there. */
 const MAX_IN_A_ROW = 3;
-/** The largest number of questions per hour from one bot in one channel. */
+/** Most questions per hour from one bot in one channel. */
 const MAX_AN_HOUR = 20;
 const HOUR_MS = 60 * 60_000;
 const MAX_KEPT = 2_000;
@@ -53,7 +52,7 @@ interface Context extends ListenerDeps {
 
 /**
  * Handles `message` and `app_mention` events. Resolves when all resulting events are accepted. Rejects if one of them
- * could not be accepted.
+ * was not accepted.
  */
 export type Listener = (event: Body, workspace: Workspace) => Promise<void>;
 
@@ -94,7 +93,7 @@ function toTask(
     }
     case undefined:
     default: {
-      // When someone edits a message, Slack also sends its mention again. The change event already covers this.
+      // Ignores the mention in an edited message: Slack sends it again, but the change event covers it.
       if (event["type"] === "app_mention" && event["edited"] !== undefined) return undefined;
       const message = readSlackMessage(event, place, workspace);
       return message && (() => toMessageEvents(message, context));
@@ -102,7 +101,7 @@ function toTask(
   }
 }
 
-/** The message that was changed or deleted. "unknown" if Slack omits it. */
+/** The message before its change or deletion; "unknown" if Slack omits it. */
 type Before = SlackMessage | "unknown" | undefined;
 
 function toBefore(event: Body, place: EventChannel, workspace: Workspace): Before {
@@ -114,7 +113,7 @@ async function toMessageEvents(message: SlackMessage, context: Context): Promise
   const latest = context.known.latest(messageIdOf(message), message);
   const addressed = latest && (await addressedOf(latest, context));
   if (latest === undefined || addressed === undefined || !context.otherBots.mayAsk(latest)) return [];
-  // A later edit made this a message to the bot, and that edit asks the question itself.
+  // A later edit addressed this message to the bot, and that edit asks the question.
   if (addressed === "bot" && (await addressedOf(message, context)) !== "bot") return [];
   const event = await toMessageEvent(latest, addressed, context);
   if (event !== undefined) context.titleThread?.(latest, event.text);
@@ -132,13 +131,13 @@ async function toEditEvents(
   if (before === "unknown" ? editedTs === undefined : before && toBodyKey(before) === toBodyKey(after)) return [];
   const messageId = messageIdOf(after);
   const latest = context.known.latest(messageId, after);
-  // Slack repeats an edit that was not acknowledged, perhaps after a later edit.
+  // Ignores an older edit, which Slack repeats if it was not acknowledged.
   if (latest === undefined || Number(editedTsOf(latest)) > Number(editedTsOf(after))) return [];
   context.known.setEdited(messageId, after);
   const isFresh = timeOf(after.ts) >= context.now() - FRESH_MS;
   const isAsked = isFresh && (await addressedOf(after, context)) === "bot";
   const wasAddressed = before === "unknown" || before === undefined ? undefined : await addressedOf(before, context);
-  // Slack can omit the previous text. The claim on the message's key then shows whether it was already answered.
+  // Slack can omit the previous text. Then the claim on the message's key shows whether the message was answered.
   const asked = wasAddressed === undefined && isFresh ? await toMessageEvents(after, context) : [];
   if (!context.otherBots.isAllowed(after) || (wasAddressed === undefined && before !== "unknown")) return asked;
   const [base, content] = await Promise.all([toBase(after, context), toContent(after, context)]);
@@ -175,8 +174,8 @@ async function toDeletedEvents(
 }
 
 /**
- * The addressee of a message. In a channel where the bot listens to everything, it also answers people's messages that
- * address no one. Other bots must still mention it, because otherwise two bots would answer each other forever.
+ * Whom a message addresses. In a channel where the bot listens to everything, people's messages that address no one are
+ * for the bot too. Other bots must still mention it, because otherwise two bots would answer each other forever.
  */
 async function addressedOf(
   message: SlackMessage,
@@ -190,7 +189,7 @@ async function addressedOf(
   return isOurs === true ? "bot" : undefined;
 }
 
-/** Used for a message that Slack does not show. Its id identifies the conversation. */
+/** Stands for a message that Slack does not show. Its id identifies the conversation. */
 function toUnknown(
   messageId: string,
   channelId: string,
@@ -204,8 +203,8 @@ function toUnknown(
 }
 
 /**
- * Remembers recent edits and deletions. They can arrive before their message on another connection, and they can be
- * repeated.
+ * Remembers recent edits and deletions, which can be repeated, and which can arrive before their message on another
+ * connection.
  */
 export interface KnownMessages {
   setEdited(messageId: string, message: SlackMessage): void;
@@ -232,15 +231,15 @@ export function createKnownMessages(): KnownMessages {
 export interface OtherBots {
   /** True for people, and for a bot on the list. */
   isAllowed(message: SlackMessage): boolean;
-  /** Does the same for a question. Also counts the question, so that two bots soon stop answering each other. */
+  /** Like `isAllowed`, for a question. Also counts the question, so that two bots soon stop answering each other. */
   mayAsk(message: SlackMessage): boolean;
 }
 
 /** `allowed` contains user ids or bot ids. */
 export function createOtherBots(allowed: readonly string[], now: () => number): OtherBots {
-  /** The times of bots' questions since a person last wrote. By conversation, and then by the message's `ts`. */
+  /** The times of bots' questions since a person last wrote, by conversation and then by the message's `ts`. */
   const inARow = new BoundedMap<string, Map<string, number>>(MAX_KEPT);
-  /** The times of a bot's questions in the last hour. By channel and bot, and then by the message's `ts`. */
+  /** The times of a bot's questions in the last hour, by channel and bot, and then by the message's `ts`. */
   const ofLate = new BoundedMap<string, Map<string, number>>(MAX_KEPT);
 
   function isAllowed({ isBot, userId, raw }: SlackMessage): boolean {
@@ -261,7 +260,7 @@ export function createOtherBots(allowed: readonly string[], now: () => number): 
   };
 }
 
-/** A message that is delivered twice counts only once. */
+/** Counts a message that is delivered twice only once. */
 function note(kept: Map<string, Map<string, number>>, key: string, ts: string, atMs: number): Map<string, number> {
   const asked = kept.get(key) ?? new Map<string, number>();
   asked.set(ts, asked.get(ts) ?? atMs);
@@ -270,8 +269,8 @@ function note(kept: Map<string, Map<string, number>>, key: string, ts: string, a
 }
 
 /**
- * Sets a thread's title from the question that starts it, in the pane where people talk to the bot alone. Never
- * rejects; ignores failures, and no one waits for it.
+ * Sets the title of a thread in the pane, from the question that starts the thread. Works in the background and ignores
+ * failures.
  */
 export type TitleThread = (message: SlackMessage, question: string) => void;
 
@@ -294,7 +293,7 @@ export function createTitleThread({ api, log }: TitlesDeps): TitleThread {
   }
 
   return (message, question) => {
-    // There, each message at the top level starts a thread. A command is not a question.
+    // In the pane, each message at the top level starts a thread. A command is not a question.
     const begins = message.isDirect && message.threadTs === undefined && !question.startsWith("!");
     if (!begins || withoutAgents.has(message.workspace.teamId)) return;
     const title = toTitle(question, MAX_TITLE_CHARS);

@@ -1,4 +1,3 @@
-/** Looks up people: their names, roles and rights. */
 import { waitAtMost } from "../../../src/concurrency/deadlines.ts";
 import { createLookupCache } from "../../../src/concurrency/lookup-cache.ts";
 import type { PlaceNames } from "../../../src/port/adapter.ts";
@@ -11,7 +10,7 @@ import type { Workspace } from "../api/workspaces.ts";
 import { toPersonId } from "../ids.ts";
 import type { SlackAdapterOptions } from "../options.ts";
 
-/** The longest wait for a name. The bot must store the event within Slack's three seconds, even without the name. */
+/** Longest wait for a name. The bot must store the event within Slack's three seconds, even without the name. */
 const WAIT_MS = 1_000;
 const FRESH_MS = 60 * 60_000;
 const MAX_CACHED = 10_000;
@@ -19,47 +18,44 @@ const CALL_MS = 10_000;
 /** Below Slack's limits. In a large workspace, every thread has people that the bot has not looked up yet. */
 const MAX_A_MINUTE = { "users.info": 80, "conversations.info": 40, "usergroups.users.list": 15, "auth.test": 15 };
 
-/** Shorter than for names, because a group's members change more often and their permissions depend on it. */
+/** Shorter than for names, because groups decide about permissions and change more often. */
 const GROUP_FRESH_MS = 5 * 60_000;
 const SLACK_GROUP = /^S[A-Z0-9]+$/;
-/** The largest number of groups to look up for one author. */
 const MAX_GROUPS = 20;
 const UNKNOWN_GROUP =
   "Slack does not list the members of a user group that the policy names, so rules about it match no one. The app may lack the scope usergroups:read; npm run doctor shows more.";
 
 /** A person as a workspace knows them. */
 export interface Person {
-  /** The name that people see. */
   name: string;
-  /** True for an admin or owner of the workspace. */
+  /** The person is an admin or owner of the workspace. */
   isAdmin: boolean;
-  /** A person with access to some channels only, from another organisation, or whose account is deactivated. */
+  /** The person has access to some channels only, is from another organisation, or has a deactivated account. */
   isGuest: boolean;
-  /** Absent for a full member. `external` means from another organisation. */
+  /** Absent for a full member. `external`: from another organisation. */
   kind?: "guest" | "external" | "bot";
-  /** The IANA time zone of their profile. */
+  /** The IANA time zone of the person's profile. */
   timeZone?: string;
 }
 
 interface ChannelInfo {
   name: string | undefined;
   creator: string | undefined;
-  /** True for a direct conversation with several people. */
+  /** A direct conversation with several people. */
   isGroup: boolean;
 }
 
 /**
- * Looks up the names for Slack's ids. If a name takes longer than a second, it is undefined this time and known the
- * next time.
+ * Looks up the names for Slack's ids. A name that takes longer than a second is undefined now and known the next time.
  */
 export interface People {
   person(workspace: Workspace, userId: string): Promise<Person | undefined>;
   channelName(workspace: Workspace, channelId: string): Promise<string | undefined>;
   namePlace(workspace: Workspace, channelId: string): Promise<PlaceNames>;
   /**
-   * Describes a person as the author of an event. The workspace's admins can act for others (`isModerator`). As in
-   * Slack itself, the admins and a channel's creator can change the channel's settings (`mayConfigure`). In a direct
-   * conversation this is undefined, because only that person is there.
+   * Describes a person as the author of an event. A workspace's admins can act for others (`isModerator`). As in Slack
+   * itself, the admins and a channel's creator can change the channel's settings. In a direct conversation,
+   * `mayConfigure` is undefined, because only that person is there.
    */
   toAuthor(workspace: Workspace, userId: string, given?: GivenAuthor): Promise<Author>;
   /** Like `toAuthor`, but asks Slack anew, takes as long as the signal allows, and rejects if Slack does not answer. */
@@ -86,7 +82,7 @@ export function createPeople(deps: PeopleDeps): People {
   const query = createPeopleQuery(deps);
   const cache = createLookupCache({ freshMs: FRESH_MS, maxEntries: MAX_CACHED, now: deps.now });
   const groupCache = createLookupCache({ freshMs: GROUP_FRESH_MS, maxEntries: MAX_CACHED, now: deps.now });
-  /** Groups whose members cannot be read. They are here when this has been logged. */
+  /** Groups whose members cannot be read, once that has been logged. */
   const unknown = new Set<string>();
 
   function person(workspace: Workspace, userId: string): Promise<Person | undefined> {
@@ -163,7 +159,7 @@ export function createPeople(deps: PeopleDeps): People {
         workspaceName(workspace),
         isDirect ? undefined : channel(workspace, channelId),
       ]);
-      // Slack names a conversation with several people after its members.
+      // Slack names a conversation with several people after its members, so the name is not shown.
       const name = found?.isGroup === true ? "group message" : found?.name && `#${found.name}`;
       return { workspace: named, channel: isDirect ? "direct message" : name, isDirect };
     },
@@ -235,7 +231,7 @@ export interface PeopleDeps extends Pick<SlackAdapterOptions, "namedGroups" | "l
   api: Pick<SlackApi, "call">;
 }
 
-/** Looks something up. Resolves to undefined if Slack does not respond or the rate limit is used up. Never rejects. */
+/** Looks something up. Undefined if Slack does not respond or if the rate limit is used up. Never rejects. */
 export type PeopleQuery = <T>(
   workspace: Workspace,
   method: keyof typeof MAX_A_MINUTE,

@@ -1,4 +1,3 @@
-/** Accepts Slack's signed requests over HTTP. */
 import { parse } from "node:querystring";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { type App, type Logger as BoltLogger, HTTPReceiver } from "@slack/bolt";
@@ -13,7 +12,7 @@ const MAX_BODY_BYTES = 4 * 1024 * 1024;
 /** Slack sends only one kind of unsigned request, and it is short. */
 const MAX_UNSIGNED_BYTES = 1024;
 
-/** Slack signs a request when it sends it. The request can be this late, or a clock can be wrong by this much. */
+/** Slack signs a request when it sends it. A request can be late by this much, or a clock wrong. */
 const MAX_SKEW_S = 5 * 60;
 const MAX_REMEMBERED = 10_000;
 
@@ -21,7 +20,7 @@ export interface RequestsOptions {
   signingSecret: string;
   boltLog: BoltLogger;
   log: Logger;
-  /** If false, Slack gets an error and retries later. */
+  /** False: Slack gets an error and retries later. */
   isTaking(): boolean;
   take: App["processEvent"];
   now(): number;
@@ -42,7 +41,7 @@ export function createRequests({ signingSecret, boltLog, log, isTaking, take, no
     signingSecret,
     endpoints: [PATH],
     logger: boltLog,
-    // If the core does not accept an event, the bot does not acknowledge it, and Slack sends it again.
+    // Refuses an event that the core does not accept, so that Slack sends it again.
     processEventErrorHandler: async ({ response }) => {
       if (!response.headersSent) response.writeHead(503).end();
       return false;
@@ -55,7 +54,7 @@ export function createRequests({ signingSecret, boltLog, log, isTaking, take, no
   const signed = limitBody({ maxBytes: MAX_BODY_BYTES });
   const unsigned = limitBody({ maxBytes: MAX_UNSIGNED_BYTES });
 
-  /** Checks everything except the signature, because that needs the body. */
+  /** Checks everything except the signature, which needs the body. */
   const checkHeaders: MiddlewareHandler = async (context, next) => {
     if (!isTaking()) return context.body(null, 503);
     const { incoming } = bindingsOf(context);
@@ -81,7 +80,7 @@ export function createRequests({ signingSecret, boltLog, log, isTaking, take, no
     outgoing.once("finish", () => {
       if (signature !== "" && outgoing.statusCode < 300) replays.add(signature);
     });
-    // Bolt recognizes a form only if the media type has no charset, but proxies like to add one.
+    // Bolt recognizes a form only if the media type has no charset, but proxies often add one.
     incoming.headers["content-type"] = contentType;
     receiver.requestListener(Object.assign(incoming, { rawBody }), outgoing);
     return RESPONSE_ALREADY_SENT;
@@ -103,7 +102,7 @@ function mayHoldObject(contentType: string, rawBody: Buffer): boolean {
 
 type Headers = Readonly<Record<string, readonly string[] | undefined>>;
 
-/** The reason why the headers show that a request is not from Slack. Undefined if only the signature can show it. */
+/** Why the headers show that a request is not from Slack. Undefined if only the signature can show it. */
 export function findHeaderProblem(headers: Headers, nowMs: number): string | undefined {
   for (const name of ["x-slack-signature", "x-slack-request-timestamp"]) {
     if ((headers[name]?.length ?? 0) > 1) return `it has the header ${name} more than once`;
@@ -125,7 +124,7 @@ export interface Replays {
   add(signature: string): void;
 }
 
-/** Remembers a signature as long as its timestamp is valid. */
+/** Remembers each signature as long as its timestamp is valid. */
 export function createReplays(now: () => number): Replays {
   const takenAt = new Map<string, number>();
   return {

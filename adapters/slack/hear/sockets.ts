@@ -1,4 +1,3 @@
-/** Opens and keeps the sockets of Socket Mode. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Logger as BoltLogger, type ReceiverEvent, webApi } from "@slack/bolt";
 import { SocketModeClient } from "@slack/socket-mode";
@@ -12,15 +11,17 @@ import { readText, toBody } from "../api/wire.ts";
 const START_MS = 90_000;
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 30_000;
-/** A socket that ends sooner than this counts as a failure. The backoff counts at most this many failures in a row. */
+/**
+ * A socket that ends sooner than this counts as a failure. The backoff counts at most `MAX_SHORT` failures in a row.
+ */
 const SHORT_MS = 5_000;
 const MAX_SHORT = 2;
-/** The longest time from requesting a socket to Slack's `hello`. */
+/** Longest time from requesting a socket to Slack's `hello`. */
 const CONNECT_MS = 20_000;
 const CALL_MS = 10_000;
 /**
- * When Slack asks the bot to close a socket, the socket stays open for this long: for its acknowledgements, and until
- * its replacement is open.
+ * When Slack asks the bot to close a socket, the socket stays open this long, for its acknowledgements and until its
+ * replacement is open.
  */
 const LEAVE_MS = 4_000;
 const CLOSE_MS = 2_000;
@@ -30,11 +31,10 @@ const TOO_MANY = "too_many_websockets";
 export interface SocketsOptions {
   appToken: string;
   apiUrl?: string | undefined;
-  /** Number of sockets to keep open. */
   count: number;
   boltLog: BoltLogger;
   log: Logger;
-  /** Called when no socket can ever open again. Gets the reason in plain words. */
+  /** Called when no socket can ever open again. `reason` is in plain words. */
   onFatal(reason: string): void;
   /** Handles and acknowledges one delivery. If it rejects, Slack delivers the event again. */
   take(received: ReceiverEvent): Promise<void>;
@@ -53,7 +53,7 @@ export interface Sockets {
 
 export function createSockets(options: SocketsOptions): Sockets {
   const { count, log, onFatal } = options;
-  /** `live` contains the sockets that deliver events. `open` also contains those that are still closing. */
+  /** `live` contains the sockets that deliver events. `open` also contains those that are closing. */
   const [live, open] = [new Set<SlackSocket>(), new Set<SlackSocket>()];
   const closing = new AbortController();
   const opened = Promise.withResolvers<void>();
@@ -93,7 +93,7 @@ export function createSockets(options: SocketsOptions): Sockets {
         failures += 1;
         log.warn({ err: error }, "Could not open a socket to Slack; retrying.");
       }
-      // A refresh is not a failure, so the first attempt has no delay.
+      // Starts the first attempt without a delay, because a refresh is not a failure.
       if (failures > 1) await pause(failures - 1, closing.signal);
     }
   }
@@ -133,7 +133,7 @@ async function pause(failures: number, signal: AbortSignal): Promise<void> {
 export interface SlackSocket {
   /** Resolves when the socket delivers nothing more, with Slack's reason if there is one. */
   ended: Promise<string | undefined>;
-  /** Resolves when the socket is closed. This can be some time after `ended`. */
+  /** Resolves when the socket is closed, which can be some time after `ended`. */
   gone: Promise<void>;
   /** Resolves when the socket is closed, or after a short timeout. */
   close(): Promise<void>;
@@ -141,7 +141,7 @@ export interface SlackSocket {
 
 export type SocketOptions = Pick<SocketsOptions, "appToken" | "apiUrl" | "boltLog" | "log" | "take">;
 
-/** Opens a socket. Rejects with Slack's error, or if Slack sends no `hello` in time. It never reconnects. */
+/** Opens a socket, which never reconnects. Rejects with Slack's error, or if Slack sends no `hello` in time. */
 export async function openSocket(options: SocketOptions, signal: AbortSignal): Promise<SlackSocket> {
   const { take } = options;
   const client = new Client(options);
@@ -176,7 +176,7 @@ async function greeted(client: SocketModeClient, signal: AbortSignal): Promise<v
   try {
     await Promise.race([starting, stopped.promise]);
   } catch (error) {
-    // The client may still connect. It would then receive events that no code handles.
+    // Disconnects the client, which may still connect and then receive events that no code handles.
     const discard = () => void client.disconnect().catch(() => {});
     starting.then(discard, discard);
     discard();
@@ -188,8 +188,8 @@ async function greeted(client: SocketModeClient, signal: AbortSignal): Promise<v
 }
 
 /**
- * Slack's client without two bugs in version 3.1.0, the newest one. When Slack asks it to close a socket, it closes the
- * socket in the middle of its work. And it throws an uncaught error for an envelope without an event.
+ * Slack's client without two bugs of version 3.1.0, the newest one: it closes a socket in the middle of its work when
+ * Slack asks for that, and throws an uncaught error for an envelope without an event.
  */
 class Client extends SocketModeClient {
   /** Resolves when the socket delivers nothing more, with Slack's reason if there is one. */
@@ -236,7 +236,7 @@ export interface Envelope {
   type: string | undefined;
   /** Why Slack asks the bot to close the socket. */
   reason: string | undefined;
-  /** True if the envelope should contain an event but does not. */
+  /** The envelope should contain an event but does not. */
   isEmptyEvent: boolean;
   payloadType: string | undefined;
 }

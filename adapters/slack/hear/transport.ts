@@ -1,4 +1,3 @@
-/** The connection by which Slack reaches the bot. */
 import { type App, type Logger as BoltLogger, LogLevel } from "@slack/bolt";
 import type { Hono } from "hono";
 import type { Logger } from "pino";
@@ -45,7 +44,7 @@ interface RequestsParts extends Pick<TransportOptions, "log" | "take"> {
 
 function overRequests(signingSecret: string, parts: RequestsParts): Transport {
   let isOpen = false;
-  // Bolt itself compares timestamps with the machine's clock.
+  // Uses the wall clock, as Bolt does for timestamps.
   const app = createRequests({ ...parts, signingSecret, isTaking: () => isOpen, now: Date.now });
   return {
     app,
@@ -59,8 +58,7 @@ function overRequests(signingSecret: string, parts: RequestsParts): Transport {
 
 /**
  * Forwards Bolt's log lines one level lower, because this adapter handles the errors that Bolt reports. Bolt's debug
- * lines contain whole messages, so they are always dropped. Its other lines can quote messages, so they are `debug`
- * here.
+ * lines contain whole messages and are dropped. Its other lines can quote messages, so they are `debug` here.
  */
 export function toBoltLogger(log: Logger): BoltLogger {
   const say = (parts: readonly unknown[]) =>
@@ -75,7 +73,7 @@ export function toBoltLogger(log: Logger): BoltLogger {
       say(parts);
     },
     setLevel: () => {},
-    // At the debug level, Bolt logs whole bodies.
+    // At the debug level, Bolt would log whole bodies.
     getLevel: () => LogLevel.INFO,
     setName: () => {},
   };

@@ -1,9 +1,8 @@
-/** Reads the words of a message as people see them. */
 import { withoutAddress } from "../../../src/text/address.ts";
 import type { Workspace } from "../api/workspaces.ts";
 import type { People } from "./people.ts";
 
-/** The largest number of names to look up for one message. Further ids stay in the text. */
+/** Most names to look up for one message. Further ids stay in the text. */
 const MAX_NAMES = 20;
 /** `<@U…>`, `<#C…|name>`, `<!here>`, `<https://…|label>`. Slack uses unescaped angle brackets only in these. */
 const MARKUP = /<([^<>]+)>/g;
@@ -14,14 +13,14 @@ const CHANNEL = /^#([A-Z0-9]+)(?:\|(.*))?$/s;
 type Names = Pick<People, "person" | "channelName">;
 
 /**
- * The words of a message as people read them, with names instead of ids and without a mention that only addresses the
+ * The words of a message as people read them: with names instead of ids, and without a mention that only addresses the
  * bot.
  */
 export async function readWords(text: string, workspace: Workspace, names: Names): Promise<string> {
-  // If the text is only a mention, keep it, because it still addresses the bot.
+  // Keeps a mention that is the whole message, because it addresses the bot.
   const words = withoutAddress(text, `<@${workspace.botUserId}(?:\\|[^>]*)?>`).trim() || text.trim();
   const found = await findNames(words, workspace, names);
-  // Slack escapes people's text, so separate markup from plain text before decoding either of them.
+  // Separates markup from people's text before decoding either, because Slack escapes people's text.
   const parts = words
     .split(MARKUP)
     .map((part, index) => (index % 2 === 1 ? toShown(part, found) : unescapeMarkup(part)));
@@ -81,7 +80,7 @@ function toLink(url: string, label: string): string {
   return /^https?:/.test(url) ? url : bare;
 }
 
-/** Unescapes people's text. Slack escapes three characters in messages and in the arguments of commands. */
+/** Slack escapes three characters in messages and in the arguments of commands. */
 export function unescapeMarkup(text: string): string {
   return text.replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&amp;", "&");
 }

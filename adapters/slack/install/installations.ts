@@ -10,12 +10,12 @@ import { ApiError, codeOf } from "../api/error.ts";
 import { callMethod } from "../api/web-api.ts";
 import type { Workspaces } from "../api/workspaces.ts";
 
-/** Slack's expiring tokens are valid for twelve hours, and the bot can refresh them at any time. */
+/** Slack's expiring tokens are valid for twelve hours. The bot refreshes them this long before they expire. */
 const RENEW_BEFORE_MS = 2 * 3_600_000;
-/** Pauses between reads. Another process may be storing the token that it got for the same refresh token. */
+/** Pauses between reads: another process may be storing the token that it got for the same refresh token. */
 const REREAD_PAUSES_MS = [200, 500, 1_000];
 
-/** How long an installation is cached. It is short, because other processes can change installations too. */
+/** How long to cache an installation. Short, because other processes can change installations too. */
 const CACHE_MS = 60_000;
 const MAX_CACHED = 1_000;
 
@@ -23,7 +23,7 @@ const CALL_MS = 10_000;
 
 const schema = z.object({
   version: z.literal(1),
-  /** The workspace, or the organisation if the whole organisation installed the bot. */
+  /** The workspace, or the organisation if it installed the bot as a whole. */
   teamId: z.string(),
   isOrgWide: z.boolean(),
   enterpriseId: z.string().optional(),
@@ -42,7 +42,7 @@ export interface Installations extends Workspaces {
   keep(installation: Installation): Promise<void>;
   /**
    * Forgets a workspace or an organisation, unless it installed the bot again after `atMs`. Resolves to the removed
-   * workspaces, or to none if nothing was removed.
+   * workspaces.
    */
   remove(id: string, atMs: number): Promise<readonly string[]>;
   /** True if the workspace did not install the bot itself. */
@@ -51,7 +51,6 @@ export interface Installations extends Workspaces {
   unlink(teamId: string): Promise<void>;
 }
 
-/** Slack's response to a refresh token. */
 export interface Renewal {
   token: string;
   refreshToken?: string | undefined;
@@ -128,21 +127,21 @@ export function createInstallations(options: InstallationsOptions): Installation
     return refreshToken !== undefined && isDue ? renew(installation, refreshToken) : installation;
   }
 
-  /** One refresh at a time per workspace, because a refresh token works only once. */
+  /** Refreshes one token of a workspace at a time, because a refresh token works only once. */
   function findOnce(teamId: string): Promise<Installation | undefined> {
     const found = finding.get(teamId) ?? find(teamId).finally(() => finding.delete(teamId));
     finding.set(teamId, found);
     return found;
   }
 
-  /** A workspace's own installation. If it has none, its organisation's. */
+  /** A workspace's own installation, or else its organisation's. */
   async function findFor(teamId: string, enterpriseId: string | undefined): Promise<Installation | undefined> {
     const own = await findOnce(teamId);
     if (own !== undefined) return own;
     const id = enterpriseId ?? (await links.find(teamId));
     const found = id === undefined ? undefined : await findOnce(id);
     if (id === undefined || found?.isOrgWide !== true) return undefined;
-    // A reply's address contains only the workspace.
+    // Stores the link, because a reply's address contains only the workspace.
     await links.add(teamId, id);
     return found;
   }
@@ -156,7 +155,7 @@ export function createInstallations(options: InstallationsOptions): Installation
       return { teamId, enterpriseId: found.enterpriseId, botUserId, botId, token };
     },
     async remove(id, atMs) {
-      // Otherwise a refresh in progress would store the installation again after its deletion.
+      // Otherwise a running refresh would store the installation again after its deletion.
       await finding.get(id)?.catch(() => {});
       const installation = await records.read(id);
       if (installation !== undefined && installation.installedAt > atMs) return [];
@@ -213,16 +212,15 @@ function createLinks(store: InstallationStoreOptions["store"]): Links {
   };
 }
 
-/** The bot in a workspace or an organisation that installed it. */
 export type Installation = Omit<z.infer<typeof schema>, "version">;
 
 /** Stores encrypted installations and caches them. */
 export interface InstallationStore {
-  /** The cached installation. Undefined if the cache entry has expired. */
+  /** Undefined if the cache has no entry, or if the entry has expired. */
   peek(teamId: string): Installation | undefined;
   /** Reads the stored installation. Rejects if the store does not respond. */
   read(teamId: string): Promise<Installation | undefined>;
-  /** Rejects if it could not be stored. */
+  /** Rejects if the installation could not be stored. */
   keep(installation: Installation): Promise<void>;
   /**
    * Stores an installation with a new token. The old token is no longer valid, so the new one stays in memory until it
@@ -235,7 +233,7 @@ export interface InstallationStore {
 }
 
 export interface InstallationStoreOptions {
-  /** A separate namespace. Values never expire. */
+  /** A separate namespace whose values never expire. */
   store: Pick<Keyv, "get" | "set" | "delete">;
   encryptionKey: Uint8Array;
   log: Logger;

@@ -7,7 +7,6 @@ import { truncate } from "../../../src/text/truncate.ts";
 /** Slack's longest name for an app (https://docs.slack.dev/reference/app-manifest). */
 const MAX_NAME = 35;
 const PATH = fileURLToPath(new URL("../../../manifest.json", import.meta.url));
-/** Slack's page for creating an app. */
 export const NEW_APP_URL = "https://api.slack.com/apps?new_app=1";
 
 interface Manifest {
@@ -22,7 +21,7 @@ interface Manifest {
 
 export interface ManifestOptions {
   botName: string;
-  /** The URL to which Slack sends events. Undefined means Socket Mode. */
+  /** The URL to which Slack sends events. Undefined: Socket Mode. */
   eventsUrl: string | undefined;
 }
 
@@ -32,7 +31,7 @@ export function newAppLink(options: ManifestOptions): string {
   return `${NEW_APP_URL}&${query.toString()}`;
 }
 
-/** The manifest as a file to paste. It is `manifest.json` itself if nothing in it must change. */
+/** The manifest as a file to paste: `manifest.json` itself if nothing in it must change. */
 export function toPasteFile(options: ManifestOptions): PasteFile {
   const manifest = toManifest(options);
   const isSame = isDeepStrictEqual(manifest, readManifest());

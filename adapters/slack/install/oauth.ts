@@ -34,8 +34,8 @@ const EXPIRED_LINK = "This link was already used, has expired, or was opened in 
 const BAD_LINKS = [InvalidStateError, MissingStateError, MissingCodeError];
 
 /**
- * Prevents browsers and proxies from storing these pages, and other sites from framing them or seeing their URL,
- * because the URL contains a code.
+ * Keeps browsers and proxies from storing these pages, and other sites from framing them or seeing their URL, which
+ * contains a code.
  */
 const HEADERS = {
   "cache-control": "no-store",
@@ -48,9 +48,8 @@ export interface OAuthOptions {
   clientId: string;
   clientSecret: string;
   stateSecret: string;
-  /** The public address of this service. */
   publicUrl: string;
-  /** Web API base that ends in `/api/`. */
+  /** The Web API's base URL, which ends in `/api/`. */
   apiUrl: string;
   scopes: readonly string[];
   installations: Pick<Installations, "keep">;
@@ -108,7 +107,8 @@ export function createOAuth(options: OAuthOptions): Hono {
   app.get(INSTALL_PATH, async (context) => {
     for (const [name, value] of Object.entries(HEADERS)) context.header(name, value);
     const state = await stateStore.generateStateParam(asked, new Date());
-    // The provider deletes the cookie under this path, but it would set the cookie only with `Secure`.
+    // Sets the cookie under the path from which the provider deletes it. The provider itself would set it only with
+    // `Secure`.
     setCookie(context, COOKIE, state, {
       path: "/",
       httpOnly: true,

@@ -1,4 +1,4 @@
-/** The bot token's scopes and their purposes. They are the same as in `manifest.json`. */
+/** The bot token's scopes and their purposes, the same as in `manifest.json`. */
 export const SCOPES: Readonly<Record<string, string>> = {
   "app_mentions:read": "to receive mentions",
   "assistant:write": "to show that it is thinking, and to suggest prompts",
@@ -21,8 +21,8 @@ export const SCOPES: Readonly<Record<string, string>> = {
 };
 
 /**
- * The scopes that people can refuse when they install the app. The bot works without them. When a person needs a
- * missing scope, the bot names it. https://docs.slack.dev/authentication/installing-with-oauth#optional-scopes
+ * The scopes that people can refuse when they install the app. The bot works without them, and names a missing one when
+ * a person needs it. https://docs.slack.dev/authentication/installing-with-oauth#optional-scopes
  */
 export const OPTIONAL_SCOPES: readonly string[] = [
   "files:read",

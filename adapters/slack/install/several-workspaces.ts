@@ -14,9 +14,8 @@ export interface SeveralWorkspacesOptions {
   stateSecret: string;
   /** 32 bytes that encrypt the stored tokens. */
   encryptionKey: Uint8Array;
-  /** The public address of this service. */
   publicUrl: string;
-  /** The Web API's base URL, which ends in `/api/`. Slack's own if absent. */
+  /** The Web API's base URL, which ends in `/api/`; by default Slack's. */
   apiUrl?: string | undefined;
   /** Opens a namespace in the store. Its values never expire. */
   open(namespace: string): Keyv;
@@ -52,7 +51,7 @@ export function createSeveralWorkspaces(options: SeveralWorkspacesOptions): Seve
     app,
     async onUninstalled(id, atMs, how) {
       const gone = await findGone(id, atMs, how);
-      // A workspace can issue a new token after it revoked one, so only an uninstall erases its data.
+      // Only an uninstall erases data, because a workspace can issue a new token after it revoked one.
       if (how === "revoked") return;
       for (const teamId of gone) {
         await eraseWorkspace(teamId);

@@ -15,7 +15,7 @@ const CALL_MS = 10_000;
 /** The only workspace of a bot token, or the workspaces of its organisation. */
 export interface SingleWorkspace extends Workspaces {
   /**
-   * Asks Slack which workspace the token belongs to. Rejects with a plain sentence if Slack refuses the token or stays
+   * Asks Slack for the token's workspace. Rejects with a plain sentence if Slack refuses the token or stays
    * unreachable.
    */
   open(signal: AbortSignal): Promise<Workspace>;
@@ -27,7 +27,7 @@ export function createSingleWorkspace(botToken: string, api: Pick<SlackApi, "cal
 
   async function ask(signal: AbortSignal): Promise<Workspace> {
     const bounded = AbortSignal.any([signal, AbortSignal.timeout(CALL_MS)]);
-    // The response names the workspace.
+    // Names no workspace, because the response does.
     const found = await api.call("", "auth.test", {}, bounded);
     const ids = ["team_id", "user_id", "bot_id", "enterprise_id"].map((name) => readText(found[name]));
     const [ownId, botUserId, botId, enterpriseId] = ids;

@@ -1,4 +1,3 @@
-/** The bot's slash commands as Slack stores them. */
 import type { CommandHelp } from "../../../src/port/catalogue.ts";
 
 /** A command that only the Slack adapter has, in addition to the core's commands. */

@@ -1,12 +1,9 @@
-/** Shows steps as cards in addition to the text. */
 import type { Step } from "../../../src/port/sink.ts";
 import { describeTime, foldSteps } from "../../../src/port/steps.ts";
 import { type Source, toLabel } from "../../../src/text/sources.ts";
 import { toSlackMarkdown } from "./markdown.ts";
 
-/**
- * The largest number of cards in one message. With their titles, they fit next to a full text in a streamed message.
- */
+/** Most cards in one message. With their titles, they fit next to a full text in a streamed message. */
 export const MAX_CARDS = 8;
 /** In bytes of UTF-8. */
 export const MAX_TITLE_BYTES = 100;
@@ -15,7 +12,7 @@ const REST_ID = "rest";
 const REST_TITLE = "More steps";
 /** Longest address of a source on a card. */
 const MAX_SOURCE_CHARS = 256;
-/** Bytes of all sources on the cards of one message: they count for its length. */
+/** Bytes of all sources on the cards of one message, because they count towards its length. */
 const MAX_SOURCE_BYTES = 600;
 
 /** A step as a stream shows it. */
@@ -63,7 +60,7 @@ export function toCards(steps: readonly Step[], before: TaskCards): TaskCards {
   return cards;
 }
 
-/** Closes all cards. If a card is open when its stream ends, Slack shows the card as failed. */
+/** Closes all cards. Slack shows a card as failed if it is open when its stream ends. */
 export function closeCards(cards: TaskCards): TaskCards {
   const close = (card: TaskCard): TaskCard => (card.status === "in_progress" ? { ...card, status: "complete" } : card);
   return new Map([...cards].map(([id, card]) => [id, close(card)]));

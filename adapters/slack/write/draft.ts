@@ -1,4 +1,3 @@
-/** Turns a draft into the body of a message, and reads buttons back. */
 import { SinkError } from "../../../src/port/errors.ts";
 import { ACTIONS } from "../../../src/port/events.ts";
 import type { Button, Draft, Step } from "../../../src/port/sink.ts";
@@ -25,7 +24,6 @@ const ENDING = "An answer without text.";
 
 export type Block = Readonly<Record<string, unknown>>;
 
-/** The content of a message. */
 export interface MessageBody {
   blocks: readonly Block[];
   /** For notifications, and for places where Slack shows no blocks. */
@@ -42,7 +40,6 @@ export function toMessageBody(draft: Draft, looks: ButtonLooks = {}): MessageBod
   return { blocks: [...blocks, ...small, ...toButtonBlocks(buttons, looks)], text: toFallback(markdown) || ENDING };
 }
 
-/** Longest text of an element of small print. */
 const MAX_SMALL_CHARS = 3_000;
 
 /** The sources of the answer as small print, in Slack's own markup. */
@@ -55,7 +52,7 @@ export function toSourceBlocks({ markdown }: Draft): Block[] {
   return [{ type: "context", elements: [{ type: "mrkdwn", text: lines.join("\n"), verbatim: true }] }];
 }
 
-/** If no cards show the steps, one line of small print under the text does. */
+/** One line of small print under the text, for steps that no cards show. */
 export function toFoldBlocks(steps: readonly Step[]): Block[] {
   if (steps.length === 0) return [];
   return [{ type: "context", elements: [{ type: "plain_text", text: foldSteps(steps) }] }];
@@ -72,13 +69,12 @@ export function checkLength({ markdown }: Draft): void {
   throw new SinkError("rejected", `The message has ${length} bytes by Slack's count; the limit is ${MAX_LENGTH}.`);
 }
 
-/** The block for Markdown as models write it: tables, code, links and lists. */
 function toTextBlock(markdown: string): Block {
   return { type: "markdown", text: toSlackMarkdown(markdown) };
 }
 
 export interface ButtonLooks {
-  /** True to use Slack's own feedback buttons, which not every workspace supports. */
+  /** Uses Slack's own feedback buttons, which not every workspace supports. */
   hasFeedbackButtons?: boolean;
 }
 
@@ -94,7 +90,7 @@ export function toButtonBlocks(buttons: readonly Button[], { hasFeedbackButtons 
   ];
 }
 
-/** The id must be unique in its message, because otherwise Slack rejects the message. */
+/** Slack rejects a message in which two buttons have the same id. */
 function toActionId(buttons: readonly Button[], index: number): string {
   const action = buttons[index]?.action ?? "";
   const before = buttons.slice(0, index).filter((button) => button.action === action).length;
@@ -133,7 +129,6 @@ function toPlainButton(button: Button): { text: Block; value: string } {
   };
 }
 
-/** The files of a message. */
 export interface MessageFiles {
   ids: readonly string[];
   /** The earlier message that shows the files. Absent if this message shows them itself. */
@@ -141,8 +136,8 @@ export interface MessageFiles {
 }
 
 /**
- * The metadata of every message, which people do not see. It contains the mark that identifies the message and its
- * files later, and how much of a text the message shows.
+ * The metadata of every message, which people do not see: the mark by which the bot finds the message and its files
+ * later, and how much of a text the message shows.
  */
 export function toMetadata(
   mark: string,
@@ -167,13 +162,13 @@ function toLook(draft: Draft): Block {
 
 /** The part of a draft that a message shows. */
 export interface ShownPart {
-  /** Where the shown part ends in its source, in UTF-16 units. 0 if the message shows another text. */
+  /** The end of the shown part in its source, in UTF-16 units; 0 if the message shows another text. */
   length: number;
-  /** True if the message shows the whole draft. */
+  /** The message shows the whole draft. */
   isAll: boolean;
 }
 
-/** Undefined if the metadata does not contain it. */
+/** Undefined if the metadata does not say how much the message shows. */
 export function readShownPart(message: Body, { source, markdown, streaming }: Draft): ShownPart | undefined {
   const wanted = source ?? markdown;
   const { length, text, is_end: isEnd } = readPayload(message);
@@ -182,7 +177,7 @@ export function readShownPart(message: Body, { source, markdown, streaming }: Dr
   return { length, isAll: length === wanted.length && isEnd === !streaming };
 }
 
-/** The mark from the nonce with which the message was posted. Undefined if there is none. */
+/** The mark from the nonce with which the message was posted. Undefined if the message has none. */
 export function readMark(message: Body): string | undefined {
   return readText(readPayload(message)["mark"]);
 }
@@ -206,7 +201,7 @@ function readPayload(message: Body): Body {
  */
 export type ButtonValue = Pick<Button, "action" | "turnId">;
 
-/** A button's `value`. Its `action_id` only needs to be unique in the message. */
+/** A button's `value`. The `action_id` only needs to be unique in the message. */
 export function toButtonValue({ action, turnId }: ButtonValue): string {
   return `${action}:${turnId}`;
 }

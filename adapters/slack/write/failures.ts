@@ -1,10 +1,9 @@
-/** Converts failed writes to the errors that the core knows. */
 import { SinkError, type SinkErrorKind, type SinkErrorOptions } from "../../../src/port/errors.ts";
 import { ApiError, isUncertain } from "../api/error.ts";
 
 interface Meaning {
   kind: SinkErrorKind;
-  /** The problem and what to do, for codes from Slack that do not explain themselves. */
+  /** The problem and what to do, for codes that do not explain themselves. */
   words?: string;
 }
 
@@ -50,7 +49,7 @@ const MEANINGS: ReadonlyMap<string, Meaning> = new Map<string, Meaning>([
   ["stopped_by_user", { kind: "unavailable" }],
 ]);
 
-/** Converts a failed write to a `SinkError`. Returns a `SinkError` unchanged, and the reason of an abort too. */
+/** Converts a failed write to a `SinkError`. Returns a `SinkError` and the reason of an abort unchanged. */
 function toReason(error: unknown, signal: AbortSignal): unknown {
   if (signal.aborted || error instanceof SinkError) return error;
   if (!(error instanceof ApiError)) {
@@ -95,12 +94,12 @@ function meaningOf(error: ApiError): Meaning {
   return { kind: error.status === 404 ? "gone" : "rejected" };
 }
 
-/** True if the message accepts no more changes. More messages may still be possible. */
+/** True if the message accepts no more changes. New messages may still be possible. */
 export function isSealing(error: unknown): error is ApiError {
   return error instanceof ApiError && error.retryAfterMs === undefined && meaningOf(error).kind === "sealed";
 }
 
-/** True if Slack refused to change a message but may accept further posts. */
+/** True if Slack refused to change a message but may accept new posts. */
 function isOfChanges(error: ApiError): boolean {
   const { method, code, status } = error;
   if (method !== "chat.update") return false;
@@ -110,7 +109,7 @@ function isOfChanges(error: ApiError): boolean {
   return !isKnown && !OF_THE_BODY.test(code) && !isUncertain(error);
 }
 
-/** Runs a write and converts its failures to the errors that the core knows. */
+/** Runs a write, and converts its failures with `toReason`. */
 export async function guarded<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
   signal.throwIfAborted();
   try {

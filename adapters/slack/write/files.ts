@@ -1,4 +1,3 @@
-/** Puts files into a message, within Slack's limits. */
 import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { request } from "undici";
@@ -26,7 +25,7 @@ const PICTURES = new Set(["image/png", "image/jpeg", "image/gif"]);
 const BARE: Draft = { markdown: "", buttons: [], streaming: false };
 
 /**
- * Matches the invented `ts` of a file's message if Slack does not return the real one. Calls with this `ts` find no
+ * Matches the invented `ts` of a file's message, used if Slack does not return the real one. Calls with it find no
  * message.
  */
 const INVENTED_TS = /^0\./;
@@ -34,7 +33,7 @@ const MARK_CHARS = 8;
 const MAX_TOLD_ALT_CHARS = 1_000;
 /** Pauses between checks of a file that Slack is still processing. After the last one, the bot gives up. */
 const POLL_PAUSES_MS = [50, 150, 300, 600, 1_000, 1_500, 2_000, 2_500, 3_000] as const;
-/** With these codes, Slack refuses to describe the file and will not change its mind. It may still show the file. */
+/** With these codes, Slack will never describe the file to the bot. It may still show the file. */
 const UNREADABLE_CODES = new Set(["unknown_method", "missing_scope", "not_allowed_token_type", "no_permission"]);
 
 /** Posts files to a conversation: in one message with their text if Slack can do that, or else in two messages. */
@@ -42,8 +41,8 @@ export interface Uploader {
   /** Rejects with a `SinkError` or an `ApiError`. After a timeout the message may still appear. */
   upload(request: UploadRequest, signal: AbortSignal): Promise<Posted>;
   /**
-   * The finished message of an upload. If the upload is unfinished, remembers its files, and the next upload continues
-   * with them.
+   * Finds the finished message of an upload. If the upload is unfinished, remembers its files, and the next upload
+   * continues with them.
    */
   find(request: UploadRequest, signal: AbortSignal): Promise<Found | undefined>;
 }
@@ -61,15 +60,15 @@ export function createUploader(deps: UploaderDeps): Uploader {
   const share = createFileShare(deps);
 
   /**
-   * Shows the files inside the message, with text and buttons. Undefined if Slack accepts no pictures there. It then
-   * shows none of the files.
+   * Shows the files inside the message, with text and buttons. Resolves to undefined, and shows none of them, if Slack
+   * accepts no images there.
    */
   async function showInside(request: UploadRequest, signal: AbortSignal): Promise<Posted | undefined> {
     const { place, files } = request;
     const { teamId } = place;
     const stored: UploadedFile[] = [];
     for (const file of files) stored.push(await store.store(teamId, file, file.name, signal));
-    // Completes the files first and shows them later.
+    // Completes the files first, and shows them once Slack has processed them.
     await store.complete(teamId, stored, {}, signal);
     const posted = (await areReady(teamId, stored, signal)) ? await postInside(request, stored, signal) : undefined;
     if (posted !== undefined) return posted;
@@ -102,7 +101,7 @@ export function createUploader(deps: UploaderDeps): Uploader {
       try {
         return await postAndUpdate.post(place, caption, nonce, signal, { pictures, messageFiles });
       } catch (error) {
-        // A picture cannot be shown yet, although Slack said that it could.
+        // Retries: Slack sometimes refuses an image that it reported as ready.
         if (!isBlockRefusal(error)) throw error;
         await sleep(pauseMs, undefined, { signal });
       }
@@ -163,7 +162,6 @@ function checkFiles(files: readonly OutboundFile[]): void {
   throw new SinkError("rejected", `A file ${why}`, { quote: `: ${wrong.name}` });
 }
 
-/** Files to post to a conversation, with or without a caption. */
 export interface UploadRequest {
   place: ReplyPlace;
   files: readonly OutboundFile[];
@@ -172,8 +170,8 @@ export interface UploadRequest {
 }
 
 /**
- * Shares files the plain way: Slack itself creates their message a little later. Shares them once per nonce, and then
- * posts any missing text.
+ * Shares files the plain way, in which Slack itself creates their message a little later. Shares them once per nonce,
+ * and then posts any missing text.
  */
 interface FileShare {
   /** The files and the text above them are one message. */
@@ -272,9 +270,8 @@ function hasWords({ markdown, buttons }: Draft): boolean {
 }
 
 /**
- * Names that identify the files, because their message has no mark. People see the title instead of the name. Neither
- * part of the name would be enough alone: the same words can ask for another file, and a picture that is created again
- * has a different size.
+ * Names by which the bot finds the files, because their message has no mark. People see the title instead. A name needs
+ * both of its parts: the same words can ask for another file, and an image that is created again has another size.
  */
 export function toMarkedNames(files: readonly OutboundFile[], mark: string): string[] {
   const ending = mark.slice(0, MARK_CHARS);
@@ -291,7 +288,6 @@ function findShare(file: Body, channelId: string): string | undefined {
   return typeof ts === "string" ? ts : undefined;
 }
 
-/** A file whose bytes Slack already has. */
 export interface UploadedFile {
   id: string;
   file: OutboundFile;
@@ -303,11 +299,11 @@ export type PollResult<T> = { found: T } | "unreadable" | "late";
 /** Uploads the bytes of files and follows their processing. */
 export interface FileStore {
   readonly pollPausesMs: readonly number[];
-  /** Uploads a file's bytes under a name. People do not see it yet. */
+  /** Uploads a file's bytes under a name. People do not see the file yet. */
   store(teamId: string, file: OutboundFile, name: string, signal: AbortSignal): Promise<UploadedFile>;
-  /** Completes uploads and shows them as `share` says, or nowhere. Each file can be completed only once. */
+  /** Completes uploads, and shows them as `share` says or nowhere. A file can be completed only once. */
   complete(teamId: string, stored: readonly UploadedFile[], share: object, signal: AbortSignal): Promise<void>;
-  /** Checks a file repeatedly until it is in the required state. */
+  /** Checks a file repeatedly until `read` finds the required state. */
   waitFor<T>(
     teamId: string,
     id: string,
@@ -321,7 +317,7 @@ export interface FileStore {
 export interface FileStoreDeps {
   api: SlackApi;
   apiUrl: string | undefined;
-  /** Pauses between checks of a file that Slack is still processing. Defaults if undefined. */
+  /** By default `POLL_PAUSES_MS`. */
   pollPausesMs?: readonly number[] | undefined;
 }
 
@@ -377,7 +373,6 @@ export function createFileStore({ api, apiUrl, pollPausesMs = POLL_PAUSES_MS }: 
   };
 }
 
-/** The file's name on Slack. */
 function toFileName(name: string): string {
   return toUploadName(name, `"<>`);
 }

@@ -1,4 +1,3 @@
-/** Finds the bot's earlier messages. */
 import { SinkError } from "../../../src/port/errors.ts";
 import type { SlackApi } from "../api/client.ts";
 import { ApiError, isUncertain } from "../api/error.ts";
@@ -13,7 +12,7 @@ import { readMark, readMessageFiles } from "./draft.ts";
  * https://docs.slack.dev/reference/methods/conversations.replies
  */
 const PAGE = 15;
-/** The largest number of pages to search. If a thread has more messages since the question, the search stops there. */
+/** Most pages to search. If a thread has more messages since the question, the search stops there. */
 const MAX_PAGES = 4;
 /** Slack lets an app read messages fifty times a minute. The other calls are for reading conversations. */
 const MAX_A_MINUTE = 30;
@@ -28,30 +27,32 @@ export interface ReplyPlace {
   threadTs: string | undefined;
   /** The question. Answers are newer. */
   questionTs: string | undefined;
-  /** When a command, a button or a scheduled run came, Unix milliseconds of this machine. They have no message. */
+  /**
+   * When a command, a press or a scheduled run arrived, in Unix milliseconds of this machine. None of these has a
+   * message.
+   */
   cameAtMs?: number | undefined;
 }
 
-/** The answers have a later `ts` than this. */
+/** Answers have a later `ts` than this. */
 function readStart({ questionTs, cameAtMs }: ReplyPlace): string | undefined {
   if (questionTs !== undefined || cameAtMs === undefined) return questionTs;
   return ((cameAtMs - MAX_AHEAD_MS) / 1_000).toFixed(6);
 }
 
-/** One of the bot's messages, found by a lookup. */
 export interface Found {
   ts: string;
   /** A stream that the bot started and never finished. It has no mark yet, so its nonce is a guess. */
   isUnfinished: boolean;
   files: readonly Body[];
-  /** All files in the message. Includes those that it shows as pictures, and those that the previous message shared. */
+  /** All files in the message, including those that it shows as images and those that the previous message shared. */
   fileIds: readonly string[];
 }
 
 export interface Lookup {
   /**
-   * Finds the message that was posted with a nonce. A stream gets its nonce only at its end. So an unfinished stream
-   * counts as found, because a conversation has only one answer at a time.
+   * Finds the message that was posted with a nonce. A stream gets its nonce only at its end, so an unfinished stream
+   * counts as found: a conversation has only one answer at a time.
    */
   findPost(
     place: ReplyPlace,
@@ -63,7 +64,7 @@ export interface Lookup {
   findFiles(place: ReplyPlace, names: readonly string[], signal: AbortSignal): Promise<Found | undefined>;
 }
 
-/** Reads one message. Undefined if it is gone. */
+/** Undefined if the message is gone. */
 export async function readMessage(
   api: SlackApi,
   { teamId, channelId, ts }: MessagePlace,
@@ -97,7 +98,7 @@ export function createLookup({ api, workspaces, toMark, now }: LookupDeps): Look
     }
   }
 
-  /** The bot in that workspace. Undefined if it is not installed. */
+  /** Undefined if the bot is not installed in that workspace. */
   async function identify(teamId: string, signal: AbortSignal): Promise<Workspace | undefined> {
     try {
       return await workspaces.find(teamId, signal);

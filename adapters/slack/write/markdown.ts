@@ -1,9 +1,8 @@
-/** Converts a model's Markdown to Slack's. */
 import { isDeceptive, namesHost } from "../../../src/text/links.ts";
 import { truncate } from "../../../src/text/truncate.ts";
 
 /**
- * Markup for people, groups, channels and dates. Slack applies it everywhere, even in code: it notifies people or
+ * Markup for people, groups, channels and dates. Slack obeys it everywhere, even in code: it notifies people or
  * replaces the markup. https://docs.slack.dev/messaging/formatting-message-text
  */
 const CONTROL = /<(?=!(?:channel|here|everyone|subteam|date)|[@#][A-Z0-9])/g;
@@ -15,26 +14,26 @@ const UNDECIDED = /<(?:!(?:[a-z]{0,7})?|[@#])?$/;
  */
 export const MAX_LENGTH = 9_500;
 export const NEARLY_FULL = 0.75 * MAX_LENGTH;
-/** A zero-width space. It is invisible, and it keeps Slack from reading the markup around it. */
+/** An invisible zero-width space. It keeps Slack from reading the markup around it. */
 const GAP = "\u200B";
 /** The longest text for notifications and for places that show no message. */
 const FALLBACK_CHARS = 3_000;
 /** Matches a possible end of a link's label, or the start of a link in Slack's own syntax. */
 const PLACE = /\](?=[([:]|$)|<(?=(?:https?|mailto):|[a-z]{0,6}$)/gi;
-/** Matches the URL after the label. It can be incomplete. */
+/** Matches the URL after the label, even if it is incomplete. */
 const TARGET = /^\(\s{0,20}(?:<(?<angle>[^<>\n]*)(?<angleEnd>[<>\n])?|(?<bare>[^\s)<][^\s)]*)?(?<bareEnd>[\s)])?)/;
 const OWN = /^<(?<target>[^<>|\n]*)(?:\|(?<words>[^<>\n]*)(?=[<>\n])|(?<bare>[<>\n]))?/;
 /** The longest label and the longest URL that are checked. */
 const MAX_WORDS_CHARS = 600;
 const MAX_TARGET_CHARS = 2_000;
 const CODE = /(?<!`)(`+)(?!`)[^\n]*?(?<!`)\1(?!`)/g;
-/** Inside the label of another link, this is not shown. */
+/** Matches the URL of a link inside another link's label, where Slack does not show it. */
 const INNER_TARGET = /\]\([^\s()]*\)/g;
 const ESCAPE = /(?<!\\)(?:\\\\)*\\$/;
 
 /**
  * Converts a model's Markdown so that it notifies no one, and no link leads elsewhere than its label says. The result
- * only grows with the text: the result for a longer text starts with the settled part for a shorter one.
+ * for a longer text starts with the settled part of the result for a shorter one.
  */
 export function toSlackMarkdown(markdown: string): string {
   return separate(markdown, findDeceptiveLinks(markdown).deceptive);
@@ -42,8 +41,8 @@ export function toSlackMarkdown(markdown: string): string {
 
 /**
  * Truncates a growing text to the part that will certainly stay in its message unchanged. Leaves out the start of a
- * possible mention. Leaves out a link whose label is a URL until its own URL is known. When the message is nearly full,
- * keeps only whole paragraphs, because the message will end between two of them.
+ * possible mention, and a link whose label is a URL until its own URL is known. When the message is nearly full, keeps
+ * only whole paragraphs, because the message will end between two of them.
  */
 export function toSettledMarkdown(source: string): string {
   const { deceptive, undecidedAt = source.length } = findDeceptiveLinks(source);
@@ -82,7 +81,6 @@ export function toFallback(markdown: string): string {
   return cutMarkup(escapeMarkup(markdown), FALLBACK_CHARS);
 }
 
-/** Escapes characters that Slack reads as markup. */
 export function escapeMarkup(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }
@@ -136,7 +134,7 @@ function judgeLink(text: string, at: number): LinkVerdict {
   return isUnclear || suspicious.some((words) => isDeceptive(words, target)) ? "deceptive" : "honest";
 }
 
-/** A link in Slack's own syntax. Its label comes after the URL. */
+/** Judges a link in Slack's own syntax, with the label after the URL. */
 function judgeOwn(text: string, at: number): LinkVerdict {
   const reach = text.slice(at, at + MAX_TARGET_CHARS);
   const { target = "", words, bare } = OWN.exec(reach)?.groups ?? {};
@@ -146,8 +144,8 @@ function judgeOwn(text: string, at: number): LinkVerdict {
 }
 
 /**
- * The labels that can end at a bracket: one if the brackets in code count, and one if they do not. `isEndless` means
- * that the label starts too far back to check.
+ * The labels that can end at a bracket: one if the brackets in code count, and one if they do not. `isEndless`: the
+ * label starts too far back to check.
  */
 function findWords(text: string, at: number): { words: string[]; isEndless: boolean } {
   const from = Math.max(0, at - MAX_WORDS_CHARS);
@@ -163,7 +161,7 @@ function findWords(text: string, at: number): { words: string[]; isEndless: bool
   return { words, isEndless };
 }
 
-/** The index of the last unclosed bracket. -1 if all are closed. */
+/** The index of the last unclosed bracket; -1 if all are closed. */
 function findOpening(text: string): number {
   let depth = 0;
   for (let at = text.length - 1; at >= 0; at--) {

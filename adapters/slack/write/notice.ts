@@ -1,4 +1,3 @@
-/** Tells one person something outside of a reply. */
 import type { Workspace } from "../api/workspaces.ts";
 import { createEphemeralWriter, type EphemeralWriterDeps } from "./private.ts";
 

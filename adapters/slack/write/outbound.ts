@@ -1,4 +1,3 @@
-/** The half of the adapter that writes and reads files. */
 import type { Adapter } from "../../../src/port/adapter.ts";
 import type { ReplyAddress } from "../../../src/port/events.ts";
 import { type Right, withRight } from "../../../src/port/right.ts";

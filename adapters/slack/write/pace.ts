@@ -1,4 +1,3 @@
-/** Slack's rate limits for writing, and its pacers. */
 import type { Budget, Call, Demand, Growth } from "../../../src/pacing/budget.ts";
 import { createCallLog, type Limit } from "../../../src/pacing/call-log.ts";
 import { createEvenPacer } from "../../../src/pacing/even.ts";
@@ -23,19 +22,19 @@ export function createResponsePacer(): Pacer {
 
 // --- two ways of writing ---
 
-/** If at most this many replies use the preferred way, none of them would be faster in the fallback. */
+/** While at most this many replies use the preferred way, none of them would be faster in the fallback. */
 const MAX_AT_EASE = 3;
 
 interface ReplyRoute {
   isFallback: boolean;
-  /** The reply's number in that way's pacer. */
+  /** The reply's number in the pacer of its way. */
   number: number;
 }
 
 /**
- * Paces replies that can be written in two ways, each with separate limits. When a reply's first post is due, the reply
- * uses the preferred way if that has calls left. It uses the fallback if not, or if the reply has already ended. It
- * never switches back. When many replies grow at once, a new reply uses the fallback if it gets more calls there.
+ * Paces replies that can be written in two ways with separate limits. When a reply's first post is due, the reply uses
+ * the preferred way if that has calls left. It uses the fallback if not, or if the reply has already ended, and never
+ * switches back. When many replies grow at once, a new reply uses the fallback if it gets more calls there.
  */
 function createTwoWayPacer(preferred: Budget, fallback: Budget): Pacer {
   const pacers = { preferred: createPacer(preferred), fallback: createPacer(fallback) };
@@ -52,8 +51,8 @@ function createTwoWayPacer(preferred: Budget, fallback: Budget): Pacer {
   }
 
   /**
-   * True if the preferred way has no calls left for the post, has fewer than the fallback, or is too late for the reply
-   * to grow.
+   * True if the reply should be posted in the fallback: it has already ended, the preferred way has no calls left, or
+   * the fallback offers more.
    */
   function isCrowdedOut(route: ReplyRoute, now: number): boolean {
     const reply = route.isFallback ? undefined : pacers.preferred.find(route.number);
@@ -83,7 +82,7 @@ function createTwoWayPacer(preferred: Budget, fallback: Budget): Pacer {
   return {
     join({ room, isFallback = false, first } = {}) {
       joined += 1;
-      // "Alone" means that it is the only reply in either way.
+      // A reply without a room gets its own, unique in both ways.
       const own = { room: room ?? `reply ${joined}`, first };
       routes.set(joined, { isFallback, number: (isFallback ? pacers.fallback : pacers.preferred).join(own) });
       return joined;
@@ -134,8 +133,8 @@ export type SlackMethod = "update" | "append";
 /** Slack itself ends a stream after this time. */
 const STREAM_LASTS_MS = 300_000;
 /**
- * The documented limits are 50, 100 and 20 calls per minute and method. One call of each is left unused, because clocks
- * differ.
+ * The documented limits are 50, 100 and 20 calls per minute and method. One or two of these calls stay unused, because
+ * clocks differ.
  */
 const UPDATE_CALLS = 49;
 const APPEND_CALLS = 98;
@@ -168,8 +167,8 @@ interface Plan {
 }
 
 /**
- * The limits of one Slack workspace. Each method has a number of calls, and each call becomes available again a minute
- * after its use.
+ * The limits of one workspace. Each method has a number of calls, and each call becomes available again a minute after
+ * its use.
  */
 export function createSlackBudget(method: SlackMethod): Budget {
   const isAppend = method === "append";
@@ -203,7 +202,7 @@ export function createSlackBudget(method: SlackMethod): Budget {
     return open.filter((start) => start > at - STREAM_LASTS_MS).length;
   }
 
-  /** If a stream could not be stopped, its readers would see a message that seems to grow forever. */
+  /** Reserves a call to stop each stream: a stream that is never stopped seems to grow forever. */
   function credit(call: Call, at: number): number {
     const free = limitOf(call).credit(at);
     return isAppend && call.kind === "post" ? Math.min(free, finals.credit(at) - openAt(at)) : free;
@@ -240,7 +239,7 @@ export function createSlackBudget(method: SlackMethod): Budget {
 
   function reserve(demand: Demand): number {
     if (isAppend) return 0;
-    // A bucket for two calls could never keep more than that.
+    // After a refusal, the real limit can be a bucket for two calls, which could never keep a larger reserve.
     return edits.isTight(demand.now) ? 1 : planFor(demand).reserve;
   }
 
@@ -289,14 +288,13 @@ export function createSlackBudget(method: SlackMethod): Budget {
 
 /**
  * A limit of one call per `pauseMs`, counted at the platform. This process does not know exactly when a call arrives
- * there. It arrives after its start, and at least half of the fastest round trip before its response. The pause starts
- * at the latest possible arrival, so the platform sees the calls at least that far apart.
+ * there, but it is at least half of the fastest round trip before the response. The pause starts at the latest possible
+ * arrival, so the platform sees the calls at least that far apart.
  */
 export function createRoomTurns(pauseMs: number): Limit {
   let inFlight = 0;
   let freeAt = -Infinity;
   let sentAt = -Infinity;
-  /** The fastest round trip so far. */
   let quickestMs = Infinity;
   return {
     credit: (at) => (inFlight === 0 && at >= freeAt ? 1 : 0),
@@ -317,14 +315,14 @@ export function createRoomTurns(pauseMs: number): Limit {
 
 // --- how far apart calls are planned ---
 
-/** How many characters a reply is expected to have at its end. It grows by at least the rest and half its length. */
+/** The expected length of a reply at its end, in characters. It grows by at least the rest and half its length. */
 const USUAL_UNITS = 2_600;
 const USUAL_REST_UNITS = 400;
 /** The same for replies that grow in parallel for longer than `LASTING_MS`. Replies of 400 tokens seldom do. */
 const LONG_UNITS = 6_000;
 const LONG_REST_UNITS = 1_000;
 const LASTING_MS = 7_000;
-/** A reply older than this may well outlast the available calls, even if it is the only one. */
+/** A reply that grows for longer than this may use up the available calls, even if it is the only one. */
 const OUTLASTING_MS = 10_000;
 /** The assumed rate of a reply that has no measurements. */
 const USUAL_RATE_UNITS_PER_MS = 0.24;
@@ -349,7 +347,6 @@ const BUSY_PER_MINUTE = 15;
 /** In a loaded workspace, the planned gap stays between these multiples of the time in which one call returns. */
 const LEAST_SPACING = 0.9;
 const MOST_SPACING = 1.5;
-/** The longest planned gap in one reply. */
 const MAX_GAP_MS = 10_000;
 
 export interface BankState {
@@ -368,7 +365,7 @@ export interface BankState {
 
 /**
  * Plans the gap between calls for a limit whose calls return one by one. The gap is the demand until some time divided
- * by the calls available until then, for the tightest of several times. If the demand is known, the optimum is to spend
+ * by the calls available until then, for the tightest of several times. With a known demand, it would be best to spend
  * the same number of calls in each second in which a reply grows. Here the demand is an estimate. `docs/pacing.md`
  * derives this.
  */
@@ -401,7 +398,7 @@ export function planGap(demand: Demand, bank: BankState): number {
   return Math.max(bank.minGapMs / active, alone, least, Math.min(gap, MOST_SPACING * spacing));
 }
 
-/** Counts the future replies' finals for which no call will have returned. Edits leave one call for each of them. */
+/** Counts the finals of future replies for which no call will have returned. Edits leave one call for each of them. */
 export function countComingFinals(demand: Demand, bank: BankState): number {
   const { now } = demand;
   const { startRate } = toLoad(demand, bank);
@@ -420,9 +417,8 @@ function toResidual({ total, rate }: Growth, active: number, lasting: boolean): 
 }
 
 /**
- * Estimates the workspace's load from earlier replies, from 0 to 1, and the new replies per millisecond that it makes
- * likely. The load is the share of calls that earlier replies used, squared, so that a single short answer hardly
- * counts.
+ * Estimates the workspace's load from 0 to 1, and the new replies per millisecond that the load makes likely. The load
+ * is the share of calls that earlier replies used, squared, so that a single short answer hardly counts.
  */
 function toLoad({ now, growing, starts }: Demand, bank: BankState): { load: number; startRate: number } {
   const old = growing.filter(({ firstText }) => firstText < now - BURST_SPAN_MS);
@@ -434,7 +430,7 @@ function toLoad({ now, growing, starts }: Demand, bank: BankState): { load: numb
   return { load, startRate: load * toStartRate(others, now) };
 }
 
-/** New replies per millisecond since the first start that counts. 0 if the only starts are a burst. */
+/** New replies per millisecond since the first start that counts; 0 if the only starts are a burst. */
 function toStartRate(starts: readonly number[], now: number): number {
   const old = starts.filter((at) => at < now - BURST_SPAN_MS && at > now - RATE_SPAN_MS);
   const [first] = old;

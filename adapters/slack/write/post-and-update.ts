@@ -1,4 +1,3 @@
-/** Posts, updates and removes whole messages as the bot. */
 import { SinkError } from "../../../src/port/errors.ts";
 import type { Draft, Posted, Receipt } from "../../../src/port/sink.ts";
 import type { SlackApi } from "../api/client.ts";
@@ -22,11 +21,10 @@ import type { SinkState } from "./sink-state.ts";
 export interface PostAndUpdateWriter {
   post(place: ReplyPlace, draft: Draft, nonce: string, signal: AbortSignal, more?: PostExtras): Promise<Posted>;
   update(place: MessagePlace, draft: Draft, nonce: string | undefined, signal: AbortSignal): Promise<Receipt>;
-  /** Deletes one of the bot's messages and the files that were posted with it, because Slack would keep the files. */
+  /** Deletes a bot message and the files that were posted with it, because Slack would keep the files. */
   remove(place: MessagePlace, signal: AbortSignal): Promise<void>;
 }
 
-/** A post's pictures and files. */
 export interface PostExtras {
   /** Shown above the text. */
   pictures?: readonly Block[];
@@ -104,11 +102,11 @@ export function createPostAndUpdateWriter({ api, state, toMark }: PostAndUpdateD
       });
     },
     async remove(place, signal) {
-      // A message from an earlier attempt can have files. The message must go, but it is no problem if its files stay.
+      // Looks for files, which a message from an earlier attempt can have. If that fails, only the files stay.
       const read = async () => readMessageFiles((await readMessage(api, place, signal).catch(() => undefined)) ?? {});
       const { ids, sharedTs } = state.files.get(toMessageId(place)) ?? (await read());
       signal.throwIfAborted();
-      // This message names the one that shows its files, so it is deleted last.
+      // Deletes this message last, because it names the one that shows its files.
       if (sharedTs !== undefined) await deleteMessage({ ...place, ts: sharedTs }, signal);
       await deleteMessage(place, signal);
       for (const file of ids) await api.call(place.teamId, "files.delete", { file }, signal).catch(() => {});

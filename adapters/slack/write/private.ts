@@ -1,4 +1,3 @@
-/** Writes ephemeral replies. Only one person sees them. */
 import { request } from "undici";
 import type { Draft, OutboundFile, Posted, Receipt, ReplySink } from "../../../src/port/sink.ts";
 import type { SlackExtra } from "../address.ts";
@@ -16,16 +15,19 @@ import { createStatus } from "./status.ts";
 /** Slack accepts five replies to a command. The last one is reserved for the complete text. */
 const MAX_GROWING = 4;
 
-/** If an upload fails, its announcement is removed. This is the longest time for that. */
+/** The longest time to remove the announcement of an upload that failed. */
 const TAKE_BACK_MS = 5_000;
 /**
- * Slack cannot show files to one person in a channel. The first text opens the direct conversation before the files are
- * there.
+ * Announces files, which Slack cannot show to one person in a channel. This first text opens the direct conversation
+ * before the files are there.
  */
 const COMING = toWords("I'm getting what you asked for.");
 const HERE = toWords("Here's what you asked for. Only you can see it.");
 
-/** Writes ephemeral messages. Slack gives them no id, so the writer replies to the command again to change one. */
+/**
+ * Writes ephemeral messages, which only one person sees. Slack gives them no id, so the writer replies to the command
+ * again to change one.
+ */
 export interface EphemeralWriter {
   post(draft: Draft, nonce: string, signal: AbortSignal): Promise<Posted>;
   edit(id: string, draft: Draft, signal: AbortSignal): Promise<Receipt>;
@@ -40,7 +42,7 @@ export interface EphemeralWriterDeps {
   /** A thread that has replies, because Slack shows ephemeral messages in no other thread. */
   threadTs: string | undefined;
   userId: string;
-  /** Accepts replies to the command or the button. If absent, the message is shown once, when it is complete. */
+  /** Accepts replies to the command or the button. Absent: the message is shown once, when it is complete. */
   responseUrl: string | undefined;
 }
 
@@ -152,7 +154,7 @@ export function createEphemeralSink(
       await postAndUpdate.update(notice, HERE, noticeNonce, signal).catch(() => {});
       return posted;
     } catch (error) {
-      // If the outcome of a call is uncertain, the files may be there.
+      // Keeps the notice if the outcome is uncertain, because the files may be there.
       if (!isUncertain(error)) await postAndUpdate.remove(notice, AbortSignal.timeout(TAKE_BACK_MS)).catch(() => {});
       throw error;
     }

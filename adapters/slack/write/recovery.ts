@@ -1,4 +1,3 @@
-/** Prevents a nonce from creating a second message. */
 import { SinkError } from "../../../src/port/errors.ts";
 import type { Right } from "../../../src/port/right.ts";
 import type { Posted } from "../../../src/port/sink.ts";
@@ -9,9 +8,12 @@ import type { Found, ReplyPlace } from "./lookup.ts";
 import type { SinkState } from "./sink-state.ts";
 import type { StreamWriter } from "./stream.ts";
 
-/** The previous process may have answered a question that arrived this soon after the start, because clocks differ. */
+/**
+ * Clocks differ, so the previous process may have answered a question that seems to have arrived up to this long after
+ * the start.
+ */
 const CLOCK_SKEW_MS = 2_000;
-/** Another process may have started to answer a question of this age before it died, even if nothing shows it. */
+/** Another process may have answered a question of this age before it died, even if nothing shows it. */
 const LONG_AGO_MS = 30_000;
 
 export interface Search {
@@ -21,7 +23,7 @@ export interface Search {
   look(): Promise<Found | undefined>;
 }
 
-/** Prevents a nonce from creating a second message, even after a crash or a lost response. */
+/** Keeps a nonce from creating a second message, even after a crash or a lost response. */
 export interface Recovery {
   /** Looks for the message with this nonce, if there can be one. Rejects if the result is necessary but unavailable. */
   find(search: Search, signal: AbortSignal): Promise<Posted | undefined>;
@@ -84,8 +86,8 @@ export function createRecovery({ right, place, state, streams, now }: RecoveryDe
         return posted;
       } catch (error) {
         const mayWait = error instanceof SinkError || (error instanceof ApiError && isUncertain(error));
-        // An app without permission to read finds nothing, however long it waits. If the message was found, it is not
-        // posted again.
+        // An app without permission to read finds nothing, however long it waits, so it posts. A message that was found
+        // is never posted again.
         if (signal.aborted || ((mayWait || found !== undefined) && why === "must")) throw error;
         return undefined;
       }

@@ -1,4 +1,3 @@
-/** Reports to Slack that the bot is working in a thread. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { SlackApi } from "../api/client.ts";
 import { ApiError, isUncertain } from "../api/error.ts";
@@ -23,15 +22,14 @@ const AGAIN_MS = 2_000;
 const MAX_WAIT_MS = 120_000;
 
 /**
- * Tells Slack that the bot is working on an answer in a thread, so that Slack shows its own Stop button. This covers
- * the time before there is a message, and a stream, which has none of the bot's buttons until its end. Ignores
- * failures, and no one waits for it.
+ * Tells Slack that the bot is working on an answer in a thread, so that Slack shows its own Stop button: before there
+ * is a message, and during a stream, which has none of the bot's buttons until its end. Works in the background and
+ * ignores failures.
  */
 export interface Session {
   /** False if it is known that Slack shows no Stop button for this answer. */
   readonly hasStop: boolean;
   begin(): void;
-  /** Call this when the answer has ended. */
   end(): void;
 }
 
@@ -44,7 +42,6 @@ export interface SessionDeps {
 export function createSession({ api, state, place }: SessionDeps): Session {
   const { teamId, channelId, threadTs } = place;
   const thread = `${teamId}:${channelId}:${threadTs}`;
-  /** Identifies the current answer. */
   const own = {};
   let isOpen = false;
   /** "hidden": Slack shows no button. "refused": there is no session at all. */
@@ -74,7 +71,9 @@ export function createSession({ api, state, place }: SessionDeps): Session {
     state.markUnsupported("sessions", teamId);
   }
 
-  /** An open session would show a Stop button that stops nothing. So its end is retried after a rate limit. */
+  /**
+   * Retries the end of a session after a rate limit, because an open session shows a Stop button that stops nothing.
+   */
   async function sayEnd(): Promise<void> {
     if (stop === "refused") return;
     const waitMs = await say("active");

@@ -1,4 +1,3 @@
-/** The state that all replies of a process share. */
 import { BoundedMap } from "../../../src/concurrency/bounded-map.ts";
 import type { Posted } from "../../../src/port/sink.ts";
 import { createThrottle, type Throttle } from "../api/optional-calls.ts";
@@ -35,15 +34,13 @@ export interface Stream {
   /** The cards that these calls may have shown. */
   cards: TaskCards;
   startedAtMs: number;
-  /** True if it is unknown whether Slack executed the last call. Nothing can be added then. */
+  /** The outcome of the last call is unknown, so nothing can be added. */
   isDoubtful: boolean;
-  /** True if a person pressed Slack's own Stop button. */
+  /** A person pressed Slack's own Stop button. */
   isStopped: boolean;
 }
 
-/**
- * The state that all replies of a process share. It is shared because the next attempt at a reply uses another sink.
- */
+/** The state that all replies of a process share, because the next attempt at a reply uses another sink. */
 export interface SinkState {
   /** Messages by the nonce of their post. */
   posted: Map<string, Posted>;

@@ -1,4 +1,3 @@
-/** Writes one reply. */
 import { SinkError } from "../../../src/port/errors.ts";
 import type { Right } from "../../../src/port/right.ts";
 import type { Draft, Posted, Receipt, ReplySink, SinkLimits } from "../../../src/port/sink.ts";
@@ -23,7 +22,8 @@ import { createStreamWriter } from "./stream.ts";
 export const LIMITS: SinkLimits = {
   maxLength: MAX_LENGTH,
   lengthOf: lengthOfMarkdown,
-  // A stream cannot remove text. The rest is for what Slack counts in addition to the text.
+  // A growing message ends here, because a stream cannot remove text. The bytes between this and `maxLength` are for
+  // what Slack counts in addition to the text.
   keptLength: NEARLY_FULL + 64,
   maxFileBytes: MAX_FILE_BYTES,
   maxMessages: 4,
@@ -94,8 +94,8 @@ export function createSink(place: ReplyPlace, extra: SlackExtra, deps: SinkDeps)
 
   async function update(id: string, draft: Draft, signal: AbortSignal): Promise<Receipt> {
     const messagePlace = placeOf(id);
-    // If an earlier process started the message as a stream, it has no mark yet. It now gets its id as its mark, so
-    // that the lookup for the next message does not find it instead.
+    // A message that an earlier process started as a stream has no mark. It gets its id as its mark, so that the lookup
+    // for the next message does not find it.
     const isOfEarlierAttempt = state.files.get(id) === undefined;
     const nonce = state.nonces.get(id) ?? (isOfEarlierAttempt ? id : undefined);
     fallback.activate();

@@ -1,4 +1,3 @@
-/** Shows that the bot is working: before there is text, and while a question waits. */
 import type { SlackApi } from "../api/client.ts";
 import { ApiError, codeOf } from "../api/error.ts";
 import { createThrottle } from "../api/optional-calls.ts";
@@ -7,9 +6,9 @@ import type { SinkState } from "./sink-state.ts";
 
 /** Slack removes a status after two minutes without a message. */
 const RENEW_MS = 90_000;
-/** How often a status is renewed if nothing removes it. */
+/** How often to renew a status that nothing removes. */
 const MAX_RENEWALS = 10;
-/** The longest time over which a status is renewed. */
+/** Longest call that renews a status. */
 const RENEW_TIMEOUT_MS = 5_000;
 /** The reaction on a question that waits for its turn. */
 const WAITING = "hourglass_flowing_sand";
@@ -19,9 +18,9 @@ const WAITING = "hourglass_flowing_sand";
  */
 const MAX_A_MINUTE = { "reactions.add": 15, "reactions.remove": 18 } as const;
 
-/** Shows below a thread what the bot is doing, both before there is text and while the growing text cannot show it. */
+/** Shows below a thread what the bot is doing, before there is text and while the growing text cannot show it. */
 export interface ThreadStatus {
-  /** An empty text removes it. */
+  /** An empty text removes the status. */
   show(text: string, signal: AbortSignal): Promise<void>;
   /** Call this after a message was posted, because Slack then removes the status. */
   replaced(): void;
@@ -86,10 +85,7 @@ export function createStatus({ api, teamId, channelId, threadTs }: StatusDeps): 
   };
 }
 
-/**
- * See `ReplySink.markWaiting`. Rejects if Slack refuses. If the app lacks the scope, it shows nothing and does not try
- * again.
- */
+/** Rejects if Slack refuses. Without the scope, shows nothing and does not try again. */
 export type MarkWaiting = (place: MessagePlace, isWaiting: boolean, signal: AbortSignal) => Promise<boolean>;
 
 export interface MarkWaitingDeps {

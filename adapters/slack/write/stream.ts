@@ -1,4 +1,3 @@
-/** Writes a message as a native stream. */
 import { SinkError } from "../../../src/port/errors.ts";
 import { identify, type Right } from "../../../src/port/right.ts";
 import type { Draft, Fallback, Posted, Receipt } from "../../../src/port/sink.ts";
@@ -51,7 +50,7 @@ const CHANNEL_CODES = new Set([
 
 type StreamState = Pick<SinkState, "streams" | "files" | "nonces" | "supports" | "markUnsupported">;
 
-/** The person the stream is for, because Slack requires one in channels. */
+/** The person for whom the stream is. Slack requires one in channels. */
 export interface Recipient {
   userId: string | undefined;
   teamId: string;
@@ -92,8 +91,8 @@ export function createStreamWriter(deps: StreamDeps): StreamWriter {
       const where = { channel: channelId, thread_ts: threadTs, ...toRecipient(recipient) };
       const addition = toAddition(text, toTaskChunks(NO_CARDS, cards));
       try {
-        // In the mode "plan", Slack folds the cards together so that they do not interrupt the text. The mode can be
-        // set only here.
+        // In the mode "plan", Slack folds the cards together so that they do not interrupt the text. Slack accepts the
+        // mode only here.
         const answer = await api.call(teamId, method, { ...where, ...addition, task_display_mode: "plan" }, signal);
         const place = { teamId, channelId, ts: readTs(method, answer) };
         const id = toMessageId(place);
@@ -209,8 +208,8 @@ async function stop(
       state.markUnsupported("feedback buttons", teamId);
       return { isPartial: true };
     }
-    // If Slack refuses a stop because of its content, the next attempt has no content. After a second refusal, or if
-    // the outcome is uncertain, the message is updated instead.
+    // If Slack refuses a stop because of its content, the next attempt has no content. After a second refusal, or an
+    // uncertain outcome, the message is updated instead.
     const isUnknown = signal.aborted || isUncertain(error);
     const receipt = isUnknown || stream.isDoubtful ? fallBack(stream, deps) : { isPartial: true };
     if (isUnknown) throw error;
@@ -222,7 +221,7 @@ async function stop(
   return {};
 }
 
-/** The reply will continue with updates of this message. Until then, the message does not show its whole text. */
+/** Continues the reply with updates of this message. Until then, the message does not show its whole text. */
 function fallBack({ place, nonce }: Stream, { state, fallback }: StreamDeps): Receipt {
   state.streams.delete(toMessageId(place));
   state.nonces.set(toMessageId(place), nonce);
