@@ -31,8 +31,8 @@ export interface ConsoleAdapterOptions {
 
 /**
  * One person at a terminal. A line is a message to the bot. `/name …` is a command, or presses the button of that name
- * under the newest message that has it; `/new` starts another conversation. Printed text cannot change, so an edit only
- * prints the added text.
+ * under the newest message that has it; `/new` starts another conversation. An edit only prints the added text, because
+ * printed text cannot change.
  */
 export function createConsoleAdapter({ input, output, filesDir, now, onEnd }: ConsoleAdapterOptions): Adapter {
   /** The printed text of each message, by its id. Undefined once the message was removed. */

@@ -36,7 +36,6 @@ import { createFinalMessages } from "./write/private-ending.ts";
 import { createSink, type SinkDeps } from "./write/sink.ts";
 import { createTypings } from "./write/status.ts";
 
-/** How long a shutdown waits for running calls. */
 const SETTLE_MS = 1_000;
 const MAX_ACKNOWLEDGEMENTS = 1_000;
 
@@ -165,7 +164,7 @@ function toKnownRooms(activeShards: ReadonlyMap<number, ActiveShard>): SinkDeps[
 }
 
 function describeShard(known: ActiveShard | undefined, token: string): ReturnType<EarlierDeps["knownOf"]> {
-  // The process that writes may not listen. The first part of the token is the bot's id.
+  // A process that does not listen takes the bot's id from the first part of the token.
   return { rooms: known?.rooms, botId: known?.botId() ?? applicationIdOf(token) ?? "" };
 }
 

@@ -44,8 +44,8 @@ export type DiscordCheckOptions = Pick<DiscordAdapterOptions, "token" | "apiUrl"
 };
 
 /**
- * Asks Discord about everything that the bot needs from it. Writes nothing and starts no session. Rejects only with
- * `signal.reason`, because a failed check is a finding too.
+ * Checks everything that the bot needs from Discord. Writes nothing and starts no session. Rejects only with
+ * `signal.reason`: a failed check is a finding.
  */
 export async function checkDiscord(options: DiscordCheckOptions, signal: AbortSignal): Promise<Finding[]> {
   const { token, apiUrl, guildId, hasRules = false } = options;
@@ -126,10 +126,7 @@ function toFailure(what: string, error: unknown, signal: AbortSignal): Finding {
 
 const HELLO_MS = 10_000;
 const HELLO = 10;
-/**
- * Fewer session starts than this are a finding. A bot that restarts again and again uses them up, and then Discord
- * resets its token.
- */
+/** Fewer session starts than this are a finding: without any left, Discord resets the bot's token. */
 const FEW_SESSIONS = 50;
 
 /** Checks that the gateway is reachable and how many session starts are left. Starts no session. */
@@ -187,7 +184,6 @@ export interface GuildsCheck {
 type Guild = Pick<RESTAPIPartialCurrentUserGuild, "id" | "name">;
 type CheckedChannel = Extract<APIChannel, { permission_overwrites?: APIOverwrite[] }>;
 
-/** Reports the permissions that the bot lacks in its servers, and in channels with overwrites. */
 async function checkGuilds(check: GuildsCheck, signal: AbortSignal): Promise<Finding[]> {
   const { invite, guildId } = check;
   const guilds = await readGuilds(check, signal);

@@ -50,7 +50,7 @@ export interface IncomingParts {
   closing: AbortSignal;
 }
 
-/** Attaches the listeners to a client. Returns its channels and the bot's id. */
+/** Returns the client's channels and the bot's id. */
 export function attachListeners(
   client: GatewayClient,
   { shard, isInherited, ...parts }: IncomingParts & Pick<FollowOptions, "isInherited"> & { shard: Shard },

@@ -43,7 +43,7 @@ export interface DirectChannelStore {
 }
 
 /**
- * How to answer in a channel: `off` with chains of replies, `on` in a new thread for each question, `auto` in a new
- * thread only while another answer grows there.
+ * Answers in a channel go into reply chains (`off`), into new threads (`on`), or into a new thread only while another
+ * answer grows there (`auto`).
  */
 export type ThreadMode = "auto" | "on" | "off";

@@ -36,8 +36,8 @@ export interface LocalAdapter extends Adapter {
 const ACCEPT_NOTED_MS = 30_000;
 
 /**
- * The local page, where a person chats with the bot in the browser. This adapter is also the platform: it stores chats,
- * messages and files in the given database.
+ * The page in the browser, for one person and the bot. This adapter is also the platform: it stores all chats, messages
+ * and files in the given database.
  */
 export function createLocalAdapter(options: LocalAdapterOptions): LocalAdapter {
   const { database, botName, log, commands } = options;

@@ -3,10 +3,7 @@ import { PERSON, PLATFORM } from "./ids.ts";
 import type { Outbox } from "./store/outbox.ts";
 import type { SinkDeps } from "./write/sink.ts";
 
-/**
- * Erases the messages, files and titles of one chat or of all. Keeps the chats, because the answer to `/forget` goes
- * there.
- */
+/** Erases the messages, files and titles of one chat or of all. Chats stay: the answer to `/forget` goes there. */
 export function createForgetting(deps: SinkDeps & { outbox: Outbox }): Required<Pick<Adapter, "forget">> {
   const { tables, chats, messages, outbox, eventStream } = deps;
 

@@ -11,7 +11,6 @@ import { createSingleWorkspace } from "./install/single-workspace.ts";
 import type { SlackAdapterOptions } from "./options.ts";
 import { createOutbound } from "./write/outbound.ts";
 
-/** How long a shutdown waits for running calls. */
 const SETTLE_MS = 1_000;
 
 export interface SlackAdapter extends Adapter {

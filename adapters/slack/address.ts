@@ -25,10 +25,7 @@ export interface SlackExtra {
   isFromHome?: "true";
 }
 
-/**
- * Reads the extra fields of an address. A stored address can have only the workspace. Throws if the address is not
- * Slack's.
- */
+/** A stored address can have only the workspace. Throws if the address is not Slack's. */
 export function readExtra({ extra = {}, platform, workspaceId }: ReplyAddress): SlackExtra {
   const {
     team = workspaceId,

@@ -39,9 +39,7 @@ export type SlackCheckOptions = {
 ) &
   ({ mode: "socket"; appToken: string } | { mode: "http"; signingSecret: string });
 
-/**
- * Checks everything that the adapter needs from Slack, without writing anything. Never rejects: a problem is a finding.
- */
+/** Checks everything that the adapter needs from Slack. Writes nothing. Never rejects: a problem is a finding. */
 export async function checkSlack(
   options: SlackCheckOptions,
   signal: AbortSignal,

@@ -81,7 +81,6 @@ export interface SlackOauthConfig {
   encryptionKey: Uint8Array;
 }
 
-/** Either one workspace with its token, or all workspaces that install the app. */
 export type SlackConfig = {
   apiUrl: string | undefined;
   publicUrl: string | undefined;

@@ -44,10 +44,7 @@ export function timeOf(ts: string): number {
   return Number(ts) * 1_000;
 }
 
-/**
- * Identifies an ephemeral message, to which Slack gives no usable id. The same nonce gives the same id in every
- * process.
- */
+/** Names an ephemeral message, to which Slack gives no usable id; the same for the same nonce in every process. */
 export function toEphemeralId(teamId: string, channelId: string, nonce: string): string {
   return `${PLATFORM}:${teamId}:${channelId}:only-${toFingerprint(nonce)}`;
 }
@@ -61,9 +58,9 @@ export function toFingerprint(text: string): string {
 export type ToMark = (nonce: string) => string;
 
 /**
- * The same nonce gives the same mark in every process. No one can forge a mark without the key, although every app in
- * the workspace can read the ids in a nonce. Marks from version 0.1 had no key and are not recognized: if a process of
- * that version was killed while it posted a message, an upgraded process posts the message again.
+ * The same nonce gives the same mark in every process. Without the key, no one can forge a mark, although every app in
+ * the workspace can read the ids in a nonce. Marks from version 0.1 had no key and are not recognized: a message that
+ * such a process was posting when it was killed is posted again.
  */
 export function createToMark(key: string): ToMark {
   return (nonce) => createHmac("sha256", key).update(nonce).digest("base64url").slice(0, DIGEST_CHARS);

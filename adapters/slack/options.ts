@@ -21,13 +21,10 @@ export interface SlackAdapterOptions extends AdapterOptions {
   findTurn: FindTurn;
   /** Absent: the home tab shows no personal content. */
   readAbout?: ReadAbout;
-  /**
-   * Remembers the channel that a person has open, because Slack can report it separately from the message. Absent: the
-   * channel is ignored.
-   */
+  /** Remembers the channel that a person has open, which Slack can report separately. Absent: it is ignored. */
   looking?: Looking;
   /**
-   * Called when the bot left a workspace or an organisation at `atMs`, in Unix milliseconds. If it rejects, Slack
+   * Called when the bot left a workspace or an organisation; `atMs` is in Unix milliseconds. If it rejects, Slack
    * repeats the event. Absent with a single token, whose loss is fatal.
    */
   onUninstalled?(id: string, atMs: number, how: Parting): Promise<void>;

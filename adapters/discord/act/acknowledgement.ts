@@ -33,12 +33,8 @@ export interface FirstAnswer {
 /** Gives Discord the first response to an interaction. Never rejects. */
 export interface Acknowledge {
   (interaction: Pick<Interaction, "id" | "token">, body: FirstAnswer): Promise<Acknowledged>;
-  /**
-   * Tells the user that the store does not respond: in the answer that the bot promised, or else in a private message.
-   * Never overwrites an answer.
-   */
+  /** Says that the store does not respond: in the promised answer, or else privately. Never overwrites an answer. */
   sayStoreIsAway(interaction: Interaction): Promise<void>;
-  /** Replaces the promised answer with an apology. */
   apologise(interaction: Interaction): Promise<void>;
 }
 
@@ -62,10 +58,7 @@ export function createAcknowledge(api: Api, log: Logger): Acknowledge {
     }
   }
 
-  /**
-   * Discord puts the first follow-up in the place of the promised answer. Without a promised answer, the follow-up's
-   * own flags count.
-   */
+  /** Discord shows the first follow-up as the promised answer. Without one, the follow-up's own flags count. */
   async function sayStoreIsAway({ application_id, token }: Interaction): Promise<void> {
     const flags = MessageFlags.Ephemeral | MessageFlags.SuppressEmbeds;
     const body = { content: STORE_IS_AWAY, allowed_mentions: { parse: [] }, flags };
@@ -100,17 +93,14 @@ async function mayTryAgain(error: unknown, signal: AbortSignal): Promise<boolean
   return sleep(pauseMs, true, { signal }).catch(() => false);
 }
 
-/** Promises an answer. After a press it promises none, and the message with the button does not change. */
+/** Promises an answer. A press promises none, and the message with the button does not change. */
 export function toDeferral({ isPress, isPrivate }: { isPress: boolean; isPrivate: boolean }): FirstAnswer {
   if (isPress) return { type: InteractionResponseType.DeferredMessageUpdate };
   const flags = isPrivate ? MessageFlags.Ephemeral : 0;
   return { type: InteractionResponseType.DeferredChannelMessageWithSource, data: { flags } };
 }
 
-/**
- * If the store takes longer than this, the bot acknowledges the interaction before the event is stored. Discord waits
- * three seconds.
- */
+/** After this time the bot acknowledges an interaction that is not stored yet. Discord waits three seconds. */
 const STORE_MS = 1_500;
 
 /**
@@ -179,7 +169,6 @@ function toPromised({ interaction, receivedAt }: PendingInteraction): Parameters
   return { token, applicationId, expiresAt: expiryOf({ id, receivedAt }) };
 }
 
-/** A first response that shows words to the user only. */
 export function say(content: string): FirstAnswer {
   const data = { content, flags: MessageFlags.Ephemeral, allowed_mentions: { parse: [] } };
   return { type: InteractionResponseType.ChannelMessageWithSource, data };

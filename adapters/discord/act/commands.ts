@@ -25,7 +25,6 @@ import {
   toQuestion,
 } from "./user-action.ts";
 
-/** The fields of `/imagine` that become image options. */
 const CHOSEN = ["ratio", "size", "count", "model", "spoiler"] as const satisfies (keyof ImagineOptions)[];
 
 export type CommandsDeps = HandlerDeps & Pick<DiscordAdapterOptions, "readPersona" | "imagine">;

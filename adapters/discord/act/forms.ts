@@ -1,9 +1,6 @@
 import { type APILabelComponent, type APIModalSubmitInteraction, ComponentType, TextInputStyle } from "discord.js";
 
-/**
- * Longest look-up for a form's values; a value that arrives later stays empty. Discord accepts a form only as the first
- * response, within three seconds.
- */
+/** Longest look-up for a value of a form, which stays empty after that. Discord waits three seconds for the form. */
 export const FORM_MS = 1_500;
 
 /** Discord's limits for one field. */
@@ -63,7 +60,6 @@ export function toUploadField(label: string, name: string, most: number): APILab
   return [{ type: ComponentType.Label, label, component }];
 }
 
-/** The text of a submitted field, trimmed; "" if empty. */
 export function readField({ data }: APIModalSubmitInteraction, name: string): string {
   const fields = data.components.flatMap((holder) => {
     if ("component" in holder) return [holder.component];

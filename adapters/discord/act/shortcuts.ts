@@ -12,7 +12,6 @@ export interface ShortcutsDeps extends HandlerDeps {
   forms: PictureForms | undefined;
 }
 
-/** Handles shortcuts from the menu of a message. */
 export function createShortcuts(
   deps: ShortcutsDeps,
 ): (interaction: APIMessageApplicationCommandInteraction) => Promise<void> {
@@ -28,10 +27,7 @@ export function createShortcuts(
   };
 }
 
-/**
- * Quotes the message that the shortcut was used on. It can be of any age, from anyone, and in a channel that the bot
- * cannot read.
- */
+/** Quotes a message of any age, from anyone, perhaps in a channel that the bot cannot read. */
 function toAskAboutEvent(
   pending: PendingInteraction,
   { data, guild_id }: APIMessageApplicationCommandInteraction,

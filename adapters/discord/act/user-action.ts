@@ -32,7 +32,6 @@ export interface InteractionEventDeps {
   files: Files;
 }
 
-/** An interaction that will become an event. */
 export interface PendingInteraction {
   interaction:
     | APIChatInputApplicationCommandInteraction
@@ -55,7 +54,6 @@ export function toActor(interaction: PendingInteraction["interaction"], deps: In
   };
 }
 
-/** True if the message with the button or the form is private. */
 export function isOnPrivate({ message }: Pick<APIInteraction, "message">): boolean {
   return ((message?.flags ?? 0) & MessageFlags.Ephemeral) !== 0;
 }

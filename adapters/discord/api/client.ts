@@ -25,12 +25,8 @@ export interface ApiCall {
 
 type ApiFile = Pick<OutboundFile, "name" | "contentType" | "bytes">;
 
-/** Makes every call of this process to Discord. */
 export interface Api {
-  /**
-   * Makes one call. Rejects with an `ApiError` unless the call succeeds, or with `signal.reason` after an abort. Never
-   * waits for a rate limit.
-   */
+  /** Rejects with an `ApiError` unless the call succeeds, or with `signal.reason`. Never waits for a rate limit. */
   call(call: ApiCall, signal: AbortSignal): Promise<ApiAnswer>;
   /** Resolves when no call is running. */
   settled(): Promise<void>;
@@ -67,7 +63,6 @@ export function readPatiently<T>(
 const SIGNS = /\/(typing|reactions\/.*)$/;
 
 export interface ApiOptions extends Pick<DiscordAdapterOptions, "token" | "apiUrl" | "processes" | "now"> {
-  /** Called when Discord no longer accepts the token. */
   onUnauthorized(): void;
 }
 
@@ -94,7 +89,7 @@ export function createApi({ token, apiUrl, onUnauthorized, now, processes }: Api
     try {
       const given = isBot ? token : undefined;
       const answer = await runWithin(CALL_TIMEOUT_MS, (bound) => send(base, given, call, bound), signal);
-      // Holds further reads here. The pacer plans only writes.
+      // Holds further reads until the counter resets, because the pacer plans only writes.
       if (method === "GET" && answer.budget?.remaining === 0) guard.hold(guarded, answer.budget.resetAfterMs);
       return answer;
     } catch (error) {

@@ -1,7 +1,6 @@
 import { LoggableError, type LoggableErrorOptions, nameNetworkError } from "../../../src/port/errors.ts";
 import { truncate } from "../../../src/text/truncate.ts";
 
-/** Longest quote of Discord's explanation. */
 const MAX_QUOTE_CHARS = 200;
 /** The wait if a proxy in front of Discord refuses a call without `retry-after`. */
 const SHUT_OUT_MS = 60_000;
@@ -9,9 +8,9 @@ const SHUT_OUT_MS = 60_000;
 const DEFAULT_WAIT_MS = 1_000;
 
 export interface ApiErrorOptions extends LoggableErrorOptions {
-  /** Discord's own error code, or 0 if Discord gave none. */
+  /** Discord's own error code; 0 if Discord gave none. */
   code: number;
-  /** The HTTP status of the response, or 0 if there was no response. */
+  /** The HTTP status of the response; 0 if there was no response. */
   status: number;
   /** The wait that Discord requests; only with status 429. */
   retryAfterMs?: number;
@@ -47,12 +46,12 @@ export class ApiError extends LoggableError {
   }
 }
 
-/** The wait that Discord asked for. Undefined for every other failure. */
+/** Undefined for every failure but a rate limit. */
 export function waitOf(error: unknown): number | undefined {
   return error instanceof ApiError ? error.retryAfterMs : undefined;
 }
 
-/** Discord's error code, or 0 if Discord gave none. */
+/** Discord's error code; 0 if Discord gave none. */
 export function codeOf(error: unknown): number {
   return error instanceof ApiError ? error.code : 0;
 }

@@ -15,20 +15,15 @@ const PUBLIC_MS = 15 * 60_000;
 
 type MessageWithFiles = Pick<APIMessage, "id" | "channel_id" | "attachments" | "message_snapshots">;
 
-/** The files that users attached and the bot posted, and how to read them. */
 export interface Files {
   /** The files in a message. If a file's link has expired, opening the file reads the message again. */
   toRefs(message: MessageWithFiles): AttachmentRef[];
   /** Like `toRefs`, but only images. */
   toPictureRefs(message: MessageWithFiles): AttachmentRef[];
-  /**
-   * The files of a command. No message contains such a file, so its link is the only way to open it, while Discord
-   * keeps the file.
-   */
+  /** The files of a command. No message contains them, so only their links can open them, while Discord keeps them. */
   toLinkedRefs(attachments: readonly APIAttachment[]): AttachmentRef[];
   /** The files in one of the bot's messages. A private message cannot be read again. */
   toPostedRefs(message: MessageWithFiles & Pick<APIMessage, "flags">): AttachmentRef[];
-  /** The images in a message that the bot can read. */
   readPictures(place: MessagePlace, signal: AbortSignal): Promise<AttachmentRef[]>;
   /** Rejects with a message for users if the file is gone. */
   open(ref: AttachmentRef, signal: AbortSignal): Promise<AsyncIterable<Uint8Array>>;

@@ -92,18 +92,11 @@ function toWait(message: string, retryAfterMs: number): ApiError {
 /** Discord allows a bot 50 calls per second over all channels. This leaves a margin for calls that overtake others. */
 const MAX_CALLS = 45;
 const CALLS_MS = 1_100;
-/**
- * The share of the limit for calls that write no part of an answer, so that reading many channels does not delay
- * answers.
- */
+/** The share of the limit for calls that write no part of an answer: reading must not delay answers. */
 const BESIDE_SHARE = 0.5;
 
-/** Limits the calls per second over all of the bot's processes. */
 export interface GlobalLimit {
-  /**
-   * Counts a call. `isBeside` is true if it writes no part of an answer. Throws an `ApiError` if there are too many
-   * calls.
-   */
+  /** Counts a call. `isBeside`: it writes no part of an answer. Throws an `ApiError` if there are too many calls. */
   take(isBeside: boolean): void;
 }
 

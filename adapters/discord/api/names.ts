@@ -17,10 +17,7 @@ const CHANNEL = /<#(\d{17,20})>/g;
 
 export type NamedRooms = Pick<Rooms, "botRoleId" | "guildIdOf" | "nameOfChannel" | "nameOfRole">;
 
-/**
- * Looks up the names that these texts mention, for a process without a gateway connection. A text keeps the ids whose
- * names Discord does not return.
- */
+/** Looks up mentioned names for a process without a gateway connection. A name that Discord omits stays an id. */
 export async function askNames(
   api: Api,
   { guildId, botId, texts }: { guildId: string | undefined; botId: string; texts: readonly string[] },

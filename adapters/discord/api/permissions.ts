@@ -41,7 +41,6 @@ export interface Role {
   permissions: bigint | string;
 }
 
-/** Allows or denies permissions to a role or a user in one channel. */
 export interface Overwrite {
   id: string;
   allow: bigint | string;

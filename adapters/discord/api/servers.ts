@@ -7,10 +7,7 @@ import {
 import { BoundedMap } from "../../../src/concurrency/bounded-map.ts";
 import type { Overwrite } from "./permissions.ts";
 
-/**
- * The largest number of archived threads to remember over all servers. Discord limits channels and active threads, but
- * not archived ones.
- */
+/** Over all servers. Discord limits channels and active threads, but not archived threads. */
 const MAX_ARCHIVED = 1_000;
 
 export interface Server {
@@ -27,7 +24,6 @@ interface KnownRole {
   name: string;
   /** Undefined if a server that imitates Discord omits it. */
   permissions: string | undefined;
-  /** The bot that owns the role. */
   botId: string | undefined;
 }
 

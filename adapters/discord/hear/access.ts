@@ -53,7 +53,6 @@ export function createMayShow({ api }: { api: Pick<Api, "call"> }): NonNullable<
     return isOfGuild(owner) ? { place, owner } : undefined;
   }
 
-  /** True if everyone who can see the room can read the source. */
   async function isReadByAll(source: OfGuild, room: OfGuild, guild: APIGuild, signal: AbortSignal): Promise<boolean> {
     const [from, to] = [overwritesOf(source), overwritesOf(room)];
     const leaks = (member: Member) => may(member, guild, to, ViewChannel) && !may(member, guild, from, TO_READ);
@@ -109,10 +108,7 @@ export function createMayShow({ api }: { api: Pick<Api, "call"> }): NonNullable<
   };
 }
 
-/**
- * Implements `Adapter.isThere`: true if the bot can see the channel and the user can read it. In a direct conversation,
- * the bot's access is enough.
- */
+/** Implements `Adapter.isThere`. In a direct conversation, it is enough that the bot can see the channel. */
 export function createIsThere({ api }: { api: Pick<Api, "call"> }): NonNullable<Adapter["isThere"]> {
   async function find<T>(route: RouteLike, signal: AbortSignal): Promise<T | undefined> {
     try {

@@ -11,8 +11,8 @@ import type { Message } from "./wording.ts";
 /** Older messages stay unanswered, because their authors have probably asked elsewhere. */
 const MAX_AGE_MS = 15 * 60_000;
 /**
- * The most server channels to read, one after another, those with the newest messages first. On a busy server, many
- * channels get newer messages than the one with the question while the bot starts.
+ * Most server channels to read, those with the newest messages first. On a busy server, many channels get newer
+ * messages than the one with the question while the bot starts.
  */
 const MAX_ROOMS = 500;
 /** Discord's maximum per call. */
@@ -21,8 +21,8 @@ const CALL_MS = 10_000;
 /** Pauses before each retry of channels that could not be read. The last pause repeats. */
 const PAUSES_MS = [1_000, 3_000, 10_000];
 /**
- * The bot waits for rate limits up to this long. The limit over all channels ends sooner. It can need several waits,
- * because other calls can use up the first calls after each.
+ * The bot waits for rate limits up to this long, repeatedly if needed: other calls can use up the first calls after a
+ * wait. The limit over all channels ends sooner than this.
  */
 const SHORT_WAIT_MS = 2_000;
 const MAX_WAITS = 20;
@@ -36,7 +36,6 @@ export interface CatchUpDeps {
   directChannels(): Promise<readonly string[]>;
   /** `isAnswered`: the bot has already answered the message, so it opens no thread for it. */
   onMessage(message: Message, isAnswered: boolean): void;
-  /** Holds new events back until the missed messages of their channel have been read. */
   gate: Pick<CatchUpGate, "expect" | "release">;
   botId(): string | undefined;
   log: Logger;
@@ -76,10 +75,7 @@ function toChannelId({ channelId }: Pick<MissedRoom, "channelId">): string {
   return channelId;
 }
 
-/**
- * Reads rooms. Retries failed rooms after all the others, until their messages are too old, because no other process
- * reads them.
- */
+/** Retries failed rooms after all the others, until their messages are too old: no other process reads them. */
 async function readRooms(rooms: readonly MissedRoom[], deps: CatchUpDeps, signal: AbortSignal): Promise<void> {
   const { log, now } = deps;
   const until = now() + MAX_AGE_MS;
@@ -147,7 +143,6 @@ async function readRoom(
   return messages.sort((a, b) => (BigInt(a.id) < BigInt(b.id) ? -1 : 1));
 }
 
-/** The messages to which the bot replied or from which it opened a thread. */
 function findAnswered(messages: readonly Message[], botId: string | undefined): ReadonlySet<string | undefined> {
   const own = messages.filter(({ author }) => author.id === botId);
   const opened = messages.filter(
@@ -171,23 +166,14 @@ async function readDirects({ directChannels, log }: CatchUpDeps, signal: AbortSi
   }
 }
 
-/**
- * How long new events wait for missed messages. If reading takes longer, for example during a rate limit, the bot
- * answers out of order instead of late.
- */
+/** How long new events wait for missed messages. If reading takes longer, the bot answers out of order, not late. */
 const LONGEST_MS = 5_000;
 
-/**
- * Keeps each channel's events in order after a session that could not be resumed: new events wait until the missed
- * messages have been read.
- */
+/** Keeps each channel's events in order after a session that could not be resumed: new events wait for missed ones. */
 export interface CatchUpGate {
   /** Call this when a session starts. From then on all events wait until `expect` names the channels to read. */
   begin(): void;
-  /**
-   * Names the channels that are being read: server channels, or direct ones. Events from others of that kind stop
-   * waiting.
-   */
+  /** Names the server channels, or the direct ones, that are being read. Events from others stop waiting. */
   expect(isDirect: boolean, channelIds: readonly string[]): void;
   /** Call this when a channel's missed messages were passed on, or could not be read. */
   release(channelId: string): void;
@@ -203,10 +189,7 @@ interface Waiting {
 export function createCatchUpGate(longestMs = LONGEST_MS): CatchUpGate {
   const waiting = new Map<string, Waiting>();
   const released = new Set<string>();
-  /**
-   * The channels that are being read, by `isDirect`. No entry: `expect` has not named them yet. Undefined: no events
-   * wait.
-   */
+  /** The channels that are being read, by `isDirect`. No entry: not named yet. Undefined: no events wait. */
   let expected: Map<boolean, ReadonlySet<string>> | undefined;
   let timer: NodeJS.Timeout | undefined;
 

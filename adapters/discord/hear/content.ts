@@ -9,11 +9,6 @@ import {
 import { describeCard } from "../../../src/text/card.ts";
 import { joinLines, joinParagraphs } from "../../../src/text/join.ts";
 
-/**
- * Reads what a message shows in addition to its text: embeds, components, a poll and stickers. The result is text in
- * Discord's markup, with ids for users and channels. Pure.
- */
-
 /** Discord does not allow deeper layouts. */
 const MAX_DEPTH = 4;
 const PREVIEWS: ReadonlySet<string | undefined> = new Set([
@@ -26,7 +21,11 @@ const PREVIEWS: ReadonlySet<string | undefined> = new Set([
 
 type Shown = Partial<Pick<APIMessage, "embeds" | "components" | "poll" | "sticker_items">>;
 
-/** For a question (`isAsked`), leaves out link previews and poll votes, because Discord adds them later. */
+/**
+ * Reads what a message shows in addition to its text: embeds, components, a poll and stickers. The result is text in
+ * Discord's markup, with ids for users and channels. A question (`isAsked`) has no link previews and no poll votes,
+ * because Discord adds them later. Pure.
+ */
 export function readShown({ embeds = [], components = [], poll, sticker_items = [] }: Shown, isAsked = false): string {
   const cards = embeds.filter(({ type }) => !isAsked || !PREVIEWS.has(type)).map(readEmbed);
   return joinParagraphs(

@@ -106,9 +106,7 @@ interface Above {
   isPartial?: Earlier["isPartial"];
 }
 
-/**
- * Reads the thread that contains a message or was opened from it. In a channel, reads the messages around the message.
- */
+/** Reads the thread that contains the message or was opened from it; in a channel, the messages around it. */
 async function readAround(
   message: APIMessage,
   maxMessages: number,
@@ -185,10 +183,7 @@ async function readThread(
   return { found: [...root, ...found], ...(isPartial && { isPartial }) };
 }
 
-/**
- * A thread that was opened from a message starts with a pointer to that message. In a forum post, the first message has
- * the id of its thread.
- */
+/** A thread opened from a message starts with a pointer to it. A forum post's first message has the thread's id. */
 function toStarter(threadId: string): (message: APIMessage) => Found[] {
   return (message) => {
     if (message.id === threadId) return [{ message, isRoot: true }];
@@ -229,7 +224,6 @@ export function createFindMessage(api: Api, closing: AbortSignal): FindMessage {
   return (place) => readMessage(place, api, closing).catch(() => undefined);
 }
 
-/** Undefined if the message was deleted. */
 async function readMessage(place: MessagePlace, api: Api, signal: AbortSignal): Promise<APIMessage | undefined> {
   try {
     return await read<APIMessage>(api, Routes.channelMessage(place.channelId, place.messageId), signal);
@@ -275,7 +269,6 @@ function toEarlierMessage(
 
 /** Discord's maximum per call. */
 const PAGE = 100;
-/** Longest wait for one page. */
 const PAGE_MS = 5_000;
 
 /** Newest first, as Discord lists them. Undefined if the call was skipped because of the rate limit. */

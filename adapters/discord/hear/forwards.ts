@@ -11,8 +11,8 @@ const SPAN_MS = 5_000;
 const MAX_KNOWN = 500;
 
 /**
- * Joins forwards with their comments. Discord's clients send a forward and its comment as two messages, with the
- * forward first. Together they are one question.
+ * Joins forwards with their comments, because Discord's clients send the two as separate messages, the forward first.
+ * Together they are one question.
  */
 export interface Forwards {
   /** Call this for each new message of a channel, in order. Returns a comment joined with its forward. */

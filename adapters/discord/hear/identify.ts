@@ -4,7 +4,6 @@ import type { Logger } from "pino";
 import type { SharedParts } from "../../../src/port/shares.ts";
 import { type Api, read } from "../api/client.ts";
 
-/** How long to reuse a response. */
 const FRESH_MS = 2_500;
 const CALL_MS = 15_000;
 
@@ -46,10 +45,7 @@ export function toWholeInfo(answer: unknown): APIGatewayBotInfo {
  * https://docs.discord.com/developers/events/gateway#rate-limiting
  */
 const IDENTIFY_MS = 5_500;
-/**
- * Redis can answer so late that the session would start in the next session's turn. A turn that is granted later than
- * this is skipped.
- */
+/** A later grant is skipped: if Redis is this slow, the session would start in the next session's turn. */
 const LATE_MS = 400;
 /** Most late turns to skip. After that, Redis is probably always this slow, so the next turn counts. */
 const MAX_LET_GO = 2;
@@ -66,8 +62,8 @@ export interface IdentifyOptions {
 }
 
 /**
- * Keeps all of the bot's processes within Discord's limits for sessions, both at once and per day. Discord resets the
- * token of a bot that starts more.
+ * Keeps the bot's processes within Discord's limits for sessions, at once and per day: Discord resets the token of a
+ * bot that starts more.
  */
 export function createIdentify({ gateway, takeTurn, log }: IdentifyOptions): Identify {
   let isReported = false;

@@ -13,8 +13,8 @@ export interface InboundDeps {
 }
 
 /**
- * Undefined if the message does not concern the bot. In a server channel, only messages that address the bot concern
- * it, unless it listens to everything.
+ * Undefined if the message does not concern the bot: in a server channel, it must address the bot, unless the bot
+ * listens to everything.
  */
 export function toMessageEvent(
   message: Message,
@@ -72,10 +72,7 @@ export function toBody(message: Message, deps: InboundDeps): Pick<EditedEvent, "
   return { text, attachments: areMeant ? [...own, ...deps.files.toPictureRefs(asked)] : own };
 }
 
-/**
- * Fills in a message. Discord omits empty fields, and servers that imitate it can omit mentions and the type of a
- * reply.
- */
+/** Fills in fields: Discord omits empty ones, and servers that imitate it omit mentions and the type of a reply. */
 export function toWhole(
   packet: Partial<Message> & Pick<Message, "id" | "channel_id" | "author">,
   botId: string,
@@ -133,7 +130,7 @@ export interface NamedPlace {
 
 /**
  * Names a thread together with its channel, because the channel's settings apply in the thread. The gateway lists an
- * archived thread only after a user writes in it; until then, the event names the channel.
+ * archived thread only after a user writes in it. Until then, the event names the channel.
  */
 export function toPlaceOfReply({ channelId, ...named }: NamedPlace, kind: RoomKind, rooms: Rooms): ReplyAddress {
   const parentId = kind === "thread" ? (rooms.parentOf(channelId) ?? named.parentId) : undefined;

@@ -4,9 +4,7 @@ import type { LastSession, LastSessionStore } from "../options.ts";
 import { isDirect } from "./direct-channels.ts";
 import type { GatewayClient } from "./transport.ts";
 
-/**
- * How often to store the position. A session can be resumed from an older position; Discord then repeats some events.
- */
+/** How often to store the position. Discord repeats events after an older position. */
 const NOTED_EVERY_MS = 5_000;
 
 export interface FollowOptions {

@@ -25,7 +25,7 @@ import type { Message } from "./wording.ts";
 
 /** An edit can turn a message into a question. The bot answers it only if the message is younger than this. */
 const FRESH_MS = 15 * 60_000;
-/** The author of a deletion, because Discord reports neither who wrote a message nor who deleted it. */
+/** Stands for the author of a deleted message: Discord reports neither who wrote it nor who deleted it. */
 const SOMEBODY: Author = { id: "unknown", name: "unknown" };
 
 type Deleted = Pick<GatewayMessageDeleteDispatchData, "id" | "channel_id" | "guild_id">;
@@ -213,7 +213,7 @@ function toEdited(message: Message, whole: Whole, isAsked: boolean, { known, now
   return edited;
 }
 
-/** If a forward was deleted, its comment is edited: it no longer includes the forward's text. */
+/** If a forward was deleted, also edits its comment, which no longer includes the forward's text. */
 async function toDeleteEvents(
   deleted: Deleted,
   botId: string | undefined,
@@ -278,7 +278,6 @@ export function createKnownMessages(): KnownMessages {
   };
 }
 
-/** Equal for equal texts and files. */
 export function toBodyKey({ text, attachments }: Pick<EditedEvent, "text" | "attachments">): string {
   return JSON.stringify([text, attachments.map(({ id }) => id)]);
 }

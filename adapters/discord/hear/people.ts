@@ -19,7 +19,6 @@ export function toAuthor(
   return { id, name: member?.nick ?? global_name ?? username, ...(groups.length > 0 && { groups: [...groups] }) };
 }
 
-/** True if the author of a message has the permission to change its channel's settings. */
 export function mayConfigure({ channel_id, author, member }: Message, rooms: Rooms): boolean {
   return rooms.mayManage(channel_id, author.id, member?.roles ?? []);
 }
@@ -81,7 +80,6 @@ async function readRoles(
 /** Resolves to a user's roles and name on a server; undefined if Discord does not return them. Never rejects. */
 export type FindMember = (guildId: string, userId: string) => Promise<APIGuildMember | undefined>;
 
-/** How long a message waits for its author's roles. */
 const FIND_MS = 10_000;
 /** Several messages of one person that are read together share a look-up for this long. */
 const FOUND_FRESH_MS = 10_000;
@@ -135,7 +133,6 @@ export function createDirectRoles({ namedGroups, guildOfRole, findMember, now }:
   };
 }
 
-/** Adds the author's roles to events of direct conversations. */
 export function withDirectRoles(accept: Accept, rolesOf: DirectRoles): Accept {
   return async (event) => {
     if (event.reply.isDirect !== true) return accept(event);

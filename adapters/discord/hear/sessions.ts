@@ -11,10 +11,7 @@ import { type Connection, createConnection, type GatewayClient, reach, type Shar
 const LOOK_MS = 700;
 /** Pause between two checks while waiting for other processes. */
 const SOON_MS = 200;
-/**
- * The longest time in which a shutdown finds out which process takes over. A lost connection to Redis recovers within
- * it.
- */
+/** A shutdown stops waiting if the shares are unknown for this long. A lost connection to Redis recovers sooner. */
 const UNKNOWN_MS = 3_000;
 /** Time added to release the shards. Without a release, their leases expire. */
 const LEAVE_MS = 1_000;
@@ -24,22 +21,16 @@ export interface SessionsOptions
   api: Api;
   /** Attaches a client's listeners, before the client connects. `isInherited` resolves after that. */
   attach(client: GatewayClient, shard: Shard, isInherited: Promise<boolean>): void;
-  /** Call this when the process no longer receives the shard's events. */
   detach(shard: number): void;
 }
 
-/**
- * The sessions of this process, one for each shard in its share. The share changes when other processes start or stop.
- */
+/** The share changes when other processes start or stop. */
 export interface Sessions extends Pick<Connection, "isReady"> {
-  /**
-   * Resolves when all shards in its share are connected and every other shard has a process. Rejects with an
-   * explanation if that is hopeless.
-   */
+  /** Resolves when its shards are connected and every other shard has a process. Rejects with an explanation. */
   open(): Promise<void>;
   /**
-   * Gives this process's shards to others, which connect before it disconnects. Resolves when they have connected, at
-   * once if there are no other processes, or after `longestMs`.
+   * Gives the shards to other processes, which connect before this one disconnects. Resolves when they have connected,
+   * at once if there are none, or after `longestMs`.
    */
   handOver(longestMs: number): Promise<void>;
   close(): Promise<void>;

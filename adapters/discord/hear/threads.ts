@@ -77,10 +77,7 @@ const QUIET_MS = 120_000;
 const MAX_MESSAGES = 2_000;
 const MAX_CHANNELS = 1_000;
 
-/**
- * The channels and threads with a growing answer. The bot recognizes such an answer by its Stop button, so any process
- * can be the writer.
- */
+/** The channels and threads with a growing answer, recognized by its Stop button, because any process can write it. */
 export interface Activity {
   /** Call this when an answer to this message starts. */
   begin(channelId: string, root: string): void;

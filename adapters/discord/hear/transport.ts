@@ -66,8 +66,8 @@ export interface GatewayClient {
   /** Adds a listener that runs when a session has started and its servers have arrived. */
   onReady(listen: () => void): void;
   /**
-   * Resumes the session of a dead process, reports the events that this process missed, and ends the session. Discord
-   * does not count it as a new session. Reports nothing if the session has ended. Never rejects.
+   * Resumes a dead process's session, reports the events that it missed, and ends it. Discord does not count it as a
+   * new session. Reports nothing if the session has ended. Never rejects.
    */
   readMissed(last: LastSession, dispatch: (packet: GatewayDispatchPayload) => void): Promise<void>;
 }
@@ -77,11 +77,8 @@ export interface ConnectionOptions {
   gateway: GatewayInfo;
   shard: Shard;
   identify: Identify;
-  /**
-   * Shared by all connections. `isAsked`: the bot requests the Message Content intent, until Discord refuses it once.
-   */
+  /** Shared by all connections. `isAsked`: requests the Message Content intent, until Discord refuses it once. */
   content: { isAsked: boolean };
-  /** Attaches a client's listeners before it connects. */
   attach(client: GatewayClient): void;
   /** Called with an explanation when the connection is lost for good. */
   onFatal(reason: string): void;
@@ -120,10 +117,7 @@ export function createConnection(options: ConnectionOptions): Connection {
     }
   }
 
-  /**
-   * Continues without the content of messages if Discord refused it. False for any other close code, or if it already
-   * does.
-   */
+  /** Continues without the content of messages after Discord refused it. False otherwise, or if it already does. */
   function canGoWithout(code: number | undefined): boolean {
     if (code !== CONTENT_REFUSED || !hasContent) return false;
     if (content.isAsked) log.warn(`${CONTENT_IS_OFF} ${SWITCH_ON_CONTENT}`);
@@ -131,7 +125,6 @@ export function createConnection(options: ConnectionOptions): Connection {
     return true;
   }
 
-  /** Called when Discord closed an open connection for good. */
   function lose(lost: Session, { code, message }: CloseError): void {
     if (!canGoWithout(code)) return onFatal(message);
     lost
@@ -162,7 +155,6 @@ interface SessionOptions extends Pick<ConnectionOptions, "token" | "shard" | "id
   onLost(session: Session, error: CloseError): void;
 }
 
-/** One client of the gateway, from its first connection to the end of its session. */
 interface Session {
   client: GatewayClient;
   /** Resolves when it is ready. Otherwise ends it and rejects, with a `CloseError` if Discord closed it for good. */

@@ -7,7 +7,6 @@ import { picturesOf } from "../api/files.ts";
 import type { Rooms } from "../api/rooms.ts";
 import { readShown } from "./content.ts";
 
-/** Longest quote from a message. */
 const QUOTE_CHARS = 2_000;
 /** Longest quote from a message that the conversation already contains: enough to recognize it. */
 const HINT_CHARS = 300;

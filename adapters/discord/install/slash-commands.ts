@@ -21,7 +21,6 @@ export const PERSONA = "persona";
 export const MODEL_NAME = "name";
 /** The field of `/forget` and `/export` that names another user. */
 export const PERSON = "person";
-/** A label in the menu of a message. */
 const ASK_ABOUT = "Ask about this";
 export const USE_AS_REFERENCE = "Use as reference";
 /** The number of image fields, because Discord has no field for several files. */
@@ -145,7 +144,7 @@ export interface Registration {
 }
 
 /**
- * Registers the commands only if they differ from Discord's, because a daily limit counts each registration. Rejects if
+ * Registers only commands that differ from Discord's, because a daily limit counts each registration. Rejects if
  * Discord refuses, if the calls fail for minutes, or with the reason of `signal`.
  */
 export async function registerCommands(

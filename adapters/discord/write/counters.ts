@@ -27,11 +27,10 @@ export interface Reading {
   /** The reset happens between these two times. */
   resetFrom: number;
   resetUntil: number;
-  /** Other calls of this bot that were in flight. The response counts each of them or not. */
+  /** Other calls of this bot that were in flight. The response may or may not have counted them. */
   inFlight: number;
 }
 
-/** One model of how a platform counts calls. */
 export interface Counter {
   credit(at: number): number;
   sent(now: number): void;
@@ -67,7 +66,7 @@ export interface OwnCalls {
   unanswered(): number;
   /** Counts the other calls that were in flight together with a completed one. */
   overlapping(at: number, answeredAt: number): number;
-  /** Counts the calls since a time, and those in flight at that time. */
+  /** Counts the calls since `at`, and those in flight at that time. */
   since(at: number): number;
   last(): number;
   all(): readonly OwnCall[];
@@ -140,7 +139,6 @@ export function createFixedCounter(rule: Rule): FixedCounter {
     return openedAt !== undefined && !proven ? 0 : rule.limit - used;
   }
 
-  /** Checks the response to the call that opened a window. */
   function judge({ kind, sentAt, remaining, inFlight }: Reading): void {
     if (remaining < rule.limit - 1 - inFlight) refuted = true;
     // Compares only calls of the same kind, because the other kind can have its own counter.
@@ -244,16 +242,13 @@ export function createLeakyCounter(rule: Rule): LeakyCounter {
 const LEAST_MARGIN_MS = 120;
 
 /**
- * Counts the bot's own calls in the last window, and trusts headers that report fewer calls left. Correct for a sliding
- * window, and safe for other counters until their kind is known.
+ * Counts the bot's own calls in the last window, and obeys headers that report fewer calls left. Correct for a sliding
+ * window, and safe until the kind of the counter is known.
  */
 export function createLoggedCounter(rule: Rule): Counter {
   /** The calls left according to the last headers, until their window ends. */
   let rest = { left: Infinity, until: -Infinity };
-  /**
-   * From the time `from`, calls up to the time `upTo` no longer count, because the headers named the reset of an
-   * otherwise unused counter.
-   */
+  /** From the time `from`, calls up to the time `upTo` no longer count: the headers named the reset. */
   let empty = { from: Infinity, upTo: -Infinity };
 
   const span = () => rule.windowMs + Math.max(LEAST_MARGIN_MS, rule.tripMs);

@@ -38,7 +38,6 @@ const STYLES: Readonly<Record<Action, ButtonStyle>> = {
   resume: ButtonStyle.Secondary,
 };
 
-/** The body of every post and edit. */
 export interface MessageBody {
   content: string;
   /** Keeps Discord from notifying the users whom the model mentions, even in an edit. */

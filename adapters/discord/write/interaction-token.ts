@@ -7,35 +7,23 @@ import { timeOf } from "../ids.ts";
 /** The lifetime of an interaction's token. https://docs.discord.com/developers/interactions/receiving-and-responding */
 const TOKEN_MS = 15 * 60_000;
 
-/** Everything that is needed to write the answer to an interaction. */
 export interface InteractionAddress {
   id: string;
   applicationId: string;
   token: string;
-  /**
-   * True if the answer is private. The acknowledgement decides this; without a promised answer, the first message does.
-   */
+  /** The acknowledgement decides this; without a promised answer, the first message does. */
   isPrivate: boolean;
-  /**
-   * True for a pressed button. The original response is then the message with the button, which must not be
-   * overwritten.
-   */
+  /** True for a pressed button: the original response is its message, which must not be overwritten. */
   isPress: boolean;
   /** The message with the pressed button. The token reaches it only as the original response. */
   pressedId: string | undefined;
-  /**
-   * The largest file in the answer, given the user's Nitro and the server's boosts. Undefined if Discord does not
-   * report it.
-   */
+  /** Largest file in the answer, given the user's Nitro and the server's boosts. Undefined if not reported. */
   maxFileBytes: number | undefined;
   /** Unix milliseconds. */
   expiresAt: number;
 }
 
-/**
- * When an interaction's token expires, in Unix milliseconds. If this clock is ahead, or the id contains no time, the
- * arrival of the interaction counts as its start.
- */
+/** When the token expires, in Unix milliseconds. The arrival counts if this clock is ahead or the id has no time. */
 export function expiryOf({ id, receivedAt = 0 }: { id: string; receivedAt?: number | undefined }): number {
   return Math.max(timeOf(id), receivedAt) + TOKEN_MS;
 }

@@ -28,15 +28,11 @@ export interface InteractionPost {
   mark: string;
 }
 
-/**
- * Writes the answer to an interaction, for everyone or for one user. Uses the interaction's token first, which has its
- * own limits, and later the bot's token.
- */
+/** Uses the interaction's token first, which has its own limits, and later the bot's token. */
 export interface InteractionWriter {
   /**
-   * Repeating a post makes no second message if the first one can be found. A public message and the promised answer
-   * can always be found. Any other private message can be found only by the process that wrote it, and only if that
-   * process also listens.
+   * Repeating a post makes no second message if the first one can be found: always for a public message and for the
+   * promised answer. Any other private message is found only by the process that wrote it, if that process listens.
    */
   post(post: InteractionPost, signal: AbortSignal): Promise<Posted>;
   update(place: MessagePlace, body: MessageBody, signal: AbortSignal): Promise<Receipt>;
@@ -62,7 +58,6 @@ export function createInteractionWriter(to: InteractionAddress, deps: Interactio
   let isWhole = false;
   /** True while a call whose response was lost may have written to this answer. */
   let isDoubtful = false;
-  /** The ids of the messages that are known to belong to this answer. */
   const written = new Set<string>();
 
   async function begin(post: InteractionPost, signal: AbortSignal): Promise<Posted | undefined> {
@@ -185,7 +180,7 @@ const MAX_SEEN = 500;
 const WAIT_MS = 2_000;
 
 /**
- * The bot's answers to interactions, as the gateway reported them. No call can list private messages, so a process that
+ * The bot's answers to interactions, as the gateway reported them: no call can list private messages, so a process that
  * listens looks here if the response to a post was lost.
  */
 export interface SeenInteractionMessages {

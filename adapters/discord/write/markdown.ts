@@ -39,8 +39,8 @@ export function toDiscordMarkdown(markdown: string): string {
 }
 
 /**
- * The length of a text as Discord shows it, or as written if that is longer. Counts UTF-16 units: Discord does not
- * document its unit, and there are never more code points than these.
+ * The length of the converted text, or of the original if that is longer. Counts UTF-16 units: Discord does not
+ * document its unit, and no unit counts more.
  */
 export function lengthOfMarkdown(markdown: string): number {
   return Math.max(markdown.length, toDiscordMarkdown(markdown).length);
@@ -132,8 +132,8 @@ function rewritePiece(piece: string, ...rest: unknown[]): string {
 }
 
 /**
- * Makes a link safe to show. If its text is a URL but leads to another one, shows both URLs. Makes an image a link,
- * because Discord shows no images from text.
+ * Makes a link safe to show: both URLs if its text is another URL, and a link instead of an image, because Discord
+ * shows no images from text.
  */
 export function toHonestLink(link: string, words: string, target: string): string {
   if (!isFollowed(target)) return link;
@@ -145,10 +145,7 @@ export function toHonestLink(link: string, words: string, target: string): strin
   return link.startsWith("!") ? link.slice(1) : link;
 }
 
-/**
- * True for a target that Discord follows: a web address in any spelling that browsers accept, or a place inside
- * Discord.
- */
+/** True for a target that Discord follows: a web address as browsers accept it, or a place inside Discord. */
 function isFollowed(target: string): boolean {
   return URL.canParse(target) && /^(?:https?|discord):$/.test(new URL(target).protocol);
 }
@@ -159,8 +156,8 @@ const LEAST_CELL = 8;
 const CELL_BREAK = /(?<!\\)\|/;
 
 /**
- * Reads the table that starts at `lines[at]`; undefined if no table starts there. Returns its number of lines, and its
- * columns as aligned text in a code block, because Discord shows no tables.
+ * Reads the table that starts at `lines[at]`, if any. Returns its number of lines, and its columns as aligned text in a
+ * code block, because Discord shows no tables.
  */
 export function readTable(lines: readonly string[], at: number): { count: number; shown: string } | undefined {
   const [head = "", rule = ""] = lines.slice(at, at + 2);

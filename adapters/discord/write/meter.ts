@@ -25,7 +25,6 @@ const USUAL_WINDOW_MS = 5_000;
 /** The assumption before the first response. */
 export const UNLEARNT: Learnt = { mode: "unknown", limit: 5, windowMs: USUAL_WINDOW_MS };
 
-/** Keeps calls within one counter, and learns the counter's kind from the headers of the responses. */
 export interface Meter {
   credit(at: number): number;
   creditAt(needs: number, from: number): number;
@@ -43,7 +42,6 @@ export interface Meter {
   keepUntil(): number;
 }
 
-/** How long to keep an unused meter. */
 const KEPT_MS = 60_000;
 /** Added to the time of a check, so that the call is available by then. */
 const JUST_AFTER_MS = 1e-3;
@@ -112,10 +110,7 @@ export interface CounterModel {
   mode(): CounterMode;
   /** The model that counts the available calls. */
   counter(): Counter;
-  /**
-   * The model that sets the pace. While the mode is `unknown`, `leaky` if that seems more likely; otherwise
-   * `counter()`.
-   */
+  /** The model that sets the pace. In the mode `unknown` this is `leaky` if that is likelier, else `counter()`. */
   planned(): Counter;
   sent(now: number): void;
   /** Handles a response, after its call was marked as completed. */
@@ -233,9 +228,7 @@ export function createCounterModel(rule: Rule, start: CounterMode): CounterModel
   };
 }
 
-/**
- * Joins the responses of concurrent calls. The platform had counted all these calls when it responded to the last one.
- */
+/** Joins concurrent responses. The platform had counted all their calls when it sent the last one. */
 function toSettled(together: readonly Reading[], silent: number): Reading {
   const least = together.reduce((a, b) => (b.remaining < a.remaining ? b : a));
   return {

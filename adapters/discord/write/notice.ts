@@ -32,10 +32,7 @@ export interface NotifyPrivatelyDeps extends InteractionTokenDeps {
   finalMessages: Pick<FinalMessages, "settle">;
 }
 
-/**
- * Implements `Adapter.notifyPrivately`. Replaces a promised public answer with a private message. Without a promised
- * answer, sends a direct message.
- */
+/** Replaces a promised public answer with a private message. Without a promised answer, sends a direct message. */
 export function createNotifyPrivately(deps: NotifyPrivatelyDeps): NonNullable<Adapter["notifyPrivately"]> {
   const { api, finalMessages, acknowledgements } = deps;
   return async (reply, authorId, text, nonce, signal) => {

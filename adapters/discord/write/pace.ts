@@ -5,9 +5,7 @@ import type { BudgetHeaders, CallKind, CallResult, Pacer, ReplyBudget } from "..
 import { createMeter, type Learnt, type Meter, UNLEARNT } from "./meter.ts";
 
 export interface DiscordPace {
-  /** The budget for a channel, a thread or a direct conversation. */
   channel(key: string): ReplyBudget;
-  /** The budget for one interaction's token. */
   interaction(key: string): ReplyBudget;
 }
 
@@ -42,9 +40,7 @@ interface HeaderReading {
   budget: BudgetHeaders;
 }
 
-/**
- * Discord documents 50 calls per second. This leaves space for the bot's other calls and for uncertain arrival times.
- */
+/** Discord documents 50 calls per second. The rest is for other calls and uncertain arrival times. */
 const GLOBAL_CALLS = 45;
 const GLOBAL_WINDOW_MS = 1_200;
 /** How many responses to remember per kind. A comparison can need one from before a slow call. */
@@ -58,10 +54,7 @@ export function createDiscordShared(processes = () => 1): DiscordShared {
   };
 }
 
-/**
- * The limits of one channel. Posts and edits share one counter until a response proves two: neither Discord's
- * documentation nor its bucket names show which.
- */
+/** One channel's limits. Posts and edits share one counter until a response proves two: Discord documents neither. */
 export function createDiscordBudget({ learnt, global, ofOthers }: DiscordShared): Budget {
   let edits = createMeter(learnt.edit);
   let posts = learnt.isSplit ? createMeter(learnt.post) : edits;
@@ -133,9 +126,8 @@ export function createDiscordBudget({ learnt, global, ofOthers }: DiscordShared)
 }
 
 /**
- * Makes one call of a budget at a time: each starts when the response to the previous one has arrived. A call that
- * waited inside the platform's client would use up a credit, have a wrong time, and hide from the budget which response
- * belongs to which call.
+ * Makes one call of a budget at a time: each starts after the previous response. Otherwise, calls that wait inside
+ * discord.js would use up credits, have wrong times, and confuse which response belongs to which call.
  */
 export function createOneByOne(pacer: Pacer): Pacer {
   let inFlight: number | undefined;

@@ -18,7 +18,6 @@ export interface Post {
   replyToId?: string | undefined;
 }
 
-/** Writes with the bot's own token. */
 export interface PostAndUpdateWriter {
   /** If the nonce was used before, Discord returns the first message. */
   post(channelId: string, post: Post, signal: AbortSignal): Promise<Posted>;

@@ -10,7 +10,6 @@ import { MAX_LENGTH } from "./markdown.ts";
 const WORDS =
   "_Interrupted: Discord lets me write a private answer for only fifteen minutes after you ask. Please ask again. A public answer can take longer._";
 const SEPARATOR = "\n\n";
-/** Pause before the retry of a failed call. */
 const AGAIN_MS = 1_000;
 /** The longest delay that a timer accepts. */
 const MAX_DELAY_MS = 2 ** 31 - 1;
@@ -18,9 +17,9 @@ const MAX_DELAY_MS = 2 ** 31 - 1;
 type TokenAddress = Pick<InteractionAddress, "token" | "applicationId" | "expiresAt">;
 
 /**
- * Ends a private answer that is still growing shortly before its token expires. Later, no one could write to it, and
- * its Stop button would stay forever. Every process that promised the answer or wrote to it does this if it can. It
- * reads the answer first, because another process may have finished it.
+ * Ends a private answer that is still growing shortly before its token expires: later, no one could write to it, and
+ * its Stop button would stay forever. Every process that promised the answer or wrote to it does this if it can, but
+ * first reads the answer, because another process may have finished it.
  */
 export interface FinalMessages {
   /** Call this when a message of the answer shows this body. */

@@ -1,7 +1,4 @@
-/**
- * Sends files that would be public to one person's direct conversation. For ephemeral replies, see
- * `interaction-writer.ts`.
- */
+/** Sends files to one person's direct conversation. For ephemeral replies, see `interaction-writer.ts`. */
 import { type APIChannel, Routes } from "discord.js";
 import type { ReplyAddress } from "../../../src/port/events.ts";
 import type { Posted } from "../../../src/port/sink.ts";

@@ -34,7 +34,6 @@ const BARE: Draft = { markdown: "", buttons: [], streaming: false };
 const OLD_EDITS = 30046;
 
 export interface SinkDeps extends InteractionTokenDeps, MarkWaitingDeps {
-  /** True if no other process writes answers. */
   isAlone: boolean;
   files: Pick<Files, "toPostedRefs">;
   seenMessages: Pick<SeenInteractionMessages, "find">;
@@ -44,7 +43,6 @@ export interface SinkDeps extends InteractionTokenDeps, MarkWaitingDeps {
   rooms: Pick<Rooms, "mayReadHistory" | "mayReact" | "maxFileBytesIn">;
 }
 
-/** Writes one reply into a channel, a thread or a direct conversation, or as the answer to an interaction. */
 export function createSink(address: ReplyAddress, deps: SinkDeps): ReplySink {
   const { api } = deps;
   const markWaiting = createMarkWaiting(deps);
@@ -58,8 +56,7 @@ export function createSink(address: ReplyAddress, deps: SinkDeps): ReplySink {
   const typing = deps.typingIn(channelId);
   const root = address.extra?.["root"];
   /**
-   * The next post replies to this message: first to the question, later to the previous part of the answer, so that the
-   * parts stay connected in a busy channel.
+   * The next post replies to this message: to the question, then to the previous part, so that parts stay connected.
    */
   let pointsAt = address.replyToId === undefined ? undefined : readMessageId(address.replyToId)?.messageId;
   const reader = findOnlyReader(address, interaction);
@@ -84,10 +81,7 @@ export function createSink(address: ReplyAddress, deps: SinkDeps): ReplySink {
     return posted;
   }
 
-  /**
-   * Makes the next post reply to this message, unless it already replies to a later one. An earlier attempt may have
-   * written this message.
-   */
+  /** Makes the next post reply to this message, or to a later one. An earlier attempt may have written it. */
   function pointPast(id: string): void {
     const { messageId } = placeOf(id);
     const isLater = pointsAt === undefined || BigInt(messageId) > BigInt(pointsAt);
@@ -95,7 +89,6 @@ export function createSink(address: ReplyAddress, deps: SinkDeps): ReplySink {
     else if (isLater) pointsAt = messageId;
   }
 
-  /** Replaces a message that accepts no more edits. */
   async function move(id: string, body: MessageBody, signal: AbortSignal): Promise<Posted> {
     const { messageId } = placeOf(id);
     const posted = await postAndUpdate.post(

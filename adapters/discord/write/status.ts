@@ -20,7 +20,6 @@ export interface Typing {
   stop(): void;
 }
 
-/** The indicator of a channel, shared by all answers that are being prepared there. */
 interface Indicator {
   writers: Set<Typing>;
   /** The indicator is not shown again before this time of `performance.now`. */

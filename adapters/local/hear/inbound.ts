@@ -80,10 +80,7 @@ export function toEvent(chatId: string, nonce: string, at: number): EventBase {
   };
 }
 
-/**
- * A command's name ends at a space or at the end of the text. So a path or a fraction at the start of a message is no
- * command.
- */
+/** A command's name ends at a space or at the end of the text: neither `/usr/bin` nor `1/2` is a command. */
 const COMMAND = /^\/([a-z][a-z0-9_-]*)(?:\s+([\s\S]*))?$/i;
 
 export type TypedCommand =

@@ -8,7 +8,6 @@ import { isUploading, type LeavingId, type Store, stoppableAt, type Writing, wri
 import type { Button, DescribedPicture, MessageRow, PersonaFields, PictureMenu, SendBody } from "./wire.ts";
 
 const NOTICE_MS = 7000;
-/** How long a deletion can be undone. */
 const UNDO_MS = 5000;
 /** Matches a `/forget` that does not say what to forget or for how long. */
 const FORGET = /^\/forget(?:\s+(?:me|everything|everything about me|all))?$/i;
@@ -150,7 +149,7 @@ type Requests = Pick<Actions, "press" | "edit" | "cancelEdit" | "erase" | "erase
 };
 
 function createRequests({ state, change }: Store, notice: Actions["notice"]): Requests {
-  /** Running presses, so that a double click counts once. */
+  /** A double click counts once. */
   const pressed = new Set<string>();
 
   /** Resolves to true if the request succeeded. Otherwise the person has seen a notice. */
@@ -314,7 +313,6 @@ function createPictureActions({ state, change, write }: Store, notice: (text: st
   };
 }
 
-/** Moves the focus to the composer when it is drawn. */
 function focusComposer(): void {
   requestAnimationFrame(() => {
     const field = document.querySelector<HTMLTextAreaElement>(".composer textarea");

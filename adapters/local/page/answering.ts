@@ -2,7 +2,7 @@ import { html, nothing, type TemplateResult } from "lit-html";
 import { getJson } from "./requests.ts";
 import type { State, Store } from "./state.ts";
 
-/** Creates the function that keeps the shown model up to date. Each chat has its own model, and `/model` changes it. */
+/** Keeps the shown model up to date: each chat has its own model, and `/model` changes it. */
 export function createModelReader({ change }: Store): (state: State) => void {
   let asked = "";
   return ({ chatId, messages, isReady, isConnected }) => {
@@ -28,7 +28,6 @@ export function readAnswering({ chatId, models, hello, isConnected, gateway }: S
   return models.get(chatId) ?? undefined;
 }
 
-/** Shows the open chat's model, its source (sandbox or gateway), and its problem if there is one. */
 export function answeringView({ chatId, models, hello, isConnected, gateway }: State): TemplateResult | typeof nothing {
   const model = models.get(chatId);
   if (!model || hello === undefined) return nothing;

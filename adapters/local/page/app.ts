@@ -18,7 +18,6 @@ export interface Parts {
   setup: SetupPanel;
 }
 
-/** The whole page. */
 export function appView(state: State, actions: Actions, parts: Parts): TemplateResult {
   const closeDrawer = () => actions.change((changing) => void (changing.isDrawerOpen = false));
   return html`

@@ -12,13 +12,12 @@ export interface BodyContent {
 /** The page shows new text over about this time, so that the text grows smoothly. */
 const SPREAD_MS = 350;
 const MIN_CHARS_PER_MS = 0.12;
-/** How long a button shows that it has copied. */
 const COPIED_MS = 1500;
 const STILL = matchMedia("(prefers-reduced-motion: reduce)");
 
 /**
- * The text of one message. Redraws only blocks that changed: each step of a long answer costs only its last paragraph,
- * and a growing code block keeps its scroll position.
+ * Redraws only blocks that changed: a step of a long answer costs only its last paragraph, and a growing code block
+ * keeps its scroll position.
  */
 class MessageBody extends HTMLElement {
   #content: BodyContent = { text: "", isStreaming: false };
@@ -114,7 +113,6 @@ function replace(old: HTMLElement, fresh: HTMLElement): HTMLElement {
   return old;
 }
 
-/** Finds the innermost element at the end of the text. */
 function lastText(root: HTMLElement): HTMLElement {
   let element = root;
   for (;;) {

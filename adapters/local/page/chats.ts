@@ -1,12 +1,10 @@
 import { createNonce, describeProblem, postJson } from "./requests.ts";
 import type { State } from "./state.ts";
 
-/** Creates an id for a chat that starts with its first message. */
 export function toNewChat(): string {
   return `chat-${createNonce()}`;
 }
 
-/** Opens a chat that has a draft, or a new one. */
 export function openNewChat(state: State): void {
   go(findUnsentChat(state) ?? toNewChat());
 }

@@ -7,7 +7,6 @@ export interface Choice {
   description: string;
 }
 
-/** Completions of the command before the caret. */
 export interface Completion {
   /** UTF-16 offset of the caret. */
   end: number;
@@ -31,7 +30,6 @@ function applyChoice(text: string, { end }: Completion, choice: Choice): { text:
 }
 
 export interface Completer {
-  /** Reads the text field again. */
   look: (field: HTMLTextAreaElement, state: State) => void;
   close: () => void;
   isOpen: () => boolean;

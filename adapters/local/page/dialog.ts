@@ -128,7 +128,6 @@ export function askToChoose(title: string, text: string, choices: readonly Choic
   dialog.querySelector("button")?.focus();
 }
 
-/** Asks what a `/forget` without arguments should erase. */
 export function askWhatToForget(forget: (what: "conversation" | "me for good") => void): void {
   askToChoose("What should I forget?", "Erased data cannot be restored.", [
     { label: "This conversation", run: () => forget("conversation") },
@@ -136,7 +135,6 @@ export function askWhatToForget(forget: (what: "conversation" | "me for good") =
   ]);
 }
 
-/** Opens a dialog, and removes it when it closes. */
 export function openDialog(view: TemplateResult | typeof nothing) {
   const dialog = document.createElement("dialog");
   dialog.className = "ask";

@@ -11,7 +11,7 @@ interface Stored {
   writing: Writing;
 }
 
-/** Reads the drafts of the last visit, by chat. */
+/** The drafts of the last visit, by chat. */
 export function readDrafts(now: number): Map<string, Writing> {
   const drafts = new Map<string, Writing>();
   for (const key of Object.keys(localStorage)) {
@@ -23,10 +23,7 @@ export function readDrafts(now: number): Map<string, Writing> {
   return drafts;
 }
 
-/**
- * Creates the function that saves changed drafts, so that they survive a reload. `kept`: the drafts that are already
- * saved.
- */
+/** Saves changed drafts, so that they survive a reload. `kept`: the drafts that are already saved. */
 export function createDraftKeeper(kept: ReadonlyMap<string, Writing>): (state: State) => void {
   return ({ writing }) => {
     for (const key of kept.keys()) if (!writing.has(key)) localStorage.removeItem(PREFIX + key);
@@ -60,7 +57,6 @@ function toKept(uploads: readonly Upload[]): Upload[] {
   return uploads.flatMap(({ file }) => (file === undefined ? [] : [toUpload(file)]));
 }
 
-/** An upload of a file that the server already has. */
 export function toUpload(file: FileRow): Upload {
   const previewUrl = file.isImage ? `/local/files/${file.id}` : "";
   return { key: file.id, name: file.name, previewUrl, progress: 1, file, problem: "" };

@@ -2,8 +2,8 @@ import { type MarkedExtension, Tokenizer } from "marked";
 
 const CJK = String.raw`\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Hang}\p{scx=Bopo}\u3000-\u303f\uff01-\uff65`;
 /**
- * Matches punctuation before marks if a letter of a script without spaces follows, or punctuation of such a script
- * before any letter.
+ * Matches punctuation that marks and a letter follow, if the punctuation or the letter belongs to a script without
+ * spaces.
  */
 const BEFORE_MARKS = new RegExp(
   String.raw`(?![*_~])[\p{P}\p{S}](?=[*~]+[${CJK}])|(?=[${CJK}])[\p{P}\p{S}](?=[*~]+[\p{L}\p{N}])`,
@@ -18,9 +18,7 @@ const ENDS_IN_CJK = new RegExp(`[${CJK}]$`, "u");
 export function createCjkEmphasis(): MarkedExtension {
   let known = { masked: "", relaxed: "" };
 
-  /**
-   * Replaces such punctuation with a letter, so that emphasis can end there. The result is searched but never shown.
-   */
+  /** Replaces such punctuation with a letter, so that emphasis can end there. Only searched, never shown. */
   function relax(masked: string): string {
     if (known.masked !== masked) {
       known = { masked, relaxed: masked.replace(BEFORE_MARKS, (mark) => "a".repeat(mark.length)) };
@@ -28,7 +26,7 @@ export function createCjkEmphasis(): MarkedExtension {
     return known.relaxed;
   }
 
-  /** Makes the parser treat such punctuation like the start of a line, where emphasis can start before punctuation. */
+  /** Treats such punctuation like the start of a line, where emphasis can start before punctuation. */
   const toBefore = (before: string) => (ENDS_IN_CJK.test(before) ? "" : before);
 
   return {

@@ -9,7 +9,6 @@ export function isForInputMethod(event: KeyboardEvent): boolean {
   return event.isComposing || event.keyCode === INPUT_METHOD_KEY;
 }
 
-/** Handles keys that work everywhere on the page. */
 export function listenToKeys(state: State, actions: Actions): void {
   addEventListener("keydown", (event) => {
     if (isForInputMethod(event) || event.defaultPrevented) return;

@@ -5,7 +5,7 @@ import remend from "remend";
 import { createCjkEmphasis } from "./emphasis.ts";
 import { createMath, drawMath } from "./math.ts";
 
-/** One top-level block of a text, such as a paragraph, a list, a table or a code block. */
+/** One top-level block of a text, such as a paragraph or a table. */
 export interface Block {
   /** Blocks with equal keys look the same. */
   key: string;
@@ -31,7 +31,6 @@ const ALLOWED = {
 /** Matches an unfinished line that can still become a fence, a heading, a list item or a table. */
 const UNCERTAIN_LINE = /^\s*(?:`{1,3}[^`\n]*|#{1,6}|[-*+>]|> \[(?:![a-z]*(?:\]-? ?)?)?|\d{1,3}[.)]?|\|.*|[*_~]{1,3})$/;
 
-/** Matches a folded quote: its title and its lines. */
 const FOLDED = /^> \[!thinking\]- ([^\n]+)\n?([\s\S]*)$/;
 
 const marked: Marked = new Marked({

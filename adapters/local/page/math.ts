@@ -5,13 +5,10 @@ interface MathToken extends Tokens.Generic {
   isDisplay: boolean;
 }
 
-/** Matches a formula on its own lines. */
 const BLOCK = /^(?:\$\$([^$]{1,5000})\$\$|\\\[([\s\S]{1,5000}?)\\\])[ \t]*(?:\n|$)/;
 const DISPLAY = /^\$\$([^$\n]{1,2000})\$\$/;
 const PARENTHESES = /^\\\(((?:\\[^)\n]|[^\\\n]){1,2000}?)\\\)/;
-/**
- * Uses Pandoc's rule, so that prices stay prices: no space inside the signs, no digit after the second sign, no code.
- */
+/** As in Pandoc, so that prices stay prices: no space inside the signs, no digit after the second, no code. */
 const DOLLARS = /^\$(?!\s)((?:\\[^\n]|[^\\$\n`]){1,2000})(?<!\s)\$(?!\d)/;
 /** Keeps a formula from growing without end or covering the page. */
 const BOUNDS = { maxExpand: 200, maxSize: 20, trust: false, strict: "ignore", throwOnError: false } as const;
@@ -61,9 +58,7 @@ type Katex = typeof import("katex").default;
 let katex: Katex | undefined;
 let loading: Promise<void> | undefined;
 
-/**
- * Draws the formulas in a block. The first formula loads the library and its fonts; until then the page shows its TeX.
- */
+/** The first formula loads the library and its fonts. Until then the page shows the TeX. */
 export function drawMath(block: HTMLElement): void {
   const formulas = block.querySelectorAll<HTMLElement>(".math");
   if (formulas.length === 0) return;

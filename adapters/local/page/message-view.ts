@@ -48,7 +48,6 @@ export function messageView(message: MessageRow, look: MessageLook, state: State
 
 const STEP_ICONS = { done: ICONS.check, failed: ICONS.close, running: ICONS.more };
 
-/** Shows an answer's steps, folded into one line. */
 function stepsView({ steps, stepsLine }: MessageRow): TemplateResult | typeof nothing {
   if (steps.length === 0) return nothing;
   return html`<details class="steps">

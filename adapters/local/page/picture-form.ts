@@ -7,7 +7,6 @@ export interface PictureForm {
   count: string;
   model: string;
   isSpoiler: boolean;
-  /** The image to edit. */
   basis: { id: string; file: FileRow } | undefined;
 }
 
@@ -20,7 +19,6 @@ export const NO_CHOICE: PictureForm = {
   basis: undefined,
 };
 
-/** Matches the start of a message that requests an image. */
 const IMAGINE = /^\/imagine(?:\s+|$)/i;
 
 /** The description of the image. Undefined if the text does not request one. */

@@ -5,10 +5,7 @@ import { ICONS } from "./icons.ts";
 import { messagesAt, type State } from "./state.ts";
 import type { FileRow } from "./wire.ts";
 
-/**
- * Shows the files under a message: images can be viewed, several of them side by side, and other files can be
- * downloaded.
- */
+/** Images can be viewed, several of them side by side. Other files can be downloaded. */
 export function filesView(files: readonly FileRow[], state: State, actions: Actions): TemplateResult | typeof nothing {
   if (files.length === 0) return nothing;
   const isGallery = files.filter(({ isImage }) => isImage).length > 1;

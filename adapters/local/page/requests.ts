@@ -3,9 +3,7 @@ import type { FileRow } from "./wire.ts";
 const REQUEST_MS = 30_000;
 const UPLOAD_MS = 10 * 60_000;
 
-/**
- * The server refused the request, and the message is one sentence for the person. A lost connection is another error.
- */
+/** The server refused the request. The message is one sentence for the person. Not for a lost connection. */
 export class RefusedError extends Error {
   override readonly name = "RefusedError";
   /** The form's field that the person must correct. */
@@ -17,7 +15,6 @@ export class RefusedError extends Error {
   }
 }
 
-/** Explains to the person why a request failed. */
 export function describeProblem(error: unknown): string {
   return error instanceof RefusedError ? error.message : "The server is unreachable. Try again.";
 }
@@ -28,10 +25,7 @@ export function createNonce(): string {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-/**
- * Rejects with a `RefusedError` if the server refuses the request, and with another error if the server is unreachable.
- * `postJson` does the same.
- */
+/** Rejects with a `RefusedError`, or with another error if the server is unreachable. So does `postJson`. */
 export function getJson(path: string, headers: Record<string, string> = {}): Promise<unknown> {
   return request(path, { headers });
 }

@@ -9,7 +9,6 @@ import type { ChatRow, MessageRow } from "./wire.ts";
 const MOST_MESSAGES = 30;
 /** Shorter queries are not searched, because almost every message contains them. */
 const MIN_SEARCHED = 2;
-/** How many characters to show before and after the found words. */
 const AROUND_CHARS = 40;
 
 /** The search field above the list of chats. Enter opens the first chat in the filtered list. */
@@ -32,7 +31,6 @@ export function isFound({ title }: ChatRow, { query }: State): boolean {
   return title.toLowerCase().includes(toWanted(query));
 }
 
-/** Shows the newest messages that contain the words. */
 export function foundView(state: State, actions: Actions): TemplateResult | typeof nothing {
   const wanted = toWanted(state.query);
   if (wanted.length < MIN_SEARCHED) return nothing;

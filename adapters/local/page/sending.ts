@@ -4,12 +4,11 @@ import type { Pending, State, Store } from "./state.ts";
 import type { FileRow, SendBody } from "./wire.ts";
 
 const RETRY_MS = 2000;
-/** Matches the command that erases everything about a person. */
 const FORGET_ME = /^\/forget\s+(me|everything|everything about me|all)\s+for good$/i;
 
 /**
- * Sends messages to the server. Each message stays in the browser until the server has it, even after a lost connection
- * or a reload. Its nonce keeps a repeated request from creating a second message.
+ * Sends messages. Each stays in the browser until the server has it, even after a reload. Its nonce keeps a repeated
+ * request from creating a second message.
  */
 export interface Sending {
   /** With a `picture`, the text describes the image. */
@@ -104,8 +103,8 @@ function toBody({ nonce, chatId, text, files, picture, isNewChat }: Pending): Se
 const PREFIX = "palaver.pending.";
 
 /**
- * The messages that the server does not have yet. Each is a separate entry in the browser's storage, so that two tabs
- * never overwrite each other's messages.
+ * The messages that the server does not have yet: separate entries in the browser's storage, so that two tabs never
+ * overwrite each other's messages.
  */
 export interface PendingList {
   add: (message: Pending) => void;
@@ -153,7 +152,7 @@ function createPendingList({ state, change }: Store): PendingList {
   };
 }
 
-/** The last visit's unsent messages, oldest first. */
+/** Oldest first. */
 function readStored(): Pending[] {
   const keys = Object.keys(localStorage).filter((key) => key.startsWith(PREFIX));
   return keys

@@ -3,30 +3,25 @@ import { live } from "lit-html/directives/live.js";
 import { ICONS } from "./icons.ts";
 import type { EnvFile, Finding, SetupField, SetupOffer, SetupStep, SetupWay } from "./wire.ts";
 
-/** The last part of the panel, after all steps. */
 export const SAVE = "save";
 
 /** The state of each platform in the running process, by the platform's name. */
 export type Arrivals = Readonly<Record<string, "connecting" | "connected" | "heard">>;
 
-/** The panel's state: the entered values, and the results of checking and saving them. */
 export interface Filled {
   /** Sent with every request; "" if no password is needed. */
   adminPassword: string;
   /** In memory, so that closing the panel loses nothing. */
   values: Record<string, string>;
-  /** The selected way, by step. */
+  /** By step. */
   ways: Record<string, string>;
   findings: Record<string, readonly Finding[]>;
   /** The open part: a step's id, or `SAVE`. */
   part: string;
-  /** A request is running. */
   isBusy: boolean;
   models: readonly string[];
-  /** The result of listing the models. */
   listing: readonly Finding[];
   file: EnvFile | undefined;
-  /** The file was written. */
   isSaved: boolean;
   isWatching: boolean;
   arrivals: Arrivals;
@@ -35,7 +30,6 @@ export interface Filled {
   problem: string;
 }
 
-/** Everything that a person can do in the panel. */
 export interface SetupActions {
   close(): void;
   unlock(adminPassword: string): Promise<void>;
@@ -55,7 +49,6 @@ export function wayOf(step: SetupStep, { ways }: Filled): SetupWay {
   return step.ways.find(({ id }) => id === ways[step.id]) ?? (step.ways[0] as SetupWay);
 }
 
-/** The whole panel. One of its parts is open. */
 export function panelView(offer: SetupOffer, filled: Filled, doing: SetupActions): TemplateResult {
   const step = offer.steps.find(({ id }) => id === filled.part);
   return html`<header>

@@ -8,7 +8,6 @@ const CHECK_MS = 70_000;
 const ARRIVALS_MS = 2_000;
 
 export interface SetupPanel {
-  /** Loads the steps from the server, and draws them if there are any. */
   load(): Promise<void>;
   /** The buttons in an empty chat that open the setup. */
   offersView(): TemplateResult | typeof nothing;
@@ -224,7 +223,6 @@ function reveal(which: "first" | "last"): void {
   results.at(which === "first" ? 0 : -1)?.scrollIntoView({ block: "nearest" });
 }
 
-/** The values of the selected ways, without those of other ways. */
 function readChosen({ offer, filled }: Panel): SetupValues {
   const fields = offer.steps.flatMap((step) => wayOf(step, filled).fields);
   const used = fields.flatMap(({ name }) => (filled.values[name] ? [[name, filled.values[name]] as const] : []));
@@ -232,7 +230,6 @@ function readChosen({ offer, filled }: Panel): SetupValues {
   return { ...Object.fromEntries(used), ...(page !== "" && { LOCAL_CHAT: page }) };
 }
 
-/** The values of the steps that the person changed. */
 function readTouched(panel: Panel): SetupValues {
   const all = readChosen(panel);
   const idle = panel.offer.steps

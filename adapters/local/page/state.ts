@@ -2,7 +2,6 @@ import type { PictureForm } from "./picture-form.ts";
 import type { ChatRow, FileRow, GatewayNotice, Hello, MessageRow, PictureMenu, Progress, Row } from "./wire.ts";
 import { isWorking, orderMessages } from "./working.ts";
 
-/** A message that is being sent or could not be sent. */
 export interface Pending {
   nonce: string;
   chatId: string;
@@ -28,7 +27,6 @@ export interface Upload {
   problem: string;
 }
 
-/** The content of a composer. */
 export interface Writing {
   text: string;
   uploads: Upload[];
@@ -68,7 +66,6 @@ export interface State {
   writing: Map<string, Writing>;
   /** Set once the image form was opened. */
   menu: PictureMenu | undefined;
-  /** The options of the last image. */
   lastPicture: PictureForm | undefined;
   /** Ids of the covered images that the person has uncovered. */
   uncovered: Set<string>;
@@ -87,14 +84,12 @@ export interface State {
   soughtId: number | undefined;
 }
 
-/** The id of a message or of a chat. */
 export type LeavingId = number | string;
 
 export interface Store {
   readonly state: State;
-  /** Changes the state. All changes before the next frame are drawn together in it. */
+  /** Changes the state. The next frame draws all changes together. */
   change: (work: (state: State) => void) => void;
-  /** Changes the content of a chat's composer. */
   write: (chatId: string, writing: Partial<Writing>) => void;
   onDraw: (draw: (state: State) => void) => void;
 }
@@ -176,7 +171,7 @@ export function writingAt(state: State, chatId: string): Writing {
   return state.writing.get(chatId) ?? NOTHING;
 }
 
-/** A chat's messages in reading order. */
+/** In reading order. */
 export function messagesAt(state: State, chatId: string): MessageRow[] {
   const isShown = (each: MessageRow) => each.chatId === chatId && !each.isDeleted && !state.leaving.has(each.id);
   return orderMessages([...state.messages.values()].filter(isShown));
@@ -186,10 +181,7 @@ export function nameOf(state: State, isBot: boolean): string {
   return isBot ? (state.hello?.botName ?? "") : "You";
 }
 
-/**
- * The text of a message. For a message of an answer, the texts of the whole answer, without images and their status
- * messages.
- */
+/** The texts of the whole answer that a message belongs to, without images and their status messages. */
 export function textsOf(state: State, message: MessageRow): string[] {
   const { chatId, replyTo, isAside } = message;
   const isPart = (each: MessageRow) => each.text !== "" && each.files.length === 0 && !isWorking(each);

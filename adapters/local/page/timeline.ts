@@ -11,7 +11,6 @@ import type { MessageRow } from "./wire.ts";
 const GROUP_MS = 5 * 60_000;
 const PAGE_MESSAGES = 150;
 const AT_BOTTOM_PX = 40;
-/** How long a found message is highlighted. */
 const FOUND_MS = 2500;
 
 /** One chat's messages. Stays at the bottom while the reader is there. */
@@ -90,7 +89,6 @@ function mergeEntries(messages: readonly MessageRow[], pending: readonly Pending
 
 interface Around {
   before: Entry | undefined;
-  /** The id of the answer that offers Regenerate. */
   newestAnswer: number | undefined;
 }
 

@@ -84,15 +84,11 @@ export interface MessageRow {
   /** The running step, such as "looking up the time, 4 s…", or a summary of all steps: "Used 3 tools, 4.2 s". */
   stepsLine: string;
   judgement: Judgement | null;
-  /** The text is still growing. */
   isStreaming: boolean;
   files: FileRow[];
   createdAt: number;
   editedAt: number | null;
-  /**
-   * This message is shown after that newer one. Set for a status, because it reports the end of the work that created
-   * the newer message.
-   */
+  /** This message is shown after that newer one. Set for a status: it reports the end of the work that created both. */
   movedBehind: number | null;
   /** A deleted message has neither text nor files. */
   isDeleted: boolean;
@@ -115,7 +111,7 @@ export interface Hello {
   maxFileBytes: number;
   maxFiles: number;
   maxTextLength: number;
-  /** The longest reason for a bad rating, in UTF-16 units. */
+  /** In UTF-16 units. */
   maxReasonLength: number;
   /** The page has an image form. */
   canDraw: boolean;
@@ -146,13 +142,11 @@ export interface Progress {
   turnId: string | null;
 }
 
-/** The choices in the image form. */
 export interface PictureMenu extends Pick<ImagineMenu, "ratios" | "sizes" | "maxCount" | "maxReferences"> {
   /** The default comes first. Empty if the models are unknown. */
   models: readonly string[];
 }
 
-/** An action of the person. */
 export interface ActBody {
   /** The browser creates one nonce per action, and uses it again when it repeats the request. */
   nonce: string;
@@ -177,7 +171,6 @@ export interface EditBody extends ActBody {
 export interface ActionBody extends ActBody {
   action: PressedAction;
   turnId: string;
-  /** Why the answer is `bad`. */
   reason?: string;
 }
 

@@ -9,8 +9,8 @@ export function isWorking({ buttons, isStreaming }: Pick<MessageRow, "buttons" |
 const PICTURE = /^([\w-]+)\.([1-9])$/;
 
 /**
- * Orders one chat's messages, oldest first. The status of running or ended work comes after the messages that the work
- * created, and the images of one request are in the order of their numbers.
+ * Puts the status of running or ended work after the messages that it created, and images in the order of their
+ * numbers. Other messages are in the order of their time.
  */
 export function orderMessages(messages: readonly MessageRow[]): MessageRow[] {
   const ordered = messages.toSorted(compareMessages);

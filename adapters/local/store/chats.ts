@@ -2,7 +2,6 @@ import type { ChatRow } from "../page/wire.ts";
 import type { SqlRow, Tables } from "./tables.ts";
 
 const TITLE_CHARS = 48;
-/** The title of a chat that has no message to name it. */
 const UNTITLED = "New chat";
 
 /** The chats and their titles. Changes need a transaction of the caller. */
@@ -11,7 +10,6 @@ export interface ChatList {
   find(id: string): ChatRow | undefined;
   /** Adds a chat, unless it exists or was deleted. */
   ensure(id: string, firstText: string, at: number): void;
-  /** Gives an untitled chat a title from this text. */
   name(id: string, text: string): void;
   /** Removes the title of one chat or of all, because a title quotes a message. */
   clearTitle(id?: string): void;

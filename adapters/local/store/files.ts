@@ -14,7 +14,6 @@ const SLICE_BYTES = 256 * 1024;
 const NAME_CHARS = 120;
 /** Keeps the end of a long name, which contains the extension. */
 const NAME_TAIL_CHARS = 20;
-/** How long to keep files that were uploaded but never sent. */
 const ORPHAN_AGE_MS = 24 * 60 * 60_000;
 /** The image types that every browser draws and none executes. */
 const SHOWN_TYPES = new Set(["image/png", "image/jpeg", "image/gif", "image/webp", "image/avif"]);
@@ -32,7 +31,6 @@ export interface StoredFile {
   slices(): AsyncIterable<Uint8Array>;
 }
 
-/** A file before it is stored, with the type that its bytes show. */
 export interface PreparedFile {
   name: string;
   contentType: string;
@@ -44,12 +42,8 @@ export interface PreparedFile {
 }
 
 export interface Files {
-  /**
-   * Stores a file that belongs to no message yet. Writes it in slices, because 17 MiB at once would block the event
-   * loop for 100 ms.
-   */
+  /** Stores a file that belongs to no message yet. 17 MiB in one write would block the event loop for 100 ms. */
   add(file: PreparedFile, at: number): Promise<FileRow>;
-  /** True if all these files exist and belong to no message. */
   areFree(ids: readonly string[]): boolean;
   /** Assigns uploads to a message, in this order. Needs a transaction of the caller. */
   attach(ids: readonly string[], messageId: number): void;

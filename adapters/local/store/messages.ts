@@ -42,7 +42,6 @@ export interface Messages {
   redraw(id: number, look: Pick<MessageInput, "text" | "buttons" | "steps" | "isStreaming">): void;
   /** Moves a message after everything that was written later in its chat. */
   moveToEnd(id: number): void;
-  /** Stores the rating of an answer, and replaces an earlier one. */
   judge(id: number, judgement: Judgement): void;
   /** Keeps a row without content, so that every page learns of the deletion. */
   erase(id: number): void;
@@ -50,13 +49,10 @@ export interface Messages {
   /** The newest visible messages whose text contains all these words, in lower case. */
   containing(words: readonly string[], limit: number): MessageRow[];
   inChat(chatId: string): number[];
-  /**
-   * Ids of the visible messages in a chat, without those that the person wrote at or after `at` (Unix milliseconds).
-   */
+  /** The visible messages, without those that the person wrote at or after `at` (Unix milliseconds). */
   spokenIn(chatId: string, at: number): number[];
   /**
-   * In the order of their changes. Leaves out messages that were deleted up to the change `knownSince`, which the page
-   * never saw.
+   * In the order of their changes, without deletions up to the change `knownSince`: the page never saw those messages.
    */
   since(seq: number, limit: number, knownSince: number): MessageRow[];
 }

@@ -15,21 +15,17 @@ export type OutboxChange =
   | { kind: "none" };
 
 /**
- * Passes on events without losing any. An event is noted here before it is offered. The note is removed in the
- * transaction that shows the event's effect. After a crash in between, the next start offers the event again, and its
- * key keeps it from counting twice.
+ * Passes on events without losing any: the event is noted, offered, and unnoted in the transaction that shows its
+ * effect. After a crash in between, the next start offers it again, and its key keeps it from counting twice.
  */
 export interface Outbox {
   /** Notes the event. A key that is already noted keeps its note. Needs a transaction of the caller. */
   note(event: InboundEvent, change: OutboxChange): void;
   has(key: string): boolean;
-  /**
-   * Offers one noted event and applies its change. Rejects if the event was not accepted within `boundMs`, and keeps
-   * the note.
-   */
+  /** Offers one noted event and applies its change. If not accepted within `boundMs`, rejects and keeps the note. */
   deliver(key: string, accept: Accept, boundMs: number): Promise<void>;
   withdraw(key: string): void;
-  /** The keys of all noted events, oldest first. */
+  /** Oldest first. */
   keys(): string[];
   /** Deletes all notes. Needs a transaction of the caller. */
   clear(): void;

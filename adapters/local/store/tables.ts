@@ -112,8 +112,8 @@ export function openTables(database: DatabaseSync): Tables {
 }
 
 /**
- * Starts message ids at a random number. Other stores keep records under these ids. Such a record can outlive this
- * database or belong to another one, and must not match a new message.
+ * Starts message ids at a random number: other stores keep records under these ids, and a record of another database
+ * must not match a new message.
  */
 function setIdsApart({ database, nextSeq }: Tables): void {
   nextSeq();

@@ -13,7 +13,6 @@ const HEARTBEAT_MS = 15_000;
  * costs no memory, and an answer that grew ten times meanwhile is sent once.
  */
 export interface EventStream {
-  /** Call this after rows have changed. */
   changed: () => void;
   /** Shows the bot's progress in a chat; "" removes it. Kept in memory only. */
   setProgress(progress: Progress): void;
@@ -38,7 +37,6 @@ interface LiveState {
   /** Ids of messages. */
   waiting: Set<number>;
   gateway: GatewayNotice | undefined;
-  /** Counts the changes. */
   version: number;
 }
 

@@ -29,10 +29,7 @@ export interface HandlerResult {
 export const NOTHING: HandlerResult = { events: [] };
 
 export interface Interactions {
-  /**
-   * Handles a command, button, form or shortcut. Slack waits three seconds for the acknowledgement and never repeats
-   * the request.
-   */
+  /** Slack waits three seconds for the acknowledgement, and never repeats an interaction. */
   onInteraction(body: Body, workspace: Workspace): Promise<HandlerResult>;
   /**
    * Handles an event that is not about a message, for example `app_home_opened`, `agent_session_stopped` or
@@ -40,7 +37,7 @@ export interface Interactions {
    * event.
    */
   onEvent(event: Body, body: Body, workspace: Workspace | undefined): Promise<HandlerResult>;
-  /** Redraws a person's home tab, whose content may have changed. Never rejects; ignores failures. */
+  /** Redraws a person's home tab. Never rejects; ignores failures. */
   redrawHome(where: { teamId: string; userId: string; channelId: string }): Promise<void>;
 }
 
@@ -50,14 +47,13 @@ export interface AcknowledgementDeps {
   delivery(): Delivery | undefined;
   listener: Listener;
   interactions: Pick<Interactions, "onInteraction" | "onEvent">;
-  /** Shows a message only to an event's author. */
   tell(event: InboundEvent, workspace: Workspace, words: string): Promise<void>;
   log: Logger;
 }
 
 /**
- * Handles a delivery from a Bolt receiver: finds its workspace and handler, and acknowledges it when the core has
- * accepted its events. Rejects without an acknowledgement if that fails or takes too long.
+ * Finds the workspace and the handler of a delivery, and acknowledges it when the core has accepted its events. Rejects
+ * without an acknowledgement if that fails or takes too long.
  */
 export type TakeDelivery = (received: Pick<ReceiverEvent, "body" | "ack">) => Promise<void>;
 
@@ -165,8 +161,7 @@ function toRefusal(body: Body): Pick<HandlerResult, "response"> | undefined {
 }
 
 /**
- * The workspaces that a payload can belong to, the most certain one first. In a shared channel, people act from their
- * own workspace.
+ * The workspaces of a payload, the most certain one first. In a shared channel, people act from their own workspace.
  */
 function teamsOf(body: Body): string[] {
   const organisation = enterpriseOf(body);

@@ -42,14 +42,11 @@ export interface AssistantPane {
 
 export interface Assistant {
   /**
-   * Suggests the prompts of the channel that the person has open. If it has none, suggests those of the conversation,
-   * or else the defaults. Never rejects; ignores failures.
+   * Suggests the prompts of the channel next to the pane, of the conversation, or else the defaults. Never rejects;
+   * ignores failures.
    */
   suggest(workspace: Workspace, where: AssistantPane): Promise<void>;
-  /**
-   * Handles Slack's own Stop button: stops the named turns, as the bot's own button does. Slack has already ended their
-   * streams.
-   */
+  /** Stops the named turns, as the bot's own Stop button does. Slack has already ended their streams. */
   onStopped(event: Body, workspace: Workspace): Promise<HandlerResult>;
 }
 

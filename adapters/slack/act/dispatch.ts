@@ -32,10 +32,7 @@ export interface InteractionsDeps extends HandlerDeps {
   readAbout?: ReadAbout | undefined;
   /** Finds the workspace of a home tab that must be redrawn. Absent: only the workspace's id is used. */
   findWorkspace?: Workspaces["find"];
-  /**
-   * Called when the bot left a workspace or an organisation at `atMs`, in Slack's time. Rejects if that could not be
-   * stored.
-   */
+  /** Called when the bot left a workspace or an organisation. Rejects if that could not be stored. */
   onUninstalled?: SlackAdapterOptions["onUninstalled"];
 }
 
@@ -152,9 +149,7 @@ export function createInteractions(deps: InteractionsDeps): Interactions {
   };
 }
 
-/**
- * Notes the open channel. The older assistant names the thread of the pane; the agent view names at most the person.
- */
+/** The older assistant names the thread of the pane; the agent view names at most the person. */
 async function noteLooked(
   looking: HandlerDeps["looking"],
   { type, assistant_thread, user, context }: Body,

@@ -4,7 +4,6 @@ import { type Body, toBody } from "../api/wire.ts";
 import { cutMarkup } from "../write/markdown.ts";
 import type { SubmissionPayload } from "./payloads.ts";
 
-/** Slack's limits for the parts of a view, in characters. */
 export const MAX_PROMPT_CHARS = 3_000;
 const MAX_OPTION_CHARS = 75;
 const MAX_OPTIONS = 100;
@@ -24,7 +23,6 @@ export function header(text: string): Body {
   return { type: "header", text: plain(truncate(text, 150)) };
 }
 
-/** A line of small print. */
 export function remark(markup: string): Body {
   return { type: "context", elements: [{ type: "mrkdwn", text: cutMarkup(markup, 2_000), verbatim: true }] };
 }
@@ -50,7 +48,6 @@ export function select(
   };
 }
 
-/** A dialog with a text and no fields. */
 export function note(title: string, text: string): Body {
   return { type: "modal", title: plain(title), close: plain("Close"), blocks: [section(text)] };
 }

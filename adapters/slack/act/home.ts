@@ -41,9 +41,7 @@ const metadata = z.object({ channelId: z.string(), userId: z.string().default(""
 
 type HomeWorkspace = Pick<Workspace, "teamId" | "enterpriseId">;
 
-/**
- * The home tab, which Slack shows to each person: what the bot does, its commands, and the person's settings and data.
- */
+/** The home tab: what the bot does, its commands, and the person's settings and data. */
 export interface Home {
   /** Rejects if Slack refuses the page. */
   show(workspace: HomeWorkspace, userId: string, channelId: string): Promise<void>;
@@ -125,7 +123,6 @@ interface HomeFacts {
   userId: string;
 }
 
-/** Pure. */
 function toHomeView({ commands, models, about, draws, channelId, userId }: HomeFacts): Body {
   return {
     type: "home",

@@ -52,7 +52,6 @@ export interface FormContext {
   personId: string;
   /** Only this person sees the image. */
   isPrivate?: boolean | undefined;
-  /** The image to edit. */
   basis?: string | undefined;
   references: readonly AttachmentRef[];
 }

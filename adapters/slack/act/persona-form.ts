@@ -22,7 +22,6 @@ const opened = z.object({
   responseUrl: z.string().optional(),
 });
 
-/** The form for a channel's persona and suggested prompts, filled in with the current ones. */
 export interface PersonaForm {
   /** Tells the person if the form does not open. Never rejects. */
   open(by: UserAction, triggerId: string): Promise<void>;

@@ -30,7 +30,6 @@ export interface ShortcutsDeps extends HandlerDeps {
   forms: ImagineForms | undefined;
 }
 
-/** Handles shortcuts from the menu of a message and from the global list. */
 export interface Shortcuts {
   onMessage(payload: MessageShortcutPayload, workspace: Workspace): Promise<HandlerResult>;
   onGlobal(payload: ReturnType<(typeof shortcutPayload)["parse"]>, workspace: Workspace): HandlerResult;

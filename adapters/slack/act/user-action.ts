@@ -10,7 +10,6 @@ import type { SlackAdapterOptions } from "../options.ts";
 import type { TellPerson } from "../write/notice.ts";
 import type { PayloadUser } from "./payloads.ts";
 
-/** An action of a person, and its place. */
 export interface UserAction {
   workspace: Workspace;
   person: Pick<PayloadUser, "id" | "name" | "username" | "team_id">;
@@ -31,8 +30,8 @@ export type UserContext = Pick<UserAction, "workspace" | "person"> &
   Partial<Pick<UserAction, "channelId" | "threadTs">>;
 
 /**
- * Names an action after its payload. Slack repeats an action until it is acknowledged, with an equal payload and so an
- * equal name. The trigger alone is no name: a server that imitates Slack may repeat it or send none.
+ * Names an action after its payload, which is the same in a repeated delivery. The trigger alone is no name: a server
+ * that imitates Slack may repeat it or send none.
  */
 export function toName(kind: "command" | "home" | "press" | "shortcut", payload: unknown): string {
   return `${kind}:${toFingerprint(JSON.stringify(payload))}`;

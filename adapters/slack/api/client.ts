@@ -15,8 +15,7 @@ const DEAD_CODES = new Set(["token_revoked", "token_expired", "invalid_auth", "a
 export interface SlackApi {
   /**
    * Calls a method as the app in that workspace. Rejects with an `ApiError` unless the call succeeds, or with
-   * `signal.reason` after an abort. Never repeats a call and never waits for a rate limit. Until a rate limit ends,
-   * rejects further calls to that method as Slack would, even if another process hit the limit.
+   * `signal.reason`. Never repeats a call. Never waits for a rate limit: until it ends, rejects calls to that method.
    */
   call(teamId: string, method: string, args: Body, signal: AbortSignal): Promise<Body>;
   /** Rejects with an `ApiError` if the app is not installed, or if Slack no longer accepts its token. */

@@ -34,7 +34,6 @@ export interface ApiErrorOptions extends LoggableErrorOptions {
   status: number;
   /** The wait that Slack asks for. Set only for a rate limit. */
   retryAfterMs?: number;
-  /** The missing scope. */
   needed?: string;
   /** The network's error code if no complete response arrived, for example `ECONNREFUSED`. */
   network?: string;
@@ -131,10 +130,7 @@ export function toNetworkError(method: string, error: unknown, status = 0): ApiE
   return new ApiError(method, `Slack did not answer ${method} (${network}).`, { code: "", status, network });
 }
 
-/**
- * The `ts` of the message that a call created. Throws if it is missing, because it is then unknown whether the message
- * exists.
- */
+/** Throws if the `ts` is missing, because it is then unknown whether the message exists. */
 export function readTs(method: string, { ts }: Readonly<Record<string, unknown>>): string {
   if (typeof ts === "string" && ts !== "") return ts;
   throw new ApiError(method, `Slack did not return the ts of the message that ${method} created.`, {
@@ -154,7 +150,6 @@ export function isHopeless(error: unknown): boolean {
   return HOPELESS.has(codeOf(error));
 }
 
-/** Tells operators that a token was refused and what to do. */
 export function describeAuthError(error: unknown, token: keyof typeof REMEDIES): string {
   const name = token === "bot" ? "bot token" : "app-level token";
   return `Slack does not accept the ${name} (${codeOf(error) || "refused"}). ${REMEDIES[token]}`;

@@ -39,9 +39,6 @@ export function createFiles({ api, apiUrl }: FilesDeps): Files {
   const fetch = createGuardedFetch({ owner: "Slack", hosts, origins });
   const links = new BoundedMap<string, Link>(MAX_REMEMBERED);
 
-  /**
-   * Fetches the link again for a later attempt, because nothing else shows that another organisation shared the file.
-   */
   async function findLink({ id }: AttachmentRef, signal: AbortSignal): Promise<Link> {
     const known = links.get(id);
     if (known !== undefined) return known;

@@ -1,5 +1,4 @@
 /** A workspace in which the bot is installed. */
-/** The bot in one workspace. */
 export interface Workspace {
   teamId: string;
   /** The workspace's organisation, if it has one. A person has the same id in all of its workspaces. */
@@ -13,8 +12,8 @@ export interface Workspace {
 
 export interface Workspaces {
   /**
-   * Undefined if the bot is not installed. Rejects if that is unknown at the moment. If a whole organisation installed
-   * the bot, the first look-up of one of its workspaces needs `enterpriseId`; later ones do not.
+   * Undefined if the bot is not installed. Rejects if that is unknown. If a whole organisation installed the bot, the
+   * first look-up of a workspace needs `enterpriseId`; later ones do not.
    */
   find(teamId: string, signal: AbortSignal, enterpriseId?: string): Promise<Workspace | undefined>;
   /** The only workspace. Absent if several workspaces can install the bot. */

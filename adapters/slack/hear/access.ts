@@ -34,8 +34,7 @@ export interface Presence {
 }
 
 /**
- * Finds out whether a person is in a channel or can join it. Without a response from Slack in time, the result is no.
- * Never rejects.
+ * Finds out whether a person is in a channel or can join it. False if Slack does not respond in time. Never rejects.
  */
 export async function findPresence(
   workspace: Workspace,
@@ -142,7 +141,6 @@ export function createMayShow({ workspaces, api }: Pick<AccessDeps, "api"> & { w
     return members.get(workspace.teamId, () => read().catch(() => undefined));
   }
 
-  /** True if this person is in a channel or can join it. */
   async function maySee(workspace: Workspace, channel: Body, userId: string, signal: AbortSignal): Promise<boolean> {
     const { teamId } = workspace;
     if (channel["is_im"] === true) return channel["user"] === userId;
@@ -213,15 +211,11 @@ export function describeAbsence({ missing }: Presence): string {
   return `${why} Use /imagine there instead.`;
 }
 
-/** True if Slack refused a call because the bot is not in the channel. */
 export function isAbsence(error: unknown): boolean {
   return ABSENT.has(codeOf(error));
 }
 
-/**
- * True if the bot can write in a channel, or if Slack does not respond in time. Tests this by reading, which needs no
- * additional scope.
- */
+/** True if the bot can write in a channel, or if Slack is slow. Tests this by reading, which needs no other scope. */
 export async function isMember(
   { teamId }: Workspace,
   channelId: string,

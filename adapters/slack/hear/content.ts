@@ -4,11 +4,6 @@ import { toLine } from "../../../src/text/quote-name.ts";
 import { truncate } from "../../../src/text/truncate.ts";
 import { type Body, readText, toBodies, toBody } from "../api/wire.ts";
 
-/**
- * Reads everything that a message shows: its text, blocks, attachments and forwarded messages. The result is text in
- * Slack's markup, with ids for people and channels. Pure.
- */
-
 const QUOTE_CHARS = 2_000;
 /** Matches an incomplete entity, mention or link at the end of a truncated text. */
 const HALF_MARKUP = /(?:&[a-z]{0,3}|<[^<>]*)…$/;
@@ -16,6 +11,10 @@ const HALF_MARKUP = /(?:&[a-z]{0,3}|<[^<>]*)…$/;
 const MAX_DEPTH = 6;
 const COLORS: Readonly<Record<string, number>> = { good: 0x2eb886, warning: 0xdaa038, danger: 0xa30200 };
 
+/**
+ * Reads everything that a message shows: its text, blocks, attachments and forwarded messages. The result is text in
+ * Slack's markup, with ids for people and channels. Pure.
+ */
 export function readShown(message: Body): string {
   return joinParagraphs(readOwn(message), ...toBodies(message["attachments"]).map(readAttachment));
 }
@@ -190,7 +189,6 @@ function isAction({ type }: Body): boolean {
   return typeof type === "string" && /^url$|button|select|overflow|picker|checkboxes|radio/.test(type);
 }
 
-/** Reads a text, an image or a button. */
 function readElement(element: Body): string {
   const { type } = element;
   if (type === "image") {

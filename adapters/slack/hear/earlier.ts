@@ -20,10 +20,7 @@ export const SOLD_PAGE = 15;
 const MAX_PAGES = 5;
 /** The time limit for all pages after the first. When it is over, the bot uses the pages that it has. */
 const PAGES_MS = 3_000;
-/**
- * Below Slack's limits for each workspace. `gaps` is for reading the messages since the last question, and leaves calls
- * for reading whole threads.
- */
+/** Below Slack's limits for each workspace. `gaps`: reading the messages since the last question. */
 const MAX_A_MINUTE = { gaps: 30, threads: 45, channels: 45 };
 const MINUTE_MS = 60_000;
 /** The largest difference between this machine's clock and Slack's. */

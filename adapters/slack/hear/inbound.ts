@@ -14,7 +14,6 @@ const WRITTEN = new Set([undefined, "file_share", "thread_broadcast", "me_messag
 /** The author id of messages from Slack itself. */
 export const SLACKBOT = "USLACKBOT";
 
-/** A message from a person or an app. */
 export interface SlackMessage {
   workspace: Workspace;
   channelId: string;
@@ -27,7 +26,6 @@ export interface SlackMessage {
   userId: string;
   /** The author's name, if the event contains it. */
   userName: string | undefined;
-  /** The author's workspace. */
   userTeam: string;
   /** An app wrote the message. */
   isBot: boolean;
@@ -85,8 +83,8 @@ export function readAnyMessage(
 }
 
 /**
- * Whom a message addresses; undefined if the message does not concern the bot. In a channel, people must mention the
- * bot. Another bot must mention it also in threads and direct messages.
+ * Undefined if the message does not concern the bot. In a channel, people must mention the bot. Another bot must
+ * mention it also in threads and direct messages.
  */
 export function toAddressed(message: SlackMessage): MessageEvent["addressed"] | undefined {
   const { workspace, text, isBot, isDirect, threadTs } = message;
@@ -106,10 +104,7 @@ export function messageIdOf({ workspace, channelId, ts }: SlackMessage): string 
   return toMessageId({ teamId: workspace.teamId, channelId, ts });
 }
 
-/**
- * All words and files in a message. A question has no link previews, because Slack adds them later. Context includes
- * them.
- */
+/** All words and files in a message. A question has no link previews, because Slack adds them later. */
 export async function toContent(
   message: SlackMessage,
   deps: InboundDeps,
@@ -157,10 +152,7 @@ export function toConversationId({ workspace, channelId, threadTs, ts }: SlackMe
   return [PLATFORM, workspace.teamId, channelId, threadTs ?? ts].join(":");
 }
 
-/**
- * Finds the channel that the author has open. In the agent view, the message names it; in the older assistant, a
- * separate event did.
- */
+/** In the agent view, the message names the channel that its author has open. In the older assistant, an event did. */
 async function findLookedAt(
   { workspace, threadTs, userId, isDirect, raw }: SlackMessage,
   looking: InboundDeps["looking"],

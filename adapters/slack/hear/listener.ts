@@ -50,10 +50,7 @@ interface Context extends ListenerDeps {
   known: KnownMessages;
 }
 
-/**
- * Handles `message` and `app_mention` events. Resolves when all resulting events are accepted. Rejects if one of them
- * was not accepted.
- */
+/** Resolves when all events of a `message` or `app_mention` are accepted. Rejects if one was not accepted. */
 export type Listener = (event: Body, workspace: Workspace) => Promise<void>;
 
 export function createListener(deps: ListenerDeps): Listener {
@@ -174,8 +171,8 @@ async function toDeletedEvents(
 }
 
 /**
- * Whom a message addresses. In a channel where the bot listens to everything, people's messages that address no one are
- * for the bot too. Other bots must still mention it, because otherwise two bots would answer each other forever.
+ * In a channel where the bot listens to everything, people's messages that address no one are for the bot too. Other
+ * bots must still mention it: otherwise two bots would answer each other forever.
  */
 async function addressedOf(
   message: SlackMessage,
@@ -202,10 +199,7 @@ function toUnknown(
   };
 }
 
-/**
- * Remembers recent edits and deletions, which can be repeated, and which can arrive before their message on another
- * connection.
- */
+/** Remembers recent edits and deletions, which can be repeated, and can arrive before their message. */
 export interface KnownMessages {
   setEdited(messageId: string, message: SlackMessage): void;
   setDeleted(messageId: string): void;
@@ -227,7 +221,6 @@ export function createKnownMessages(): KnownMessages {
   };
 }
 
-/** Decides which other bots this bot answers. */
 export interface OtherBots {
   /** True for people, and for a bot on the list. */
   isAllowed(message: SlackMessage): boolean;
@@ -268,10 +261,7 @@ function note(kept: Map<string, Map<string, number>>, key: string, ts: string, a
   return asked;
 }
 
-/**
- * Sets the title of a thread in the pane, from the question that starts the thread. Works in the background and ignores
- * failures.
- */
+/** Sets a thread's title in the pane from its first question. Works in the background and ignores failures. */
 export type TitleThread = (message: SlackMessage, question: string) => void;
 
 export interface TitlesDeps {

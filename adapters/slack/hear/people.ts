@@ -25,7 +25,6 @@ const MAX_GROUPS = 20;
 const UNKNOWN_GROUP =
   "Slack does not list the members of a user group that the policy names, so rules about it match no one. The app may lack the scope usergroups:read; npm run doctor shows more.";
 
-/** A person as a workspace knows them. */
 export interface Person {
   name: string;
   /** The person is an admin or owner of the workspace. */
@@ -45,17 +44,14 @@ interface ChannelInfo {
   isGroup: boolean;
 }
 
-/**
- * Looks up the names for Slack's ids. A name that takes longer than a second is undefined now and known the next time.
- */
+/** Looks up names. A name that takes longer than a second is undefined now and known the next time. */
 export interface People {
   person(workspace: Workspace, userId: string): Promise<Person | undefined>;
   channelName(workspace: Workspace, channelId: string): Promise<string | undefined>;
   namePlace(workspace: Workspace, channelId: string): Promise<PlaceNames>;
   /**
-   * Describes a person as the author of an event. A workspace's admins can act for others (`isModerator`). As in Slack
-   * itself, the admins and a channel's creator can change the channel's settings. In a direct conversation,
-   * `mayConfigure` is undefined, because only that person is there.
+   * Describes a person as the author of an event. The workspace's admins are moderators. As in Slack itself, admins and
+   * a channel's creator can change the channel's settings.
    */
   toAuthor(workspace: Workspace, userId: string, given?: GivenAuthor): Promise<Author>;
   /** Like `toAuthor`, but asks Slack anew, takes as long as the signal allows, and rejects if Slack does not answer. */

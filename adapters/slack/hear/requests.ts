@@ -118,7 +118,6 @@ export function findHeaderProblem(headers: Headers, nowMs: number): string | und
   return ageS < -MAX_SKEW_S ? "its timestamp is in the future" : undefined;
 }
 
-/** The signatures of accepted requests. */
 export interface Replays {
   has(signature: string): boolean;
   add(signature: string): void;

@@ -11,17 +11,14 @@ import { readText, toBody } from "../api/wire.ts";
 const START_MS = 90_000;
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 30_000;
-/**
- * A socket that ends sooner than this counts as a failure. The backoff counts at most `MAX_SHORT` failures in a row.
- */
+/** A socket that ends sooner counts as a failure. The backoff counts at most `MAX_SHORT` failures in a row. */
 const SHORT_MS = 5_000;
 const MAX_SHORT = 2;
 /** Longest time from requesting a socket to Slack's `hello`. */
 const CONNECT_MS = 20_000;
 const CALL_MS = 10_000;
 /**
- * When Slack asks the bot to close a socket, the socket stays open this long, for its acknowledgements and until its
- * replacement is open.
+ * A socket that Slack asks to close stays open this long, for its acknowledgements and until its replacement is open.
  */
 const LEAVE_MS = 4_000;
 const CLOSE_MS = 2_000;
@@ -40,12 +37,8 @@ export interface SocketsOptions {
   take(received: ReceiverEvent): Promise<void>;
 }
 
-/** Several sockets. Each event arrives on one of them. */
 export interface Sockets {
-  /**
-   * Resolves when the first socket is open. Rejects with a plain sentence if a retry cannot help, or if it takes too
-   * long.
-   */
+  /** Resolves when the first socket is open. Rejects with a plain sentence if that is hopeless or takes too long. */
   start(): Promise<void>;
   stop(): Promise<void>;
   isConnected(): boolean;
@@ -79,7 +72,6 @@ export function createSockets(options: SocketsOptions): Sockets {
     return reason === TOO_MANY ? failures + 1 : Math.min(failures + 1, MAX_SHORT);
   }
 
-  /** Keeps one socket open. Replaces it each time it ends. */
   async function keep(): Promise<void> {
     for (let failures = 0; !closing.signal.aborted; ) {
       const waitMs = refusedUntil - performance.now();
@@ -192,7 +184,6 @@ async function greeted(client: SocketModeClient, signal: AbortSignal): Promise<v
  * Slack asks for that, and throws an uncaught error for an envelope without an event.
  */
 class Client extends SocketModeClient {
-  /** Resolves when the socket delivers nothing more, with Slack's reason if there is one. */
   readonly ended = Promise.withResolvers<string | undefined>();
   readonly #log: Logger;
 

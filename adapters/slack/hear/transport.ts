@@ -57,8 +57,8 @@ function overRequests(signingSecret: string, parts: RequestsParts): Transport {
 }
 
 /**
- * Forwards Bolt's log lines one level lower, because this adapter handles the errors that Bolt reports. Bolt's debug
- * lines contain whole messages and are dropped. Its other lines can quote messages, so they are `debug` here.
+ * Forwards Bolt's log lines one level lower, because this adapter handles the errors that Bolt reports. Drops Bolt's
+ * debug lines, which contain whole messages. Its other lines can quote messages, so they are `debug` here.
  */
 export function toBoltLogger(log: Logger): BoltLogger {
   const say = (parts: readonly unknown[]) =>

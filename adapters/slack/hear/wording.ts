@@ -12,10 +12,7 @@ const CHANNEL = /^#([A-Z0-9]+)(?:\|(.*))?$/s;
 
 type Names = Pick<People, "person" | "channelName">;
 
-/**
- * The words of a message as people read them: with names instead of ids, and without a mention that only addresses the
- * bot.
- */
+/** The words of a message as people read them: names instead of ids, without a mention that only addresses the bot. */
 export async function readWords(text: string, workspace: Workspace, names: Names): Promise<string> {
   // Keeps a mention that is the whole message, because it addresses the bot.
   const words = withoutAddress(text, `<@${workspace.botUserId}(?:\\|[^>]*)?>`).trim() || text.trim();

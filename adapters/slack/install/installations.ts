@@ -38,16 +38,15 @@ const schema = z.object({
 
 /** The workspaces that installed the bot. Their tokens are stored encrypted, and refreshed before they expire. */
 export interface Installations extends Workspaces {
-  /** Replaces the installation of a workspace or an organisation. Rejects if it could not be stored. */
+  /** Replaces an installation. Rejects if it could not be stored. */
   keep(installation: Installation): Promise<void>;
   /**
-   * Forgets a workspace or an organisation, unless it installed the bot again after `atMs`. Resolves to the removed
+   * Forgets a workspace or an organisation, unless it installed the bot after `atMs`. Resolves to the removed
    * workspaces.
    */
   remove(id: string, atMs: number): Promise<readonly string[]>;
   /** True if the workspace did not install the bot itself. */
   hasNoOwn(teamId: string): Promise<boolean>;
-  /** Forgets the organisation of a workspace. */
   unlink(teamId: string): Promise<void>;
 }
 
@@ -167,7 +166,6 @@ export function createInstallations(options: InstallationsOptions): Installation
   };
 }
 
-/** Remembers the organisation of each workspace. */
 interface Links {
   find(teamId: string): Promise<string | undefined>;
   add(teamId: string, enterpriseId: string): Promise<void>;
@@ -214,7 +212,6 @@ function createLinks(store: InstallationStoreOptions["store"]): Links {
 
 export type Installation = Omit<z.infer<typeof schema>, "version">;
 
-/** Stores encrypted installations and caches them. */
 export interface InstallationStore {
   /** Undefined if the cache has no entry, or if the entry has expired. */
   peek(teamId: string): Installation | undefined;
@@ -223,8 +220,8 @@ export interface InstallationStore {
   /** Rejects if the installation could not be stored. */
   keep(installation: Installation): Promise<void>;
   /**
-   * Stores an installation with a new token. The old token is no longer valid, so the new one stays in memory until it
-   * is stored. Every read tries to store it again. Never rejects.
+   * Stores an installation with a new token. The old token is no longer valid, so the new one stays in memory, and
+   * every read tries to store it again. Never rejects.
    */
   keepUntilStored(installation: Installation): Promise<Installation>;
   /** Caches an installation as if it had just been read. */

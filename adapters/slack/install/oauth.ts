@@ -33,10 +33,7 @@ const STATE_S = 10 * 60;
 const EXPIRED_LINK = "This link was already used, has expired, or was opened in another browser.";
 const BAD_LINKS = [InvalidStateError, MissingStateError, MissingCodeError];
 
-/**
- * Keeps browsers and proxies from storing these pages, and other sites from framing them or seeing their URL, which
- * contains a code.
- */
+/** Keeps these pages out of caches and frames, and their URL, which contains a code, from other sites. */
 const HEADERS = {
   "cache-control": "no-store",
   "content-security-policy": "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -60,7 +57,6 @@ export interface OAuthOptions {
   now(): number;
 }
 
-/** The pages that install the bot into a workspace or a whole organisation. */
 export function createOAuth(options: OAuthOptions): Hono {
   const { clientId, clientSecret, publicUrl, apiUrl, installations, log, now } = options;
   const authorizationUrl = new URL("/oauth/v2/authorize", apiUrl).href;

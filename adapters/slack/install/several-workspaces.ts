@@ -29,7 +29,6 @@ export interface SeveralWorkspacesOptions {
 /** Several workspaces that installed the bot themselves or through their organisation. */
 export interface SeveralWorkspaces extends Required<Pick<SlackAdapterOptions, "onUninstalled">> {
   installed: SlackAdapterOptions["installed"];
-  /** The pages that install the bot. */
   app: Hono;
 }
 

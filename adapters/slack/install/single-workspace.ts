@@ -14,10 +14,7 @@ const CALL_MS = 10_000;
 
 /** The only workspace of a bot token, or the workspaces of its organisation. */
 export interface SingleWorkspace extends Workspaces {
-  /**
-   * Asks Slack for the token's workspace. Rejects with a plain sentence if Slack refuses the token or stays
-   * unreachable.
-   */
+  /** Asks Slack for the token's workspace. Rejects with a plain sentence if Slack refuses or stays unreachable. */
   open(signal: AbortSignal): Promise<Workspace>;
 }
 

@@ -10,12 +10,10 @@ export const MAX_TITLE_BYTES = 100;
 /** The id of the card for all steps beyond `MAX_CARDS`. */
 const REST_ID = "rest";
 const REST_TITLE = "More steps";
-/** Longest address of a source on a card. */
 const MAX_SOURCE_CHARS = 256;
 /** Bytes of all sources on the cards of one message, because they count towards its length. */
 const MAX_SOURCE_BYTES = 600;
 
-/** A step as a stream shows it. */
 export interface TaskCard {
   title: string;
   status: "in_progress" | "complete" | "error";
@@ -74,8 +72,8 @@ export function doubtCards(before: TaskCards, after: TaskCards): TaskCards {
 }
 
 /**
- * The chunks that turn one set of cards into another. They contain only the title, the status and, once, the sources,
- * because Slack appends other fields to their former value.
+ * Turns one set of cards into another. Sends only the title, the status and, once, the sources, because Slack appends
+ * other fields to their former value.
  */
 export function toTaskChunks(before: TaskCards, after: TaskCards): Chunk[] {
   return [...after].flatMap(([id, { title, status, sources }]): Chunk[] => {
@@ -89,7 +87,6 @@ function toCardSource(source: Source): CardSource {
   return { type: "url", url: source.url, text: toLabel(source) };
 }
 
-/** The chunk that folds a finished answer's cards into one line. */
 export function toFold(steps: readonly Step[]): Chunk[] {
   return steps.length === 0 ? [] : [{ type: "plan_update", title: foldSteps(steps) }];
 }

@@ -136,8 +136,8 @@ export interface MessageFiles {
 }
 
 /**
- * The metadata of every message, which people do not see: the mark by which the bot finds the message and its files
- * later, and how much of a text the message shows.
+ * The invisible metadata of every message: the mark by which the bot finds the message and its files later, and how
+ * much of a text the message shows.
  */
 export function toMetadata(
   mark: string,
@@ -160,7 +160,6 @@ function toLook(draft: Draft): Block {
     : { length: source.length, text: toFingerprint(source), is_end: !streaming };
 }
 
-/** The part of a draft that a message shows. */
 export interface ShownPart {
   /** The end of the shown part in its source, in UTF-16 units; 0 if the message shows another text. */
   length: number;
@@ -196,9 +195,7 @@ function readPayload(message: Body): Body {
   return toBody(toBody(message["metadata"])["event_payload"]);
 }
 
-/**
- * A reply button's action and turn. The button itself contains them, so it works in every process and after a restart.
- */
+/** The button itself contains its action and turn, so it works in every process and after a restart. */
 export type ButtonValue = Pick<Button, "action" | "turnId">;
 
 /** A button's `value`. The `action_id` only needs to be unique in the message. */

@@ -24,10 +24,7 @@ const MAX_ALT_CHARS = 2_000;
 const PICTURES = new Set(["image/png", "image/jpeg", "image/gif"]);
 const BARE: Draft = { markdown: "", buttons: [], streaming: false };
 
-/**
- * Matches the invented `ts` of a file's message, used if Slack does not return the real one. Calls with it find no
- * message.
- */
+/** Matches an invented `ts`, used if Slack does not return the real one. Calls with it find no message. */
 const INVENTED_TS = /^0\./;
 const MARK_CHARS = 8;
 const MAX_TOLD_ALT_CHARS = 1_000;
@@ -40,10 +37,7 @@ const UNREADABLE_CODES = new Set(["unknown_method", "missing_scope", "not_allowe
 export interface Uploader {
   /** Rejects with a `SinkError` or an `ApiError`. After a timeout the message may still appear. */
   upload(request: UploadRequest, signal: AbortSignal): Promise<Posted>;
-  /**
-   * Finds the finished message of an upload. If the upload is unfinished, remembers its files, and the next upload
-   * continues with them.
-   */
+  /** Finds the finished message of an upload. Remembers the files of an unfinished one for the next upload. */
   find(request: UploadRequest, signal: AbortSignal): Promise<Found | undefined>;
 }
 
@@ -60,8 +54,7 @@ export function createUploader(deps: UploaderDeps): Uploader {
   const share = createFileShare(deps);
 
   /**
-   * Shows the files inside the message, with text and buttons. Resolves to undefined, and shows none of them, if Slack
-   * accepts no images there.
+   * Shows the files inside the message, with text and buttons. Undefined, and none shown, if Slack accepts no images.
    */
   async function showInside(request: UploadRequest, signal: AbortSignal): Promise<Posted | undefined> {
     const { place, files } = request;
@@ -170,8 +163,8 @@ export interface UploadRequest {
 }
 
 /**
- * Shares files the plain way, in which Slack itself creates their message a little later. Shares them once per nonce,
- * and then posts any missing text.
+ * Shares files the plain way, in which Slack creates their message a little later. Shares them once per nonce, and then
+ * posts any missing text.
  */
 interface FileShare {
   /** The files and the text above them are one message. */
@@ -271,7 +264,7 @@ function hasWords({ markdown, buttons }: Draft): boolean {
 
 /**
  * Names by which the bot finds the files, because their message has no mark. People see the title instead. A name needs
- * both of its parts: the same words can ask for another file, and an image that is created again has another size.
+ * both parts: equal words can ask for another file, and a new image has another size.
  */
 export function toMarkedNames(files: readonly OutboundFile[], mark: string): string[] {
   const ending = mark.slice(0, MARK_CHARS);
@@ -296,7 +289,6 @@ export interface UploadedFile {
 /** `unreadable`: Slack does not let the bot read the file. `late`: the file was not ready in time. */
 export type PollResult<T> = { found: T } | "unreadable" | "late";
 
-/** Uploads the bytes of files and follows their processing. */
 export interface FileStore {
   readonly pollPausesMs: readonly number[];
   /** Uploads a file's bytes under a name. People do not see the file yet. */
@@ -317,7 +309,6 @@ export interface FileStore {
 export interface FileStoreDeps {
   api: SlackApi;
   apiUrl: string | undefined;
-  /** By default `POLL_PAUSES_MS`. */
   pollPausesMs?: readonly number[] | undefined;
 }
 

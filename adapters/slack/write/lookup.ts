@@ -27,10 +27,7 @@ export interface ReplyPlace {
   threadTs: string | undefined;
   /** The question. Answers are newer. */
   questionTs: string | undefined;
-  /**
-   * When a command, a press or a scheduled run arrived, in Unix milliseconds of this machine. None of these has a
-   * message.
-   */
+  /** When a command, a press or a scheduled run arrived, in Unix milliseconds of this machine. They have no message. */
   cameAtMs?: number | undefined;
 }
 
@@ -51,8 +48,8 @@ export interface Found {
 
 export interface Lookup {
   /**
-   * Finds the message that was posted with a nonce. A stream gets its nonce only at its end, so an unfinished stream
-   * counts as found: a conversation has only one answer at a time.
+   * Finds the message of a nonce. A stream gets its nonce only at its end, so an unfinished stream counts as found: a
+   * conversation has only one answer at a time.
    */
   findPost(
     place: ReplyPlace,
@@ -112,7 +109,7 @@ export function createLookup({ api, workspaces, toMark, now }: LookupDeps): Look
     }
   }
 
-  /** The bot's own messages after the question, in pages. */
+  /** In pages. */
   async function* readBehind(place: ReplyPlace, signal: AbortSignal): AsyncGenerator<readonly Body[]> {
     const { teamId, channelId, threadTs } = place;
     const oldest = readStart(place);

@@ -99,8 +99,7 @@ export interface LinkFindings {
 }
 
 /**
- * Finds links whose label is one URL but which lead to another. Also searches code, because Markdown readers disagree
- * on where code ends.
+ * Finds links whose label is one URL but which lead to another; also in code, whose end Markdown readers disagree on.
  */
 export function findDeceptiveLinks(text: string): LinkFindings {
   const deceptive: number[] = [];
@@ -144,8 +143,8 @@ function judgeOwn(text: string, at: number): LinkVerdict {
 }
 
 /**
- * The labels that can end at a bracket: one if the brackets in code count, and one if they do not. `isEndless`: the
- * label starts too far back to check.
+ * The labels that can end at a bracket: with and without the brackets in code. `isEndless`: a label starts too far back
+ * to check.
  */
 function findWords(text: string, at: number): { words: string[]; isEndless: boolean } {
   const from = Math.max(0, at - MAX_WORDS_CHARS);

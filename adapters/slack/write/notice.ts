@@ -12,8 +12,8 @@ interface Recipient {
 }
 
 /**
- * Shows a message to this person only. Uses the response URL, which works even if the bot is not in the channel, or
- * else `chat.postEphemeral`. Rejects if neither works.
+ * Shows a message to this person only: by the response URL, which works even if the bot is not in the channel, or else
+ * by `chat.postEphemeral`. Rejects if neither works.
  */
 export type TellPerson = (to: Recipient, words: string) => Promise<void>;
 

@@ -50,10 +50,7 @@ function createTwoWayPacer(preferred: Budget, fallback: Budget): Pacer {
     if (reply !== undefined) Object.assign(route, { isFallback: true, number: pacers.fallback.adopt(reply) });
   }
 
-  /**
-   * True if the reply should be posted in the fallback: it has already ended, the preferred way has no calls left, or
-   * the fallback offers more.
-   */
+  /** True if the fallback should post: the reply has ended, or the preferred way has no calls left or fewer. */
   function isCrowdedOut(route: ReplyRoute, now: number): boolean {
     const reply = route.isFallback ? undefined : pacers.preferred.find(route.number);
     if (reply === undefined || reply.next !== "post" || !isWaiting(reply)) return false;
@@ -146,7 +143,6 @@ const MARGIN_MS = 500;
 const POST_PAUSE_MS = 1_000;
 /** How long a plan stays valid if nothing happens. */
 const PLAN_HOLDS_MS = 100;
-/** The shortest planned gap in one reply. */
 const UPDATE_GAP_MS = 450;
 const APPEND_GAP_MS = 350;
 /** Calls are plentiful only while a reply's planned gap is shorter than this. */
@@ -166,10 +162,7 @@ interface Plan {
   reserve: number;
 }
 
-/**
- * The limits of one workspace. Each method has a number of calls, and each call becomes available again a minute after
- * its use.
- */
+/** One workspace's limits. Each method has a number of calls, and each call returns a minute after its use. */
 export function createSlackBudget(method: SlackMethod): Budget {
   const isAppend = method === "append";
   const calls = isAppend ? APPEND_CALLS : UPDATE_CALLS;
@@ -350,7 +343,6 @@ const MOST_SPACING = 1.5;
 const MAX_GAP_MS = 10_000;
 
 export interface BankState {
-  /** Calls that one window allows. */
   calls: number;
   /** The platform's window, and the longer one in which the process's own calls count. */
   windowMs: number;
@@ -359,7 +351,6 @@ export interface BankState {
   countAt(at: number): number;
   /** Calls kept for finals. */
   reserve: number;
-  /** The shortest planned gap in one reply. */
   minGapMs: number;
 }
 

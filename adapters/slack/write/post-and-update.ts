@@ -28,7 +28,6 @@ export interface PostAndUpdateWriter {
 export interface PostExtras {
   /** Shown above the text. */
   pictures?: readonly Block[];
-  /** The files of the message. */
   messageFiles?: MessageFiles;
 }
 
@@ -39,10 +38,7 @@ export interface PostAndUpdateDeps {
 }
 
 export function createPostAndUpdateWriter({ api, state, toMark }: PostAndUpdateDeps): PostAndUpdateWriter {
-  /**
-   * Uses Slack's own feedback buttons if the workspace supports them. If Slack refuses them, the next call uses plain
-   * buttons.
-   */
+  /** If Slack refuses its own feedback buttons, the next call uses plain ones. */
   async function write<T>(teamId: string, draft: Draft, make: (body: MessageBody) => Promise<T>): Promise<T> {
     const hasFeedbackButtons = hasFeedback(draft.buttons) && state.supports("feedback buttons", teamId);
     const body = toMessageBody(draft, { hasFeedbackButtons });

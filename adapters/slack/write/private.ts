@@ -17,17 +17,11 @@ const MAX_GROWING = 4;
 
 /** The longest time to remove the announcement of an upload that failed. */
 const TAKE_BACK_MS = 5_000;
-/**
- * Announces files, which Slack cannot show to one person in a channel. This first text opens the direct conversation
- * before the files are there.
- */
+/** Announces files, which Slack cannot show to one person in a channel. Opens the direct conversation for them. */
 const COMING = toWords("I'm getting what you asked for.");
 const HERE = toWords("Here's what you asked for. Only you can see it.");
 
-/**
- * Writes ephemeral messages, which only one person sees. Slack gives them no id, so the writer replies to the command
- * again to change one.
- */
+/** Slack gives an ephemeral message no id, so a change is another reply to the command. */
 export interface EphemeralWriter {
   post(draft: Draft, nonce: string, signal: AbortSignal): Promise<Posted>;
   edit(id: string, draft: Draft, signal: AbortSignal): Promise<Receipt>;
@@ -123,7 +117,6 @@ export interface EphemeralSinkDeps extends Pick<SinkDeps, "api" | "postAndUpdate
   apiUrl: string | undefined;
 }
 
-/** Writes an ephemeral reply as one message. Its files go to the person's direct conversation with the bot. */
 export function createEphemeralSink(
   place: ReplyPlace,
   userId: string,

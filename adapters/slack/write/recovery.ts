@@ -8,10 +8,7 @@ import type { Found, ReplyPlace } from "./lookup.ts";
 import type { SinkState } from "./sink-state.ts";
 import type { StreamWriter } from "./stream.ts";
 
-/**
- * Clocks differ, so the previous process may have answered a question that seems to have arrived up to this long after
- * the start.
- */
+/** By how much Slack's clock and this machine's can differ when a question's time is compared with the start. */
 const CLOCK_SKEW_MS = 2_000;
 /** Another process may have answered a question of this age before it died, even if nothing shows it. */
 const LONG_AGO_MS = 30_000;
@@ -27,7 +24,6 @@ export interface Search {
 export interface Recovery {
   /** Looks for the message with this nonce, if there can be one. Rejects if the result is necessary but unavailable. */
   find(search: Search, signal: AbortSignal): Promise<Posted | undefined>;
-  /** Posts, and remembers the outcome. */
   post(nonce: string, make: () => Promise<Posted>, signal: AbortSignal): Promise<Posted>;
 }
 

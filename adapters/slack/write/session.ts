@@ -22,9 +22,8 @@ const AGAIN_MS = 2_000;
 const MAX_WAIT_MS = 120_000;
 
 /**
- * Tells Slack that the bot is working on an answer in a thread, so that Slack shows its own Stop button: before there
- * is a message, and during a stream, which has none of the bot's buttons until its end. Works in the background and
- * ignores failures.
+ * Makes Slack show its own Stop button while the bot works in a thread: before there is a message, and during a stream,
+ * which has none of the bot's buttons until its end. Works in the background and ignores failures.
  */
 export interface Session {
   /** False if it is known that Slack shows no Stop button for this answer. */
@@ -71,9 +70,7 @@ export function createSession({ api, state, place }: SessionDeps): Session {
     state.markUnsupported("sessions", teamId);
   }
 
-  /**
-   * Retries the end of a session after a rate limit, because an open session shows a Stop button that stops nothing.
-   */
+  /** Retries the end of a session after a rate limit: otherwise a Stop button would stay that stops nothing. */
   async function sayEnd(): Promise<void> {
     if (stop === "refused") return;
     const waitMs = await say("active");

@@ -24,10 +24,7 @@ export interface Shared {
 export interface Stream {
   place: MessagePlace;
   nonce: string;
-  /**
-   * The fence with which the stream was started. Under a later fence, other processes may have written to the stream
-   * and ended it.
-   */
+  /** The fence that started the stream. Under a later fence, another process may have continued and ended it. */
   right: string;
   /** The text from the accepted calls, in Slack's Markdown. */
   sent: string;

@@ -42,7 +42,6 @@ export interface SinkDeps {
   now(): number;
 }
 
-/** Writes one reply to a thread, a channel or a direct conversation. */
 export function createSink(place: ReplyPlace, extra: SlackExtra, deps: SinkDeps): ReplySink {
   const { api, postAndUpdate, uploader, lookup, markWaiting, state } = deps;
   const { teamId, channelId, threadTs } = place;

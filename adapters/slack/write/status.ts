@@ -8,7 +8,6 @@ import type { SinkState } from "./sink-state.ts";
 const RENEW_MS = 90_000;
 /** How often to renew a status that nothing removes. */
 const MAX_RENEWALS = 10;
-/** Longest call that renews a status. */
 const RENEW_TIMEOUT_MS = 5_000;
 /** The reaction on a question that waits for its turn. */
 const WAITING = "hourglass_flowing_sand";

@@ -56,10 +56,7 @@ export interface Recipient {
   teamId: string;
 }
 
-/**
- * Writes a message as a native stream. If the stream ends before its text is complete, the reply uses the fallback and
- * updates the message until it is complete.
- */
+/** If the stream ends before its text is complete, the reply uses the fallback and updates the message. */
 export interface StreamWriter {
   start(place: ReplyPlace, recipient: Recipient, draft: Draft, nonce: string, signal: AbortSignal): Promise<Posted>;
   /** Adds the missing text, or ends the stream with the last part of it. */
@@ -229,7 +226,6 @@ function fallBack({ place, nonce }: Stream, { state, fallback }: StreamDeps): Re
   return { isPartial: true };
 }
 
-/** The cards for a draft, if the workspace supports cards. */
 function toWanted(teamId: string, { steps = [] }: Draft, before: TaskCards, state: StreamState): TaskCards {
   return state.supports("cards", teamId) ? toCards(steps, before) : before;
 }
