@@ -17,7 +17,7 @@ find node_modules -type d -empty -delete
 
 node="$(node -p process.execPath)"
 install -D -m 755 "$node" "$image/usr/local/bin/node"
-# The picture decoder has its own library, which also loads some of the system's libraries.
+# The image decoder has its own library, which loads some of the system's libraries too.
 ldd "$node" node_modules/@img/sharp-libvips-linux*/lib/*.so* |
   sed -n 's|.*=> \(/[^ ]*\) (.*|\1|p; s|^[[:space:]]*\(/[^ ]*/ld-[^ ]*\) (.*|\1|p' | sort -u |
   while read -r library; do
@@ -26,7 +26,7 @@ ldd "$node" node_modules/@img/sharp-libvips-linux*/lib/*.so* |
 install -d "$image/etc"
 echo 'node:x:1000:1000::/tmp:/sbin/nologin' > "$image/etc/passwd"
 echo 'node:x:1000:' > "$image/etc/group"
-# Look names up in the hosts file first, and then in the network.
+# Looks names up in the hosts file first, and then in the network.
 echo 'hosts: files dns' > "$image/etc/nsswitch.conf"
 install -d -m 700 "$image/data"
 install -d -m 1777 "$image/tmp"

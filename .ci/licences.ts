@@ -1,12 +1,12 @@
 interface Package {
-  /** The name of the package, if it is installed under another one. */
+  /** The package's real name, if it is installed under another one. */
   name?: string;
   version?: string;
   license?: string;
   dev?: boolean;
 }
 
-/** Licences that allow using and distributing everything with this project, as SPDX names. */
+/** SPDX names of licences that allow using and distributing everything with this project. */
 const ALLOWED = new Set([
   "0BSD",
   "Apache-2.0",
@@ -34,7 +34,7 @@ const EXCEPTIONS: readonly { packages: RegExp; licence: string; why: string }[] 
   },
 ];
 
-/** The packages of a lockfile whose licence is not allowed, each with its licence. */
+/** Returns the packages of a lockfile whose licence is not allowed, each with its licence. */
 export function findForbidden(lockfile: string): string[] {
   return readPackages(lockfile)
     .filter(({ name, license }) => !isAllowed(name, license))
@@ -44,7 +44,7 @@ export function findForbidden(lockfile: string): string[] {
 function isAllowed(name: string, expression = ""): boolean {
   const holds = (licence: string) =>
     ALLOWED.has(licence) || EXCEPTIONS.some((it) => it.licence === licence && it.packages.test(name));
-  // So far no package combines AND with OR. If one does, this throws.
+  // Cannot read a licence that combines AND with OR. No package has one today.
   const words = expression.replaceAll(/[()]/g, "");
   return words.includes(" OR ") ? words.split(" OR ").some(holds) : words.split(" AND ").every(holds);
 }

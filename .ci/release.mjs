@@ -22,7 +22,7 @@ function findProblem() {
 }
 
 function release(next) {
-  // Does not use npm's own commit and tag, because npm would create them before the changelog changes.
+  // npm's own commit and tag are not used, because npm would create them before the changelog changes.
   const tag = run("npm", "version", next, "--no-git-tag-version", "--ignore-scripts");
   const version = tag.replace(/^v/, "");
   const day = new Date().toISOString().slice(0, 10);

@@ -12,9 +12,9 @@ import { fileURLToPath } from "node:url";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const MODULES = join(ROOT, "node_modules");
-/** The lockfile with a URL for each package. npm prefers it to package-lock.json. It exists only while npm runs. */
+/** The lockfile with a URL for each package. npm prefers it to package-lock.json. Exists only while npm runs. */
 const ADDRESSED_LOCKFILE = join(ROOT, "npm-shrinkwrap.json");
-/** The file exists if `slim` removed files that development needs. */
+/** Exists if `slim` removed files that development needs. */
 const SLIM_MARK = join(MODULES, ".slim");
 /** Measured on two cores, with and without other work. */
 const COST = {
@@ -30,7 +30,7 @@ const PROGRAMS = [
   { names: ["redis-server"], packages: ["redis-server"], skipped: "the tests of Redis" },
   {
     names: ["chromium", "chromium-headless-shell"],
-    // Without windows, a build needs only two thirds of the processor time.
+    // This build of Chromium draws no windows, so it takes two thirds of the processor time.
     packages: ["chromium-headless-shell", "fonts-noto-cjk"],
     skipped: "the tests in a browser",
   },
@@ -54,7 +54,7 @@ async function installPackages() {
   if (describeMissing() === undefined) return;
   const unlock = await lock();
   try {
-    // Another process may have done the work while this one waited for the lock.
+    // Another process may have installed everything while this one waited for the lock.
     const reason = describeMissing();
     if (reason === undefined) return;
     const withDev = purpose !== "start" || hasDevelopmentPackages();
@@ -78,7 +78,7 @@ async function installPackages() {
   }
 }
 
-/** Compares npm's record of the installed packages with the lockfile. Undefined if nothing is missing. */
+/** Undefined if npm's record of the installed packages has everything that the lockfile lists. */
 function describeMissing() {
   const wanted = readWanted();
   const installed = readInstalled();
@@ -122,7 +122,7 @@ function isForThisMachine({ os, cpu }) {
   return admits(os, process.platform) && admits(cpu, process.arch);
 }
 
-/** `list` as in package.json: names to accept or names to exclude. */
+/** `list` as in package.json: names to accept, or names to exclude. */
 function admits(list, name) {
   if (list === undefined) return true;
   const names = [list].flat();
@@ -130,9 +130,9 @@ function admits(list, name) {
 }
 
 /**
- * The lockfile has no URLs, so npm would first ask the registry about every package. That takes as long as downloading
- * them. So this adds the URLs, with the paths that almost all registries use. If that fails, npm runs again without
- * them and asks the registry.
+ * Adds a URL to each package of the lockfile, with the path that almost all registries use. Without URLs, npm would
+ * first ask the registry about every package, which takes as long as downloading them. If a URL fails, npm runs again
+ * without URLs.
  */
 async function runNpmCi(options) {
   const args = ["ci", "--ignore-scripts", ...options];
@@ -163,12 +163,12 @@ function addAddresses(registry) {
 
 async function runNpm(args, { stdout = "ignore", stderr = 2 } = {}) {
   const { npm_execpath: npm, npm_node_execpath: node } = process.env;
-  // Uses the Node that runs npm, not the one in node_modules, which npm is about to replace.
+  // Uses the Node that runs npm, because npm is about to replace the one in node_modules.
   const direct = npm?.endsWith(".js") && node !== undefined && !node.startsWith(MODULES);
   const [command, before] = direct ? [node, [npm]] : ["npm", []];
   const quiet = ["--no-audit", "--no-fund", "--no-progress", "--loglevel=error"];
   const child = spawn(command, [...before, ...args, ...quiet], { cwd: ROOT, stdio: ["ignore", stdout, stderr] });
-  // Otherwise the child would continue to write into node_modules.
+  // A child that outlives this process would continue to write into node_modules.
   process.once("exit", () => child.kill());
   let said = "";
   child.stdout?.on("data", (chunk) => {
@@ -180,7 +180,7 @@ async function runNpm(args, { stdout = "ignore", stderr = 2 } = {}) {
   });
 }
 
-/** Shows how many of the packages are installed. Returns a function that stops it. */
+/** Shows how many packages are installed. Returns a function that ends the display. */
 function showProgress(paths, startedAt) {
   const isTerminal = process.stderr.isTTY;
   const show = () => {
@@ -191,7 +191,6 @@ function showProgress(paths, startedAt) {
   const timer = setInterval(show, isTerminal ? PROGRESS_MS.terminal : PROGRESS_MS.log);
   return () => {
     clearInterval(timer);
-    // Clears the line.
     if (isTerminal) process.stderr.write("\r\x1b[K");
   };
 }
@@ -223,7 +222,7 @@ function checkNode() {
   const own = join(MODULES, ".bin", "node");
   const isInstalled = existsSync(own);
   const packagedVersion = isInstalled ? readNodeVersion(own) : undefined;
-  // Otherwise this one would hide the machine's Node.
+  // Removes a packaged Node that does not run here, because it would hide the machine's Node.
   if (isInstalled && packagedVersion === undefined) rmSync(own);
   // Without npm, the packaged Node is not on the PATH yet.
   const found = packagedVersion ?? readNodeVersion("node");
@@ -237,7 +236,7 @@ function checkNode() {
   );
 }
 
-/** Undefined if it cannot run. */
+/** Undefined if the command cannot run. */
 function readNodeVersion(command) {
   const { status, stdout } = spawnSync(command, ["--version"], {
     encoding: "utf8",
@@ -251,8 +250,8 @@ function isAtLeast(version, minimum) {
 }
 
 /**
- * Allows one setup at a time per folder. Resolves to a function that releases the lock. Takes over a dead process's
- * lock.
+ * Allows one setup per folder at a time, and takes over the lock of a dead process. Resolves to a function that
+ * releases the lock.
  */
 async function lock() {
   const name = createHash("sha256").update(`${ROOT} ${userInfo().uid}`).digest("hex").slice(0, 16);
@@ -274,7 +273,7 @@ async function lock() {
   throw new Error(`another setup of this folder has not ended for ten minutes. If there is none, remove ${path}.`);
 }
 
-/** True if the process that wrote the lock is dead, or if it left the lock empty. */
+/** True if the process that wrote the lock is dead, or if the lock stayed empty. */
 function isAbandoned(path) {
   try {
     const holder = Number.parseInt(readFileSync(path, "utf8"), 10);
@@ -294,10 +293,7 @@ function isAlive(pid) {
   }
 }
 
-/**
- * Installs the programs in CI. Elsewhere this is the user's decision, so it names the missing programs and how to get
- * them.
- */
+/** Installs the programs in CI. On a developer's machine, names the missing ones and says how to get them. */
 function installPrograms() {
   const missing = PROGRAMS.filter(({ names }) => !names.some(isOnPath));
   if (missing.length === 0) return;
