@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 
 const report = readReport(process.argv[2]);
 const { numPassedTests: passed = 0, numPendingTests: pending = 0, numTodoTests: todo = 0 } = report;
-// A file that cannot be loaded fails although none of its tests runs.
+// A test file that cannot be loaded fails, although none of its tests ran.
 const unloaded = (report.testResults ?? []).filter(
   (file) => file.status === "failed" && file.assertionResults.every(isNotFailed),
 );

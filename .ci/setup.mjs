@@ -30,7 +30,7 @@ const PROGRAMS = [
   { names: ["redis-server"], packages: ["redis-server"], skipped: "the tests of Redis" },
   {
     names: ["chromium", "chromium-headless-shell"],
-    // This build of Chromium draws no windows, so it takes two thirds of the processor time.
+    // This build of Chromium draws no windows, and needs only two thirds of the processor time.
     packages: ["chromium-headless-shell", "fonts-noto-cjk"],
     skipped: "the tests in a browser",
   },
@@ -215,7 +215,7 @@ function slim() {
   }
 }
 
-/** Throws a sentence unless the command's `node` runs on this machine and is new enough. */
+/** Throws an error for the user unless the command's `node` runs on this machine and is new enough. */
 function checkNode() {
   const { engines } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
   const needed = engines.node.replace(/^>=/, "");

@@ -126,7 +126,7 @@ function toFailure(what: string, error: unknown, signal: AbortSignal): Finding {
 
 const HELLO_MS = 10_000;
 const HELLO = 10;
-/** Fewer session starts than this are a finding: without any left, Discord resets the bot's token. */
+/** The check reports fewer session starts than this: without any left, Discord resets the bot's token. */
 const FEW_SESSIONS = 50;
 
 /** Checks that the gateway is reachable and how many session starts are left. Starts no session. */
@@ -200,7 +200,7 @@ async function checkGuilds(check: GuildsCheck, signal: AbortSignal): Promise<Fin
   return findings;
 }
 
-/** The bot's servers, at most one page, or only `guildId` if it is set. */
+/** At most one page of the bot's servers, or only `guildId` if it is set. */
 async function readGuilds({ api, guildId }: GuildsCheck, signal: AbortSignal): Promise<Guild[]> {
   const listed = await read<Guild[]>(api, Routes.userGuilds(), signal, { limit: String(PAGE) });
   if (guildId === undefined) return listed;

@@ -74,7 +74,7 @@ export interface DiscordConfig {
   threads: ThreadMode;
   /** Unset: the bot registers its commands on every server. On one server they work at once. */
   guildId: string | undefined;
-  /** The shards of this process. Undefined: as many as Discord recommends. */
+  /** Undefined: this process runs as many shards as Discord recommends. */
   shards: { ids: number[]; count: number } | undefined;
 }
 

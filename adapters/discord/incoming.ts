@@ -50,7 +50,6 @@ export interface IncomingParts {
   closing: AbortSignal;
 }
 
-/** Returns the client's channels and the bot's id. */
 export function attachListeners(
   client: GatewayClient,
   { shard, isInherited, ...parts }: IncomingParts & Pick<FollowOptions, "isInherited"> & { shard: Shard },

@@ -29,7 +29,6 @@ export interface LastSessionStore {
 
 export interface LastSession {
   id: string;
-  /** Discord's URL for resuming the session. */
   url: string;
   /** The number of the last event that this session delivered, or a slightly smaller one. */
   sequence: number;

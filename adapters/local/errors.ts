@@ -1,6 +1,5 @@
 interface RequestErrorOptions {
   cause?: unknown;
-  /** The field in the form that the user must correct. */
   field?: string;
 }
 
@@ -27,7 +26,6 @@ export class AwayError extends RequestError {
 /** SQLite's primary result codes for a disk that cannot be written: read-only, I/O error, full. */
 const DISK_CODES = new Set([8, 10, 13]);
 
-/** True if the disk could not be written. */
 export function isDiskTrouble(error: unknown): boolean {
   // The low byte of an extended code is the primary code.
   return error instanceof Error && "errcode" in error && DISK_CODES.has(Number(error.errcode) & 0xff);

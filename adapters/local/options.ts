@@ -25,17 +25,14 @@ export interface LocalAdapterOptions {
   readPersona?: ReadPersona;
   /** Absent: the page does not show how answers look on other platforms. */
   preview?: (markdown: string) => Promise<readonly Preview[]>;
-  /** The sandbox answers instead of a real model. */
   isSandbox?: boolean;
   /** Connects platforms and a gateway. Absent: the page does not offer this. */
   setup?: Setup;
   /** Opens `setup` also to people on other machines, and when something is already configured. */
   adminPassword?: string | undefined;
-  /** Offered in an empty chat. */
   examples?: readonly Example[];
 }
 
-/** Questions for a newcomer. */
 export const EXAMPLES: readonly Example[] = [
   { label: "Code and a table", prompt: "Write 200 words about sorting, with code in Python and a table" },
   { label: "What time is it?", prompt: "What time is it in Tokyo right now?" },

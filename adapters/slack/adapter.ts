@@ -42,7 +42,7 @@ export function createSlackAdapter(options: SlackAdapterOptions): SlackAdapter {
   const outbound = createOutbound({ ...options, api, workspaces });
   const { redrawHome, ...incoming } = createIncoming({ ...options, onFatal }, { api, workspaces });
 
-  /** From then on, a refused token is not reported, because the adapter stops anyway. */
+  /** After this, a refused token is not reported, because the adapter stops anyway. */
   async function pause(): Promise<void> {
     isListening = false;
     await incoming.pause();

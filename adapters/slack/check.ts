@@ -5,7 +5,6 @@ import { type Body, readText } from "./api/wire.ts";
 import { OPTIONAL_SCOPES, SCOPES } from "./install/scopes.ts";
 
 const CALL_MS = 10_000;
-/** Slack's error codes if a workspace has no streaming. */
 const NO_STREAMING = new Set(["unknown_method", "http_404", "feature_not_enabled", "method_deprecated"]);
 /** Neither the channel nor the code exists: Slack's error shows whether the rest of the call is right. */
 const NO_CHANNEL = { channel: "C0000000000", ts: "1000000000.000000", markdown_text: "." };
@@ -31,7 +30,6 @@ const FIXES: Readonly<Record<string, string>> = {
 };
 
 export type SlackCheckOptions = {
-  /** Ends in `/api/`; by default Slack's. */
   apiUrl: string | undefined;
 } & (
   | { botToken: string; oauth: undefined }

@@ -35,7 +35,6 @@ const SCHEMAS = {
   SLACK_ALLOWED_BOTS: list(/^[BUWA][A-Z0-9]+$/, "must be ids of bots (B…) or their users (U…), separated by commas"),
 };
 
-/** The core's variables that the Slack adapter also uses. */
 const SHARED = { ENCRYPTION_KEY: encryptionKey().optional(), PUBLIC_URL: webAddress().optional() };
 
 type Values = z.infer<z.ZodObject<typeof SCHEMAS & typeof SHARED>>;
@@ -77,7 +76,6 @@ export interface SlackOauthConfig {
   clientId: string;
   clientSecret: string;
   stateSecret: string;
-  /** 32 bytes that encrypt the tokens of the workspaces. */
   encryptionKey: Uint8Array;
 }
 

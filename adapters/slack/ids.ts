@@ -44,7 +44,7 @@ export function timeOf(ts: string): number {
   return Number(ts) * 1_000;
 }
 
-/** Names an ephemeral message, to which Slack gives no usable id; the same for the same nonce in every process. */
+/** Makes an id for an ephemeral message, because Slack gives it none. Equal nonces give equal ids in every process. */
 export function toEphemeralId(teamId: string, channelId: string, nonce: string): string {
   return `${PLATFORM}:${teamId}:${channelId}:only-${toFingerprint(nonce)}`;
 }

@@ -29,7 +29,7 @@ export interface Incoming
     Required<Pick<Adapter, "listReadable" | "readRecent">> {
   /** Routes for the HTTP server. Undefined in Socket Mode. */
   app: Hono | undefined;
-  /** Works without `listen`, or before it. */
+  /** Can be called without `listen`, or before `listen`. */
   redrawHome: Interactions["redrawHome"];
 }
 

@@ -72,9 +72,7 @@ async function openSeveralWorkspaces(
   });
 }
 
-/**
- * Slack's first request to a new URL, with Slack's signature. https://docs.slack.dev/reference/events/url_verification
- */
+/** Slack's first request to a new URL, signed. https://docs.slack.dev/reference/events/url_verification */
 function toEventsAddress(signingSecret: string): EventsAddress {
   return {
     path: EVENTS_PATH,

@@ -21,7 +21,9 @@ export interface SlackAdapterOptions extends AdapterOptions {
   findTurn: FindTurn;
   /** Absent: the home tab shows no personal content. */
   readAbout?: ReadAbout;
-  /** Remembers the channel that a person has open, which Slack can report separately. Absent: it is ignored. */
+  /**
+   * Remembers the channel that a person has open, which Slack can report separately. Absent: that channel is ignored.
+   */
   looking?: Looking;
   /**
    * Called when the bot left a workspace or an organisation; `atMs` is in Unix milliseconds. If it rejects, Slack

@@ -58,7 +58,7 @@ export function createAcknowledge(api: Api, log: Logger): Acknowledge {
     }
   }
 
-  /** Discord shows the first follow-up as the promised answer. Without one, the follow-up's own flags count. */
+  /** Discord shows the first follow-up as the promised answer. Without a promise, the follow-up's own flags count. */
   async function sayStoreIsAway({ application_id, token }: Interaction): Promise<void> {
     const flags = MessageFlags.Ephemeral | MessageFlags.SuppressEmbeds;
     const body = { content: STORE_IS_AWAY, allowed_mentions: { parse: [] }, flags };
@@ -86,14 +86,14 @@ export function createAcknowledge(api: Api, log: Logger): Acknowledge {
   return Object.assign(acknowledge, { sayStoreIsAway, apologise });
 }
 
-/** Waits before the next attempt. Resolves to false if no attempt is left, or if Discord would stop waiting first. */
+/** Waits before the next attempt. Resolves to false if a retry cannot help, or if there is no time for one. */
 async function mayTryAgain(error: unknown, signal: AbortSignal): Promise<boolean> {
   const pauseMs = isUncertain(error) ? AGAIN_MS : error instanceof ApiError ? error.retryAfterMs : undefined;
   if (pauseMs === undefined || pauseMs > ACKNOWLEDGE_MS) return false;
   return sleep(pauseMs, true, { signal }).catch(() => false);
 }
 
-/** Promises an answer. A press promises none, and the message with the button does not change. */
+/** Promises a command an answer. Only acknowledges a press, so that the message with the button does not change. */
 export function toDeferral({ isPress, isPrivate }: { isPress: boolean; isPrivate: boolean }): FirstAnswer {
   if (isPress) return { type: InteractionResponseType.DeferredMessageUpdate };
   const flags = isPrivate ? MessageFlags.Ephemeral : 0;

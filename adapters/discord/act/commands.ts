@@ -109,7 +109,6 @@ function readOptions({ data }: APIChatInputApplicationCommandInteraction): Recor
   return Object.fromEntries((data.options ?? []).map((option) => [option.name, "value" in option ? option.value : ""]));
 }
 
-/** Less than Discord's three seconds, to leave time for the network. */
 const LIST_MS = 1_500;
 const MAX_CHOICES = 25;
 const MAX_CHARS = 100;

@@ -1,9 +1,8 @@
 import { type APILabelComponent, type APIModalSubmitInteraction, ComponentType, TextInputStyle } from "discord.js";
 
-/** Longest look-up for a value of a form, which stays empty after that. Discord waits three seconds for the form. */
+/** Longest look-up for a form's value. A later value stays empty. Discord waits three seconds for the form. */
 export const FORM_MS = 1_500;
 
-/** Discord's limits for one field. */
 const MAX_OPTIONS = 25;
 const MAX_OPTION_CHARS = 100;
 const MAX_UPLOADS = 10;

@@ -13,7 +13,6 @@ const LABELS: PersonaFields = {
   prompts: "Suggestions in /help, one per line",
 };
 
-/** The form for the bot's persona in a channel, filled in with the current persona. */
 export function toPersonaForm({
   persona = "",
   prompts = [],

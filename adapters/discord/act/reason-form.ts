@@ -10,7 +10,7 @@ const PREFIX = "why:";
 const REASON = "reason";
 const MAX_CUSTOM_ID = 100;
 
-/** The form that asks why an answer is bad. Undefined if the button's id is too long for the form's id. */
+/** Undefined if the button's id is too long for the form's id. */
 export function toReasonForm(press: Press): APIModalInteractionResponseCallbackData | undefined {
   const customId =
     PREFIX + toCustomId({ action: "bad", turnId: press.turnId, ...(press.root && { root: press.root }) });

@@ -28,7 +28,6 @@ type ApiFile = Pick<OutboundFile, "name" | "contentType" | "bytes">;
 export interface Api {
   /** Rejects with an `ApiError` unless the call succeeds, or with `signal.reason`. Never waits for a rate limit. */
   call(call: ApiCall, signal: AbortSignal): Promise<ApiAnswer>;
-  /** Resolves when no call is running. */
   settled(): Promise<void>;
 }
 
@@ -43,7 +42,7 @@ export async function read<T>(
   return (await api.call({ method: "GET", route, ...search }, signal)).data as T;
 }
 
-/** `readPatiently` waits this often in a row, and for no rate limit that is longer than this. */
+/** `readPatiently` waits at most this often in a row, and only for rate limits up to `LONGEST_WAIT_MS`. */
 const MAX_WAITS = 5;
 const LONGEST_WAIT_MS = 10_000;
 

@@ -4,7 +4,6 @@ import { truncate } from "../../../src/text/truncate.ts";
 const MAX_QUOTE_CHARS = 200;
 /** The wait if a proxy in front of Discord refuses a call without `retry-after`. */
 const SHUT_OUT_MS = 60_000;
-/** The wait if Discord's rate limit gives no time. */
 const DEFAULT_WAIT_MS = 1_000;
 
 export interface ApiErrorOptions extends LoggableErrorOptions {

@@ -80,7 +80,7 @@ export function createGuard(now: () => number, processes = () => 1): Guard {
   };
 }
 
-/** Calls with files are paused separately, because a bot that cannot attach files can still write. */
+/** Remembers refusals of calls with files separately, because a bot that cannot attach files can still write. */
 function toRight({ what, hasFiles = false }: GuardedCall): string {
   return hasFiles ? `${what} with files` : what;
 }
@@ -100,7 +100,9 @@ export interface GlobalLimit {
   take(isBeside: boolean): void;
 }
 
-/** Replaces the library's counter, whose fixed seconds let twice as many calls pass around a boundary. */
+/**
+ * Counts in a sliding window. The library counts per full second, so twice as many calls can pass around its boundary.
+ */
 export function createGlobalLimit(now: () => number = () => performance.now(), processes = () => 1): GlobalLimit {
   let made: Array<{ at: number; isBeside: boolean }> = [];
 

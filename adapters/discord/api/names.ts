@@ -10,7 +10,6 @@ import type { Adapter } from "../../../src/port/adapter.ts";
 import { type Api, read } from "./client.ts";
 import type { Rooms } from "./rooms.ts";
 
-/** Most channels to look up for one set of texts. */
 const MAX_CHANNELS = 5;
 const ROLE = /<@&\d{17,20}>/;
 const CHANNEL = /<#(\d{17,20})>/g;

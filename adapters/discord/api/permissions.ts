@@ -4,7 +4,6 @@ export type PermissionName = keyof typeof PermissionFlagsBits;
 
 export interface Permission {
   name: PermissionName;
-  /** The name in Discord's settings. */
   title: string;
   why: string;
 }

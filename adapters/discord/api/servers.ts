@@ -7,7 +7,7 @@ import {
 import { BoundedMap } from "../../../src/concurrency/bounded-map.ts";
 import type { Overwrite } from "./permissions.ts";
 
-/** Over all servers. Discord limits channels and active threads, but not archived threads. */
+/** Most archived threads to remember, over all servers. Discord does not limit their number. */
 const MAX_ARCHIVED = 1_000;
 
 export interface Server {
@@ -71,10 +71,8 @@ interface ShownServer {
   threads?: readonly ShownPlace[];
 }
 
-/** One shard's servers with their channels, threads and roles, collected from the shard's events. */
 export interface Servers {
   see(packet: GatewayDispatchPayload): void;
-  /** Undefined before the first READY. */
   botId(): string | undefined;
   find(guildId: string | undefined): Server | undefined;
   all(): IteratorObject<Server>;

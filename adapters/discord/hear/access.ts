@@ -101,7 +101,6 @@ export function createMayShow({ api }: { api: Pick<Api, "call"> }): NonNullable<
       return channelId !== undefined && (await judge(channelId, to, signal));
     } catch (error) {
       signal.throwIfAborted();
-      // Shows nothing if a permission is unknown.
       if (error instanceof ApiError) return false;
       throw error;
     }

@@ -90,7 +90,6 @@ async function readRooms(rooms: readonly MissedRoom[], deps: CatchUpDeps, signal
   log.warn({ rooms: left.length }, "Could not read some channels for missed messages; these messages stay unanswered.");
 }
 
-/** Resolves to the rooms to retry. */
 async function readEach(
   rooms: readonly MissedRoom[],
   { api, botId, onMessage, gate, now, log }: CatchUpDeps,
@@ -173,7 +172,10 @@ const LONGEST_MS = 5_000;
 export interface CatchUpGate {
   /** Call this when a session starts. From then on all events wait until `expect` names the channels to read. */
   begin(): void;
-  /** Names the server channels, or the direct ones, that are being read. Events from others stop waiting. */
+  /**
+   * Names the channels that are being read, either of servers or direct ones. Events from others of that kind stop
+   * waiting.
+   */
   expect(isDirect: boolean, channelIds: readonly string[]): void;
   /** Call this when a channel's missed messages were passed on, or could not be read. */
   release(channelId: string): void;

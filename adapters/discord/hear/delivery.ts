@@ -15,7 +15,6 @@ export const RETRY_PAUSES_MS: readonly number[] = [200, 500, 1_000, 2_000, 4_000
  * failed, and Discord waits for three seconds.
  */
 const HELD_UP_MS = 2_200;
-/** How long a shutdown waits for events that are being stored. */
 const STOP_MS = 5_000;
 
 const OVER = () => true;
@@ -25,7 +24,7 @@ type NotifyDelayed = (event: InboundEvent) => void;
 /** Passes events on in the order in which they arrived, per key. */
 export interface Delivery {
   /**
-   * Calls `toEvents` after earlier events with the same key were accepted. Resolves when the queue has accepted all its
+   * Calls `toEvents` after earlier events with the same key were accepted. Resolves when the queue has accepted the new
    * events. Rejects after ten minutes of retries. `toWaiting` returns the event whose author gets a notice to wait.
    */
   enqueue(

@@ -33,9 +33,7 @@ const READS_AT_ONCE = 3;
 
 type ReadsEarlier = Required<Pick<Adapter, "readEarlier" | "readChannel" | "mayShow" | "isThere" | "readLinked">>;
 
-/** A link to a message, as Discord's menus create it. */
 const LINK = /^https?:\/\/(?:\w+\.)?discord(?:app)?\.com\/channels\/(\d+)\/(\d+)\/(\d+)\/?$/;
-/** How many messages to read around a message outside a thread. */
 const AROUND = 25;
 
 /**
@@ -85,7 +83,6 @@ export function createReadsEarlier(deps: EarlierDeps): ReadsEarlier {
   };
 }
 
-/** Converts messages for the core, and leaves out Discord's own notices. */
 export function createToEarlier(deps: EarlierDeps) {
   return async (found: readonly Found[], reply: ReplyAddress, signal: AbortSignal): Promise<EarlierMessage[]> => {
     const { botId, rooms: known } = deps.knownOf(reply);
@@ -106,7 +103,10 @@ interface Above {
   isPartial?: Earlier["isPartial"];
 }
 
-/** Reads the thread that contains the message or was opened from it; in a channel, the messages around it. */
+/**
+ * Reads the thread that contains the message or was opened from the message. In a channel, reads the messages around
+ * the message.
+ */
 async function readAround(
   message: APIMessage,
   maxMessages: number,
@@ -144,8 +144,8 @@ async function readAbove(
 /** Undefined for a question in a channel or in a direct conversation. */
 function toThreadId({ reply }: MessageEvent): string | undefined {
   if (reply.threadId !== undefined) return reply.threadId;
-  // A thread whose channel is unknown has only its own id, like a direct conversation. Replies distinguish the two: in
-  // a direct conversation the bot does not reply to a message.
+  // With its channel unknown, a thread looks like a direct conversation. But only in a thread does the bot reply to a
+  // message.
   return reply.extra?.["root"] === undefined && reply.replyToId !== undefined ? reply.channelId : undefined;
 }
 
@@ -210,7 +210,7 @@ async function readChain(
     const message = await readMessage(place, api, signal);
     // Stops at the bot's own message, because a reply to it belongs to a known conversation.
     if (message === undefined || message.author.id === botId) break;
-    // Skips the first message if another user wrote it, because the question already quotes that one.
+    // Skips the first message if another user wrote it, because the question already quotes it.
     if (step > 0 || message.author.id === author.id) found.unshift({ message });
     place = toParent(toWhole(message, botId));
   }

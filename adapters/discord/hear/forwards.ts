@@ -6,7 +6,6 @@ import type { Message } from "./wording.ts";
 
 /** How long a forward waits for its comment. The client sends the comment when Discord has stored the forward. */
 const WAIT_MS = 1_500;
-/** The longest time between a forward and its comment. */
 const SPAN_MS = 5_000;
 const MAX_KNOWN = 500;
 
@@ -17,9 +16,11 @@ const MAX_KNOWN = 500;
 export interface Forwards {
   /** Call this for each new message of a channel, in order. Returns a comment joined with its forward. */
   see(message: Message): Message;
-  /** Waits briefly for a comment on a forward. Resolves to true if one came: the comment then asks for both. */
+  /**
+   * Waits briefly for a comment on a forward. True if a comment came: then the comment asks the question, not the
+   * forward.
+   */
   isCommented(message: Message): Promise<boolean>;
-  /** Returns an edited comment joined with its forward. */
   edited(message: Message): Message;
   /** Forgets a deleted forward. Returns its comment alone. */
   deleted(id: string): Message | undefined;
@@ -28,9 +29,9 @@ export interface Forwards {
 export function createForwards(waitMs = WAIT_MS): Forwards {
   /** The forwards whose authors have not written since, by place and author. */
   const open = new BoundedMap<string, { forward: Message; commented: PromiseWithResolvers<true> }>(MAX_KNOWN);
-  /** By the comment's id. */
+  /** Forwards, by their comments' ids. */
   const forwards = new BoundedMap<string, Message>(MAX_KNOWN);
-  /** By the forward's id. */
+  /** Comments, by their forwards' ids. */
   const comments = new BoundedMap<string, Message>(MAX_KNOWN);
 
   return {

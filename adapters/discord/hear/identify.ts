@@ -34,7 +34,6 @@ export function createGatewayInfo(api: Pick<Api, "call">, closing: AbortSignal):
 /** Used if a server that imitates Discord gives no limit. */
 const NO_LIMIT = { total: 1_000, remaining: 1_000, reset_after: 0, max_concurrency: 1 };
 
-/** Fills in the fields that the response to `GET /gateway/bot` lacks. */
 export function toWholeInfo(answer: unknown): APIGatewayBotInfo {
   const { shards, session_start_limit: limit, ...info } = answer as APIGatewayBotInfo;
   return { ...info, shards: shards ?? 1, session_start_limit: { ...NO_LIMIT, ...limit } };
@@ -45,7 +44,7 @@ export function toWholeInfo(answer: unknown): APIGatewayBotInfo {
  * https://docs.discord.com/developers/events/gateway#rate-limiting
  */
 const IDENTIFY_MS = 5_500;
-/** A later grant is skipped: if Redis is this slow, the session would start in the next session's turn. */
+/** Skips a turn that Redis grants later than this: the session would start in the next session's turn. */
 const LATE_MS = 400;
 /** Most late turns to skip. After that, Redis is probably always this slow, so the next turn counts. */
 const MAX_LET_GO = 2;

@@ -28,7 +28,7 @@ export function toMessageEvent(
   const addressed = namedAddressee ?? (isOurs ? "bot" : undefined);
   const body = addressed && toBody(message, deps);
   if (addressed === undefined || body === undefined) return undefined;
-  // Discord hides the content from a bot without the intent, so the bot cannot know what the message is about.
+  // Discord hides the content from a bot without the Message Content intent, so the bot cannot know the subject.
   if (body.text === "" && body.attachments.length === 0) return undefined;
   const repliedId = message.message_reference?.message_id;
   const isReply = kind === "channel" && isReplyHere(message) && repliedId !== undefined;
@@ -102,7 +102,7 @@ export function withoutNulls<T extends object>(packet: T): T {
 /** Matches code, and a mention after a backslash. Neither addresses anyone. */
 const NO_MENTIONS = /```[\s\S]*?```|``[\s\S]*?``|`[^`]*`|\\<@/g;
 
-/** In a server channel, a conversation is named by its first message. Elsewhere, the place is the conversation. */
+/** A conversation in a server channel is named by its first message, any other one by its place. */
 export function toConversationId(channelId: string, rootId: string, kind: RoomKind): string {
   return kind === "channel" ? `${PLATFORM}:${channelId}:${rootId}` : `${PLATFORM}:${channelId}`;
 }
@@ -145,7 +145,7 @@ export function toPlaceOfReply({ channelId, ...named }: NamedPlace, kind: RoomKi
   };
 }
 
-/** Types of messages that a user or an app wrote for everyone. */
+/** The types of messages that a user or an app writes and everyone sees. */
 const WRITTEN: ReadonlySet<MessageType> = new Set([
   MessageType.Default,
   MessageType.Reply,

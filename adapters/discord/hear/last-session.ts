@@ -4,7 +4,7 @@ import type { LastSession, LastSessionStore } from "../options.ts";
 import { isDirect } from "./direct-channels.ts";
 import type { GatewayClient } from "./transport.ts";
 
-/** How often to store the position. Discord repeats events after an older position. */
+/** How often to store the position. When a session is resumed from an older one, Discord repeats events. */
 const NOTED_EVERY_MS = 5_000;
 
 export interface FollowOptions {
@@ -17,9 +17,9 @@ export interface FollowOptions {
 }
 
 /**
- * Stores the session of a client that is not connected yet, so that the next process can resume it. Once connected,
- * resolves to the direct conversations with messages since the previous session broke off: Discord does not list them,
- * but sends their events to the process that resumes that session. Never rejects.
+ * Stores the session of a client that is not connected yet, so that the next process can resume it. Also resumes the
+ * previous session: only its events show in which direct conversations messages were missed. Resolves to these
+ * conversations once connected. Never rejects.
  */
 export function followSession(client: GatewayClient, options: FollowOptions): Promise<readonly string[]> {
   const { store, now, log } = options;

@@ -130,7 +130,6 @@ async function toPlaced(
     return undefined;
   }
   const at = { channelId: message.channel_id, messageId: message.id };
-  // A question that already has an answer gets no thread.
   const placed = kind === "channel" && !isAnswered ? await state.place(event, at) : event;
   state.known.set(message.id, placed);
   return placed;

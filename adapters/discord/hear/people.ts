@@ -10,7 +10,6 @@ import type { Rooms } from "../api/rooms.ts";
 import type { DiscordAdapterOptions } from "../options.ts";
 import type { Message } from "./wording.ts";
 
-/** Describes a user as the author of an event, with the roles that the author's permissions depend on. */
 export function toAuthor(
   { id, username, global_name }: APIUser,
   member: { nick?: string | null | undefined; roles?: readonly string[] } | null | undefined,

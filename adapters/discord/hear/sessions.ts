@@ -9,7 +9,6 @@ import { createGatewayInfo, createIdentify } from "./identify.ts";
 import { type Connection, createConnection, type GatewayClient, reach, type Shard } from "./transport.ts";
 
 const LOOK_MS = 700;
-/** Pause between two checks while waiting for other processes. */
 const SOON_MS = 200;
 /** A shutdown stops waiting if the shares are unknown for this long. A lost connection to Redis recovers sooner. */
 const UNKNOWN_MS = 3_000;
@@ -107,7 +106,6 @@ export function createSessions(options: SessionsOptions): Sessions {
     lookInTurn().catch((err: unknown) => log.debug({ err }, "could not find out which process owns which shard"));
   }
 
-  /** Lets other processes take over until `until`, then releases the shards. */
   async function leave(count: number, until: number): Promise<void> {
     isLeaving = true;
     let knownAt = performance.now();
@@ -150,7 +148,7 @@ export function createSessions(options: SessionsOptions): Sessions {
   };
 }
 
-/** The shares of a process that shares with no other one: the given shards, or all. */
+/** The shares of a process that runs alone: the given shards, or all. */
 export function createOwnShares(ids?: readonly number[], takeTurn = createTurns()): SharedParts {
   return {
     claim: async ({ count, inUse }) => ({

@@ -77,11 +77,12 @@ const QUIET_MS = 120_000;
 const MAX_MESSAGES = 2_000;
 const MAX_CHANNELS = 1_000;
 
-/** The channels and threads with a growing answer, recognized by its Stop button, because any process can write it. */
+/**
+ * Knows which channels and threads have a growing answer. Recognizes the answer by its Stop button, because any process
+ * can be writing it.
+ */
 export interface Activity {
-  /** Call this when an answer to this message starts. */
   begin(channelId: string, root: string): void;
-  /** Call this when a bot message was posted or edited. */
   see(message: Pick<APIMessage, "id" | "channel_id" | "components" | "message_reference">): void;
   /** Call this when a message was deleted. If it was the bot's, its answer no longer counts as growing. */
   forget(message: Pick<APIMessage, "id" | "channel_id">): void;
@@ -90,7 +91,7 @@ export interface Activity {
 
 export function createActivity(now: () => number): Activity {
   const growing = new Map<string, Map<string, number>>();
-  /** The answer of each bot message, because the last edit of a message does not name it. */
+  /** The question that each bot message answers, because the message's last edit no longer names it. */
   const roots = new BoundedMap<string, string>(MAX_MESSAGES);
 
   function begin(channelId: string, root: string): void {

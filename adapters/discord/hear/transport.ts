@@ -29,7 +29,7 @@ const READY_MS = 30_000;
 const CONNECT_MS = 90_000;
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 15_000;
-/** Servers from READY that have not arrived this long after the last one have an outage. */
+/** A server that READY lists has an outage if it has not arrived this long after the others. */
 const SERVERS_MS = 15_000;
 /** Longest wait for the missed events of an earlier session. */
 const RESUME_MS = 4_000;
@@ -55,7 +55,6 @@ export interface Shard {
   count: number;
 }
 
-/** The events from one connection, and the state that they describe. */
 export interface GatewayClient {
   readonly rooms: Rooms;
   /** Undefined before the first READY. */
@@ -66,8 +65,8 @@ export interface GatewayClient {
   /** Adds a listener that runs when a session has started and its servers have arrived. */
   onReady(listen: () => void): void;
   /**
-   * Resumes a dead process's session, reports the events that it missed, and ends it. Discord does not count it as a
-   * new session. Reports nothing if the session has ended. Never rejects.
+   * Resumes the session of a dead process, reports the missed events, and ends the session. Discord does not count it
+   * as a new session. Reports nothing if the session has ended. Never rejects.
    */
   readMissed(last: LastSession, dispatch: (packet: GatewayDispatchPayload) => void): Promise<void>;
 }
@@ -117,7 +116,7 @@ export function createConnection(options: ConnectionOptions): Connection {
     }
   }
 
-  /** Continues without the content of messages after Discord refused it. False otherwise, or if it already does. */
+  /** Continues without the content of messages if Discord refused it. False for other close codes, or a second time. */
   function canGoWithout(code: number | undefined): boolean {
     if (code !== CONTENT_REFUSED || !hasContent) return false;
     if (content.isAsked) log.warn(`${CONTENT_IS_OFF} ${SWITCH_ON_CONTENT}`);
@@ -157,7 +156,10 @@ interface SessionOptions extends Pick<ConnectionOptions, "token" | "shard" | "id
 
 interface Session {
   client: GatewayClient;
-  /** Resolves when it is ready. Otherwise ends it and rejects, with a `CloseError` if Discord closed it for good. */
+  /**
+   * Resolves when the session is ready. Otherwise ends the session and rejects, with a `CloseError` if Discord closed
+   * the session for good.
+   */
   open(tooLong: Promise<never>, signal: AbortSignal): Promise<void>;
   isReady(): boolean;
   end(code: CloseCodes): Promise<void>;
@@ -172,7 +174,6 @@ function createSession({ hasContent, log, onLost, ...options }: SessionOptions):
   const listeners: Array<(packet: GatewayDispatchPayload) => void> = [servers.see];
   const state = new EventEmitter<{ ready: []; closed: [error: CloseError] }>();
   let applicationId: string | undefined;
-  /** The servers that READY listed and that have not arrived. */
   let awaited = new Set<string>();
   let isWhole = false;
   let timer: NodeJS.Timeout | undefined;
@@ -278,7 +279,7 @@ async function readMissed(
 
 interface ShardOptions extends Pick<SessionOptions, "token" | "shard" | "info" | "identify"> {
   intents: number;
-  /** The session to resume. null starts a new one. */
+  /** The session to resume; null starts a new one. */
   from: SessionInfo | null;
 }
 
@@ -286,14 +287,13 @@ interface ShardOptions extends Pick<SessionOptions, "token" | "shard" | "info" |
 function createShard({ token, shard, info, identify, intents, from }: ShardOptions) {
   const over = new AbortController();
   let session = from;
-  /** A promise that is pending only while a socket is opening. */
   let opening = Promise.withResolvers<void>();
   opening.resolve();
 
   const socket: WebSocketShard = new WebSocketShard(
     {
       options: { ...SOCKET, token, intents, gatewayInformation: info, shardCount: shard.count },
-      // The library calls this before it opens a socket. After `end`, the call never returns, so that it opens none.
+      // The library calls this before it opens a socket. After `end`, the call never returns, so no socket opens.
       retrieveSessionInfo() {
         if (over.signal.aborted) return new Promise(() => {});
         if (socket.status === WebSocketShardStatus.Idle) opening = Promise.withResolvers();
@@ -344,7 +344,6 @@ export async function reach<T>(attempt: () => Promise<T>, log: Logger, signal: A
 /** A time limit for starting a session. Waiting for permission to identify does not count. */
 interface Waits {
   identify: Identify;
-  /** Rejects when the time limit is over. */
   readonly tooLong: Promise<never>;
   stop(): void;
 }
@@ -369,7 +368,7 @@ function createWaits(identify: Identify): Waits {
   };
 }
 
-/** Discord refused an intent. It can refuse only Message Content. */
+/** Discord closes a connection with this code if it refuses an intent. It can refuse only Message Content. */
 const CONTENT_REFUSED: number = GatewayCloseCodes.DisallowedIntents;
 
 export const CONTENT_IS_OFF =
@@ -381,7 +380,6 @@ export const SWITCH_ON_CONTENT =
 export const TOKEN_REFUSED =
   "Discord does not accept the token. Copy the bot's token from the Discord Developer Portal, under Bot, and restart Palaver.";
 
-/** Close codes after which a retry cannot help. */
 const FATAL: ReadonlyMap<number, string> = new Map<number, string>([
   [GatewayCloseCodes.AuthenticationFailed, TOKEN_REFUSED],
   [GatewayCloseCodes.InvalidShard, "Discord does not accept this process's SHARDS and SHARD_COUNT."],

@@ -25,9 +25,8 @@ export interface Names {
 
 /**
  * The text of a message as a user reads it: with names instead of ids, and without a mention that only addresses the
- * bot. Includes what the message shows, forwards or replies to, unless the conversation already contains that. If a
- * whole channel is `one` conversation, quotes the start of the message that this one replies to anyway, to show which
- * one is meant.
+ * bot. Includes what the message shows, forwards or replies to, unless the conversation already contains that. A place
+ * that is `one` conversation gets the start of a replied-to message anyway, to show which one is meant.
  */
 export function readText(message: Message, names: Names, place: "one" | "chain"): string {
   // Keeps a mention that is the whole message, to show whom it addresses.
@@ -58,7 +57,6 @@ export function asksForPicture(text: string): boolean {
   return SPOKEN_IMAGINE.test(text);
 }
 
-/** The user mentioned at the start of a message. */
 export function firstMention(content: string): string | undefined {
   return /^\s*<@!?(\d{17,20})>/.exec(content)?.[1];
 }
@@ -77,7 +75,7 @@ function quoteAnswered(message: Message, names: Names, isHinted: boolean): strin
   const words = toWords(id === names.botId ? own : shown, { mentions, guild_id }, names);
   const isOwn = id === message.author.id;
   if (!isOwn && id !== names.botId) return quote(`In reply to ${global_name ?? username}`, words);
-  // A message with images needs no hint, because they are attached and say more than its text.
+  // Does not quote a message with images: they are attached to the question and say more than its text.
   const isShown = !isOwn && picturesOf(answered).length > 0;
   return isHinted && !isShown
     ? quote(isOwn ? "In reply to my earlier message" : "In reply to your message", words, HINT_CHARS)
@@ -95,7 +93,7 @@ function withoutBot({ content, guild_id }: Pick<Message, "content" | "guild_id">
   return withoutAddress(content, roleId === undefined ? `<@!?${botId}>` : `<@!?${botId}>|<@&${roleId}>`);
 }
 
-/** Replaces ids with names. Leaves unknown ids unchanged. */
+/** Leaves unknown ids unchanged. */
 export function toWords(
   content: string,
   { mentions = [], guild_id }: { mentions?: readonly Mentioned[] | undefined; guild_id?: string | undefined },
@@ -122,9 +120,8 @@ function prefix(sign: string, name: string | undefined): string | undefined {
   return name === undefined ? undefined : sign + name;
 }
 
-/** A message from the gateway. From a call, it lacks the member. */
+/** A message as the gateway sends it. A message that a call returns lacks the member. */
 export type Message = APIMessage &
   Partial<Pick<GatewayMessageCreateDispatchData, "guild_id" | "member" | "channel_type">> & {
-    /** The forward that this message comments on; see `forwards.ts`. */
     comments_on?: Message;
   };

@@ -19,7 +19,6 @@ export const MODEL = "model";
 export const PERSONA = "persona";
 /** The field of `/model` that contains the model's name instead of an option. */
 export const MODEL_NAME = "name";
-/** The field of `/forget` and `/export` that names another user. */
 export const PERSON = "person";
 const ASK_ABOUT = "Ask about this";
 export const USE_AS_REFERENCE = "Use as reference";
@@ -169,7 +168,7 @@ async function registerOnce(definitions: readonly Definition[], to: Registration
   log.info({ commands: definitions.map(({ name }) => name) }, "Registered the commands with Discord.");
 }
 
-/** Statuses of a server that cannot list commands. */
+/** HTTP statuses of a server that cannot list commands. */
 const NO_LIST = new Set([404, 405, 501]);
 
 /** Undefined if the server cannot list the commands. The bot then registers them anyway. */

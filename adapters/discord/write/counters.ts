@@ -4,13 +4,12 @@ import type { CallKind } from "../../../src/port/pace.ts";
 /** Two reset times that are this close belong to the same reset. */
 export const SAME_RESET_MS = 20;
 
-/** A meter's knowledge about its counter, shared by all models. */
+/** A meter's numbers about its counter, which all models use. */
 export interface Rule {
   /** Calls per window: the capacity of a leaky counter. */
   limit: number;
   /** The time in which a full leaky counter empties. */
   windowMs: number;
-  /** Upper estimate for the round trip. */
   tripMs: number;
   calls: OwnCalls;
 }
@@ -43,7 +42,7 @@ export interface Counter {
   returns(): number[];
 }
 
-/** The long-term time between calls, in milliseconds. */
+/** Milliseconds between calls that are spread evenly. */
 export function toSpacing({ limit, windowMs }: Rule): number {
   return windowMs / limit;
 }
@@ -115,7 +114,6 @@ export interface FixedStart {
 }
 
 export interface FixedCounter extends Counter {
-  /** Continues in a window that is already open. */
   adopt(start: FixedStart): void;
   /** True while the call that opened the window has no response. */
   isOpening(sentAt: number): boolean;
@@ -230,7 +228,7 @@ export function createLeakyCounter(rule: Rule): LeakyCounter {
     refused(until) {
       fullAt = Math.max(fullAt, until + (rule.limit - 1) * spacing());
     },
-    // Spends the saved calls in addition to the drained ones: fast while many are saved, and finally at the drain rate.
+    // Spends saved calls: the more calls are saved, the faster. With none saved, calls have the bucket's drain rate.
     gap: (now) => 1 / (1 / spacing() + Math.max(0, level(now) - 1.5) / SPENDING_MS),
     returns: () => Array.from({ length: rule.limit }, (_, missing) => fullAt - missing * spacing()),
   };
@@ -248,7 +246,7 @@ const LEAST_MARGIN_MS = 120;
 export function createLoggedCounter(rule: Rule): Counter {
   /** The calls left according to the last headers, until their window ends. */
   let rest = { left: Infinity, until: -Infinity };
-  /** From the time `from`, calls up to the time `upTo` no longer count: the headers named the reset. */
+  /** After the time `from`, calls up to `upTo` no longer count, because the headers named `from` as the reset. */
   let empty = { from: Infinity, upTo: -Infinity };
 
   const span = () => rule.windowMs + Math.max(LEAST_MARGIN_MS, rule.tripMs);

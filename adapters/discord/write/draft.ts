@@ -9,7 +9,6 @@ const MAX_LABEL = 80;
 const MAX_CUSTOM_ID = 100;
 const ROW = 5;
 const MAX_ROWS = 5;
-/** Most steps above a growing text: the newest ones. */
 const MAX_STEPS = 4;
 const MAX_STEP_CHARS = 80;
 const STEP_SIGNS = { running: "⏳", done: "✅", failed: "❌" } as const satisfies Record<Step["state"], string>;
@@ -47,7 +46,6 @@ export interface MessageBody {
   components: unknown[];
 }
 
-/** Data that a reply's buttons carry in addition to their action. */
 export interface ButtonContext {
   /** The first message of the conversation, if the channel alone does not identify the conversation. */
   root?: string | undefined;
@@ -64,7 +62,7 @@ export function toMessageBody(draft: Draft, context: ButtonContext): MessageBody
   };
 }
 
-/** Sends the text unconverted if the conversion makes it too long, and without its steps if they do not fit. */
+/** Sends the text unconverted if the conversion makes it too long, and without steps if they do not fit. */
 function toContent({ markdown, streaming, steps = [] }: Draft): string {
   const rewritten = toDiscordMarkdown(markdown);
   const content = rewritten.length > MAX_LENGTH && markdown.length <= MAX_LENGTH ? markdown : rewritten;

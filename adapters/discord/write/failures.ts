@@ -31,7 +31,6 @@ export function toSinkError(error: unknown, signal: AbortSignal): unknown {
   return new SinkError(kind, logMessage, { quote, ...wait });
 }
 
-/** Runs a write, and converts its failures with `toSinkError`. */
 export async function guarded<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
   signal.throwIfAborted();
   try {

@@ -11,7 +11,7 @@ export interface InteractionAddress {
   id: string;
   applicationId: string;
   token: string;
-  /** The acknowledgement decides this; without a promised answer, the first message does. */
+  /** True if only the user sees the answer. The acknowledgement decides this, except after a press. */
   isPrivate: boolean;
   /** True for a pressed button: the original response is its message, which must not be overwritten. */
   isPress: boolean;
@@ -23,7 +23,7 @@ export interface InteractionAddress {
   expiresAt: number;
 }
 
-/** When the token expires, in Unix milliseconds. The arrival counts if this clock is ahead or the id has no time. */
+/** When the token expires, in Unix milliseconds: counted from the id's time, or from the arrival if that is later. */
 export function expiryOf({ id, receivedAt = 0 }: { id: string; receivedAt?: number | undefined }): number {
   return Math.max(timeOf(id), receivedAt) + TOKEN_MS;
 }
@@ -87,7 +87,6 @@ export interface InteractionToken {
   readOriginal(signal: AbortSignal): Promise<{ message: APIMessage; isWaiting: boolean } | undefined>;
 }
 
-/** Names the promised answer in Discord's routes. */
 export const ORIGINAL = "@original";
 
 export interface InteractionTokenDeps {

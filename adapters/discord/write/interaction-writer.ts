@@ -17,7 +17,6 @@ import {
 import { type PostAndUpdateWriter, toPosted, toReceipt } from "./post-and-update.ts";
 import type { FinalMessages } from "./private-ending.ts";
 
-/** Most messages to search for one that an earlier attempt wrote. */
 const LOOKED_THROUGH = 50;
 
 /** One message in the answer to an interaction. The buttons in `body` contain `mark`. */
@@ -141,7 +140,6 @@ function tooLate(): SinkError {
   return new SinkError("gone", "Discord no longer accepts a private answer to this command.");
 }
 
-/** Searches the bot's messages in the channel since the interaction. */
 async function findWritten(
   api: Api,
   { id, channelId, applicationId }: InteractionAddress & { channelId: string },

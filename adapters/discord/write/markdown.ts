@@ -7,7 +7,6 @@ import { isDeceptive, isSameAddress } from "../../../src/text/links.ts";
 export const MAX_LENGTH = 2_000;
 /** Keeps three backticks inside a code block from ending it. */
 const SPLIT_TICKS = "`\u200B``";
-/** Only a text that matches needs conversion. */
 const SPECIAL = /[|#>\]`~_*]|^[ \t]*(?:\+|[-*\d.]+[ \t]+\[)/m;
 
 /** Converts a model's Markdown to Markdown that Discord shows. Leaves an unfinished table or link unchanged. */
@@ -39,8 +38,8 @@ export function toDiscordMarkdown(markdown: string): string {
 }
 
 /**
- * The length of the converted text, or of the original if that is longer. Counts UTF-16 units: Discord does not
- * document its unit, and no unit counts more.
+ * The length of the converted text, or of the original if that is longer. Discord does not document its unit; UTF-16
+ * units are never fewer than code points.
  */
 export function lengthOfMarkdown(markdown: string): number {
   return Math.max(markdown.length, toDiscordMarkdown(markdown).length);
@@ -93,7 +92,6 @@ const PIECE = new RegExp(
 /** Matches a line that is a separate block. Code that starts in such a line also ends in it. */
 const OWN_BLOCK = /^[ \t]*(?:>|#{1,3}[ \t]|-#[ \t]|[-*+][ \t]|\d{1,9}\.[ \t])[^\n]*$/;
 
-/** Rewrites Markdown outside code and tables as Discord reads it. */
 export function rewriteProse(text: string): string {
   return text.split("\n").map(rewriteLineStart).join("\n").replace(PIECE, rewritePiece);
 }

@@ -15,14 +15,12 @@ import {
 /** The knowledge of one meter. Another meter can start with it, because responses correct a wrong start. */
 export interface Learnt {
   mode: CounterMode;
-  /** Calls per window. */
   limit: number;
   windowMs: number;
 }
 
-/** The window and limit that public sources report most often. */
 const USUAL_WINDOW_MS = 5_000;
-/** The assumption before the first response. */
+/** The assumption before the first response: the values that public sources report most often. */
 export const UNLEARNT: Learnt = { mode: "unknown", limit: 5, windowMs: USUAL_WINDOW_MS };
 
 export interface Meter {
@@ -37,7 +35,6 @@ export interface Meter {
   remove(kind: CallKind, sentAt: number): OwnCall | undefined;
   calls(): readonly OwnCall[];
   learnt(): Learnt;
-  /** No call starts before this time. */
   blockedUntil(): number;
   keepUntil(): number;
 }
@@ -63,7 +60,7 @@ export function createMeter(start: Learnt, blocked = -Infinity): Meter {
 
   function learnt(): Learnt {
     const mode = model.mode();
-    // Other channels start with `unknown` instead of `sliding`, because another program's calls here can cause it.
+    // Other channels do not adopt `sliding`, because another program's calls in this channel can look like it.
     return { mode: mode === "sliding" ? "unknown" : mode, limit: rule.limit, windowMs: rule.windowMs };
   }
 
@@ -115,7 +112,6 @@ export interface CounterModel {
   sent(now: number): void;
   /** Handles a response, after its call was marked as completed. */
   observe(reading: Reading, limit: number): void;
-  /** Handles a response without headers. */
   observeSilence(sentAt: number): void;
   /** Handles a 429, whose wait ends at `until`. */
   refused(until: number): void;
@@ -128,7 +124,7 @@ export function createCounterModel(rule: Rule, start: CounterMode): CounterModel
   let mode = start;
   let isPlannedLeaky = false;
   let previous: ReferenceReading | undefined;
-  /** The responses since the last moment without calls in flight, and how many of those had no headers. */
+  /** Responses since the last moment without calls in flight: those with headers, and the number of the others. */
   let together: Reading[] = [];
   let silent = 0;
 

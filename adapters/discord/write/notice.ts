@@ -75,7 +75,7 @@ export function createTellNotAllowed(api: Api, rooms: Rooms, now: () => number):
     try {
       await writeDirectly(api, userId, { markdown, nonce }, AbortSignal.timeout(CALL_MS));
     } catch {
-      // Some users accept no direct messages.
+      // Ignores a failure, because some users accept no direct messages.
     }
   };
 }

@@ -24,11 +24,9 @@ export function createDiscordPace(processes = () => 1): DiscordPace {
   };
 }
 
-/** State that all of the bot's channels share. */
 export interface DiscordShared {
   /** The latest knowledge about the counters for posts and edits, with which new channels start. */
   learnt: { isSplit: boolean; post: Learnt; edit: Learnt };
-  /** The bot's calls, over all channels. */
   global: CallLog;
   /** How many calls of the global limit to leave to other processes. */
   ofOthers(): number;
@@ -54,7 +52,7 @@ export function createDiscordShared(processes = () => 1): DiscordShared {
   };
 }
 
-/** One channel's limits. Posts and edits share one counter until a response proves two: Discord documents neither. */
+/** One channel's limits. Posts and edits share one counter until a response proves that they have two. */
 export function createDiscordBudget({ learnt, global, ofOthers }: DiscordShared): Budget {
   let edits = createMeter(learnt.edit);
   let posts = learnt.isSplit ? createMeter(learnt.post) : edits;
@@ -126,8 +124,8 @@ export function createDiscordBudget({ learnt, global, ofOthers }: DiscordShared)
 }
 
 /**
- * Makes one call of a budget at a time: each starts after the previous response. Otherwise, calls that wait inside
- * discord.js would use up credits, have wrong times, and confuse which response belongs to which call.
+ * Makes one call of a budget at a time: each starts after the previous response. Calls that wait inside discord.js
+ * would be counted too early, and their responses would be matched to the wrong calls.
  */
 export function createOneByOne(pacer: Pacer): Pacer {
   let inFlight: number | undefined;

@@ -67,7 +67,7 @@ export function createPostAndUpdateWriter(
       try {
         return toPosted(await awake(channelId, () => send(channelId, post, signal), signal), post.body, files);
       } catch (error) {
-        // Posts without the reply, because only that needs the permission to read the history.
+        // Posts without a reference to the question: only the reference needs the permission to read the history.
         if (codeOf(error) !== NO_HISTORY || post.replyToId === undefined) throw error;
         unreadable.add(channelId);
         return toPosted(await send(channelId, { ...post, replyToId: undefined }, signal), post.body, files);

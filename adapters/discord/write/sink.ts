@@ -28,7 +28,6 @@ const LIMITS: Omit<SinkLimits, "maxFileBytes"> = {
   keptLength: 0.85 * MAX_LENGTH,
   maxMessages: 5,
 };
-/** The draft of a message that has only files. */
 const BARE: Draft = { markdown: "", buttons: [], streaming: false };
 /** Discord's error code for its hourly limit on edits to old messages. */
 const OLD_EDITS = 30046;
@@ -55,9 +54,7 @@ export function createSink(address: ReplyAddress, deps: SinkDeps): ReplySink {
   const isSilent = interaction !== undefined && (!interaction.isPress || interaction.isPrivate);
   const typing = deps.typingIn(channelId);
   const root = address.extra?.["root"];
-  /**
-   * The next post replies to this message: to the question, then to the previous part, so that parts stay connected.
-   */
+  /** The next post replies to this message: to the question, then to the previous part, to keep parts connected. */
   let pointsAt = address.replyToId === undefined ? undefined : readMessageId(address.replyToId)?.messageId;
   const reader = findOnlyReader(address, interaction);
   const maxFileBytes = () =>

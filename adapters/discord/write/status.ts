@@ -80,7 +80,6 @@ export function createTypings(api: Api): (channelId: string) => Typing {
   };
 }
 
-/** The reaction on a question that waits for its turn. */
 const WAITING = encodeURIComponent("⏳");
 
 export interface MarkWaitingDeps {

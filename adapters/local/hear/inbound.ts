@@ -54,7 +54,6 @@ export function toActionEvent(
   return { kind: "action", ...toBase(userAction), action, turnId, ...(isReason && { reason }) };
 }
 
-/** Stops a turn that has no message yet. */
 export function toStopEvent(chatId: string, turnId: string, { nonce, at }: Omit<UserAction, "message">): ActionEvent {
   return { kind: "action", ...toEvent(chatId, nonce, at), action: "stop", turnId };
 }
@@ -68,7 +67,6 @@ function toBase({ nonce, message, at }: UserAction): EventBase {
   return { ...base, reply: { ...base.reply, replyToId: toMessageId(message.id) } };
 }
 
-/** A chat is one conversation. */
 export function toEvent(chatId: string, nonce: string, at: number): EventBase {
   const reply: ReplyAddress = { platform: PLATFORM, channelId: chatId, isDirect: true };
   return {

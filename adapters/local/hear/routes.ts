@@ -63,7 +63,7 @@ const RENAME = z.object({
     .max(80, "A title can have at most 80 characters.")
     .regex(/^[^\p{Cc}\p{Cf}\p{Cs}]+$/u, "A title cannot contain control characters."),
 });
-/** All messages of an answer together. */
+/** Long enough for all messages of an answer. */
 const PREVIEWED = z.object({ text: z.string().max(100_000, "This is too long for a preview.") });
 
 export interface RouteDeps
@@ -207,7 +207,6 @@ function encodeFileName(name: string): string {
   return encodeURIComponent(name).replace(/['()*]/g, (each) => `%${each.charCodeAt(0).toString(16).toUpperCase()}`);
 }
 
-/** Longest wait for the form's choices. */
 const ASK_MS = 8_000;
 
 function createPictureRoutes(menu: ImagineMenu): Hono {
@@ -216,7 +215,7 @@ function createPictureRoutes(menu: ImagineMenu): Hono {
   return new Hono()
     .get("/menu", async (c) => {
       const signal = AbortSignal.any([c.req.raw.signal, AbortSignal.timeout(ASK_MS)]);
-      // The default model works without the list.
+      // Without the list, the form still works with the default model.
       const models = await menu.listModels(signal).catch(() => []);
       c.header("Cache-Control", "no-store");
       return c.json({ ratios, sizes, maxCount, maxReferences, models } satisfies PictureMenu);

@@ -19,12 +19,10 @@ export interface Actions extends PictureActions {
   change: Store["change"];
   write: Store["write"];
   send: (chatId: string) => void;
-  /** Sends the messages that were written before the page was ready. */
   sendWaiting: () => void;
   sendText: (chatId: string, text: string) => void;
   again: Sending["again"];
   discard: Sending["discard"];
-  /** Moves an unsent message back into the composer. */
   rewrite: (nonce: string) => void;
   /** `reason` says why an answer is bad. The page asks for it after the press. */
   press: (message: MessageRow, button: Button, reason?: string) => void;
@@ -255,7 +253,6 @@ function rewrite(nonce: string, { state, write }: Store, sending: Sending): void
 }
 
 export interface PictureActions {
-  /** Opens the image form. The composer's text then describes the image. */
   openPicture: (chatId: string) => void;
   /** Closes the form if it is open. Restores the text from before the person started to edit an image. */
   closePicture: (chatId: string) => boolean;

@@ -22,7 +22,7 @@ export function createModelReader({ change }: Store): (state: State) => void {
   };
 }
 
-/** Undefined if the gateway's model for the open chat is unknown, or if the sandbox answers. */
+/** Undefined if the model is unknown, or if the sandbox answers. */
 export function readAnswering({ chatId, models, hello, isConnected, gateway }: State): string | undefined {
   if (hello === undefined || hello.isSandbox || !isConnected || gateway !== null) return undefined;
   return models.get(chatId) ?? undefined;

@@ -5,7 +5,6 @@ export interface BodyContent {
   text: string;
   /** The text is still growing. It then grows smoothly and ends with a caret. */
   isStreaming: boolean;
-  /** Formulas stay as written. */
   keepsTex?: boolean;
 }
 
@@ -22,7 +21,6 @@ const STILL = matchMedia("(prefers-reduced-motion: reduce)");
 class MessageBody extends HTMLElement {
   #content: BodyContent = { text: "", isStreaming: false };
   #blocks: { key: string; element: HTMLElement }[] = [];
-  /** The length of the visible text, in UTF-16 units. */
   #shown = 0;
   #frame = 0;
   #lastFrameAt = 0;

@@ -2,7 +2,7 @@ import { type MarkedExtension, Tokenizer } from "marked";
 
 const CJK = String.raw`\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Hang}\p{scx=Bopo}\u3000-\u303f\uff01-\uff65`;
 /**
- * Matches punctuation that marks and a letter follow, if the punctuation or the letter belongs to a script without
+ * Matches punctuation before emphasis marks and a letter, if the punctuation or the letter belongs to a script without
  * spaces.
  */
 const BEFORE_MARKS = new RegExp(
@@ -18,7 +18,7 @@ const ENDS_IN_CJK = new RegExp(`[${CJK}]$`, "u");
 export function createCjkEmphasis(): MarkedExtension {
   let known = { masked: "", relaxed: "" };
 
-  /** Replaces such punctuation with a letter, so that emphasis can end there. Only searched, never shown. */
+  /** Replaces punctuation before marks with a letter, so that emphasis can end there. Only searched, never shown. */
   function relax(masked: string): string {
     if (known.masked !== masked) {
       known = { masked, relaxed: masked.replace(BEFORE_MARKS, (mark) => "a".repeat(mark.length)) };
@@ -26,7 +26,7 @@ export function createCjkEmphasis(): MarkedExtension {
     return known.relaxed;
   }
 
-  /** Treats such punctuation like the start of a line, where emphasis can start before punctuation. */
+  /** After a script without spaces, emphasis can start before punctuation, as at the start of a line. */
   const toBefore = (before: string) => (ENDS_IN_CJK.test(before) ? "" : before);
 
   return {

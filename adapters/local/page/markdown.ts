@@ -74,7 +74,6 @@ export function toBlocks(markdown: string, keepsTex = false): Block[] {
     }));
 }
 
-/** The text as written, including its Markdown. */
 export function toPlainBlock(text: string): Block {
   return {
     key: `plain:${text}`,
@@ -139,7 +138,6 @@ function guardLink(link: HTMLAnchorElement): void {
   link.dataset["host"] = place;
 }
 
-/** Makes the words next to a task's checkbox its label. */
 function labelBox(box: HTMLInputElement): void {
   const words = [...(box.parentElement?.childNodes ?? [])].filter(
     (node) => !(node instanceof HTMLElement && node.matches("ul, ol")),

@@ -76,7 +76,7 @@ function draw(formula: HTMLElement, { render }: Katex): void {
   try {
     render(formula.dataset["tex"] ?? "", drawn, { ...BOUNDS, displayMode: formula.classList.contains("display") });
   } catch {
-    // Leaves TeX that is nested so deeply that parsing overflows the stack.
+    // Leaves the TeX as it is: parsing such deep nesting overflows the stack.
     return;
   }
   if (!isDeeper(drawn, MAX_DEPTH)) formula.replaceChildren(...drawn.childNodes);

@@ -18,7 +18,6 @@ import { isWorking } from "./working.ts";
 export interface MessageLook {
   /** The message directly follows another one from its author. It then shows no name and no avatar. */
   isGrouped: boolean;
-  /** The question waits for another turn to end. */
   isWaiting: boolean;
   /** Only the newest answer can be regenerated. */
   isNewestAnswer: boolean;

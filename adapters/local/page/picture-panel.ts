@@ -5,7 +5,6 @@ import { ICONS } from "./icons.ts";
 import type { PictureForm } from "./picture-form.ts";
 import { type State, writingAt } from "./state.ts";
 
-/** The options of an image, above the field for its description. */
 export function picturePanelView(chatId: string, state: State, actions: Actions): TemplateResult | typeof nothing {
   const { picture, uploads } = writingAt(state, chatId);
   if (picture === undefined) return nothing;
@@ -35,7 +34,6 @@ export function picturePanelView(chatId: string, state: State, actions: Actions)
   </div>`;
 }
 
-/** Shows the image to edit among the attachments. */
 export function basisView(chatId: string, state: State, actions: Actions): TemplateResult | typeof nothing {
   const { basis } = writingAt(state, chatId).picture ?? {};
   if (basis === undefined) return nothing;

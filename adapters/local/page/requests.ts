@@ -3,10 +3,9 @@ import type { FileRow } from "./wire.ts";
 const REQUEST_MS = 30_000;
 const UPLOAD_MS = 10 * 60_000;
 
-/** The server refused the request. The message is one sentence for the person. Not for a lost connection. */
+/** The server refused the request. The message is one sentence for the person. Lost connections are other errors. */
 export class RefusedError extends Error {
   override readonly name = "RefusedError";
-  /** The form's field that the person must correct. */
   readonly field: string | undefined;
 
   constructor(answer: unknown, status: number) {

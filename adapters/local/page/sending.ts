@@ -15,7 +15,6 @@ export interface Sending {
   send: (chatId: string, text: string, files: FileRow[], picture?: PictureForm) => void;
   again: (nonce: string) => void;
   discard: (nonce: string) => void;
-  /** Sends the messages that wait for the connection. */
   resume: () => void;
 }
 
@@ -152,7 +151,6 @@ function createPendingList({ state, change }: Store): PendingList {
   };
 }
 
-/** Oldest first. */
 function readStored(): Pending[] {
   const keys = Object.keys(localStorage).filter((key) => key.startsWith(PREFIX));
   return keys

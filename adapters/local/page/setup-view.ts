@@ -11,9 +11,8 @@ export type Arrivals = Readonly<Record<string, "connecting" | "connected" | "hea
 export interface Filled {
   /** Sent with every request; "" if no password is needed. */
   adminPassword: string;
-  /** In memory, so that closing the panel loses nothing. */
+  /** Kept in memory, so that closing the panel loses nothing. */
   values: Record<string, string>;
-  /** By step. */
   ways: Record<string, string>;
   findings: Record<string, readonly Finding[]>;
   /** The open part: a step's id, or `SAVE`. */
@@ -44,7 +43,6 @@ export interface SetupActions {
   save(): Promise<void>;
 }
 
-/** The selected way of a step, or its first one. */
 export function wayOf(step: SetupStep, { ways }: Filled): SetupWay {
   return step.ways.find(({ id }) => id === ways[step.id]) ?? (step.ways[0] as SetupWay);
 }

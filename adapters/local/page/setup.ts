@@ -9,7 +9,6 @@ const ARRIVALS_MS = 2_000;
 
 export interface SetupPanel {
   load(): Promise<void>;
-  /** The buttons in an empty chat that open the setup. */
   offersView(): TemplateResult | typeof nothing;
 }
 
@@ -140,7 +139,7 @@ function createSetupActions(panel: Panel): SetupActions {
       filled.models = [];
       filled.listing = [];
       delete filled.findings[step.id];
-      // Another way has another URL, which must not receive this key.
+      // Drops secrets: another way of setting up has another URL, which must not receive them.
       for (const { name, kind } of wayOf(step, filled).fields) if (kind === "secret") delete filled.values[name];
       begin(step.id, panel);
       panel.draw();
@@ -150,7 +149,6 @@ function createSetupActions(panel: Panel): SetupActions {
       filled.isSaved = false;
       const step = panel.offer.steps.find((each) => wayOf(each, filled).fields.some((field) => field.name === name));
       if (step === undefined) return;
-      // Removes results that belong to the previous values.
       delete filled.findings[step.id];
       if (wayOf(step, filled).fields.find((field) => field.name === name)?.kind !== "model") {
         filled.models = [];

@@ -7,7 +7,6 @@ import { foundView, isFound, searchView } from "./search.ts";
 import type { State } from "./state.ts";
 import type { ChatRow } from "./wire.ts";
 
-/** The list of chats, ordered by their newest message, or the result of a search. */
 export function sidebarView(state: State, actions: Actions): TemplateResult {
   const newest = newestByChat(state);
   const chats = [...state.chats.values()]
@@ -36,7 +35,6 @@ export function sidebarView(state: State, actions: Actions): TemplateResult {
 interface Newest {
   /** Unix milliseconds. */
   at: number;
-  /** The id of the bot's newest message. */
   botId: number;
 }
 

@@ -7,7 +7,6 @@ export interface Pending {
   chatId: string;
   text: string;
   files: FileRow[];
-  /** The options, if the message requests an image. */
   picture: PictureForm | undefined;
   isNewChat: boolean;
   createdAt: number;
@@ -34,7 +33,6 @@ export interface Writing {
   isWaiting: boolean;
   /** Set while the image form is open. The text then describes the image. */
   picture: PictureForm | undefined;
-  /** The content from before the person started to edit an image. */
   aside: Pick<Writing, "text" | "uploads"> | undefined;
 }
 
@@ -56,15 +54,12 @@ export interface State {
   chats: Map<string, ChatRow>;
   messages: Map<number, MessageRow>;
   progress: Progress[];
-  /** Ids of messages that wait for their turn. */
   waiting: ReadonlySet<number>;
   pending: Pending[];
   /** The newest message that the person has seen, by chat. */
   lastRead: Record<string, number>;
   chatId: string;
-  /** By chat. */
   writing: Map<string, Writing>;
-  /** Set once the image form was opened. */
   menu: PictureMenu | undefined;
   lastPicture: PictureForm | undefined;
   /** Ids of the covered images that the person has uncovered. */
@@ -74,9 +69,7 @@ export interface State {
   editingId: number | undefined;
   isDrawerOpen: boolean;
   query: string;
-  /** One sentence about an action that failed or can be undone. */
   notice: string;
-  /** Undoes the deletion that the notice describes. */
   undo: (() => void) | undefined;
   /** Ids of messages and chats whose deletion can still be undone. */
   leaving: Set<LeavingId>;
@@ -171,7 +164,6 @@ export function writingAt(state: State, chatId: string): Writing {
   return state.writing.get(chatId) ?? NOTHING;
 }
 
-/** In reading order. */
 export function messagesAt(state: State, chatId: string): MessageRow[] {
   const isShown = (each: MessageRow) => each.chatId === chatId && !each.isDeleted && !state.leaving.has(each.id);
   return orderMessages([...state.messages.values()].filter(isShown));
@@ -200,7 +192,6 @@ export function stoppableAt(state: State, chatId: string): { turnId: string; mes
   return doing === undefined || doing.turnId === null ? undefined : { turnId: doing.turnId };
 }
 
-/** Finds the image whose button opened the form. */
 export function pictureOf(state: State, pictureId: string): FileRow | undefined {
   const isOf = ({ buttons }: MessageRow) => buttons.some(({ turnId }) => turnId === pictureId);
   return [...state.messages.values()].find(isOf)?.files.find(({ isImage }) => isImage);

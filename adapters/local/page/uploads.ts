@@ -71,7 +71,6 @@ async function upload(file: File, chatId: string, state: State, actions: Actions
     if (isWaiting && !uploads.some(isUploading)) actions.send(chatId);
   } catch (error) {
     update({ problem: error instanceof Error ? error.message : "The upload failed." });
-    // The person decides whether to send the message without this file.
     actions.write(chatId, { isWaiting: false });
   }
 }

@@ -38,7 +38,6 @@ export interface ChatRow {
   id: string;
   title: string;
   createdAt: number;
-  /** The chat was deleted with all its messages. */
   isDeleted: boolean;
 }
 
@@ -90,7 +89,6 @@ export interface MessageRow {
   editedAt: number | null;
   /** This message is shown after that newer one. Set for a status: it reports the end of the work that created both. */
   movedBehind: number | null;
-  /** A deleted message has neither text nor files. */
   isDeleted: boolean;
 }
 
@@ -101,7 +99,6 @@ export interface Example {
   prompt: string;
 }
 
-/** The first event of every stream. */
 export interface Hello {
   /** Changes when the server has new tables. The page must then load everything again. */
   epoch: string;
@@ -113,15 +110,12 @@ export interface Hello {
   maxTextLength: number;
   /** In UTF-16 units. */
   maxReasonLength: number;
-  /** The page has an image form. */
   canDraw: boolean;
   /** No real model answers. */
   isSandbox: boolean;
   /** Other people can open the page too. */
   isShared: boolean;
-  /** The page can show answers as other platforms do. */
   hasPreviews: boolean;
-  /** A chat has a form for the bot's persona. */
   hasPersona: boolean;
 }
 
@@ -134,7 +128,6 @@ export interface SetupOffer {
   target: string | null;
 }
 
-/** The bot's current step before there is text. */
 export interface Progress {
   chatId: string;
   text: string;
@@ -156,9 +149,7 @@ export interface SendBody extends ActBody {
   chatId: string;
   text: string;
   fileIds: string[];
-  /** The options from the image form, if the person used it. */
   options?: ImagineOptions;
-  /** The fields from the persona form, if the person used it. */
   persona?: PersonaFields;
   /** The chat does not exist yet. This message creates it. */
   isNewChat: boolean;

@@ -4,7 +4,7 @@ import type { SqlRow, Tables } from "./tables.ts";
 const TITLE_CHARS = 48;
 const UNTITLED = "New chat";
 
-/** The chats and their titles. Changes need a transaction of the caller. */
+/** The chats and their titles. Call all functions that change something inside a transaction. */
 export interface ChatList {
   /** Undefined also for a deleted chat. */
   find(id: string): ChatRow | undefined;

@@ -45,7 +45,7 @@ export interface Files {
   /** Stores a file that belongs to no message yet. 17 MiB in one write would block the event loop for 100 ms. */
   add(file: PreparedFile, at: number): Promise<FileRow>;
   areFree(ids: readonly string[]): boolean;
-  /** Assigns uploads to a message, in this order. Needs a transaction of the caller. */
+  /** Assigns uploads to a message, in this order. Call it inside a transaction. */
   attach(ids: readonly string[], messageId: number): void;
   /** Deletes files that belong to no message. Never throws. */
   drop(ids: readonly string[]): void;

@@ -29,7 +29,7 @@ export interface Inserted {
   isFresh: boolean;
 }
 
-/** The person's and the bot's messages. Changes need a transaction of the caller. */
+/** The person's and the bot's messages. Call all functions that change something inside a transaction. */
 export interface Messages {
   /** Returns the message with this nonce: the existing one or the new one. */
   insert(input: MessageInput): Inserted;
@@ -51,9 +51,7 @@ export interface Messages {
   inChat(chatId: string): number[];
   /** The visible messages, without those that the person wrote at or after `at` (Unix milliseconds). */
   spokenIn(chatId: string, at: number): number[];
-  /**
-   * In the order of their changes, without deletions up to the change `knownSince`: the page never saw those messages.
-   */
+  /** In the order of their changes, without deletions up to the change `knownSince`: the page never saw those. */
   since(seq: number, limit: number, knownSince: number): MessageRow[];
 }
 

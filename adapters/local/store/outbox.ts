@@ -19,7 +19,7 @@ export type OutboxChange =
  * effect. After a crash in between, the next start offers it again, and its key keeps it from counting twice.
  */
 export interface Outbox {
-  /** Notes the event. A key that is already noted keeps its note. Needs a transaction of the caller. */
+  /** Notes the event. A key that is already noted keeps its note. Call it inside a transaction. */
   note(event: InboundEvent, change: OutboxChange): void;
   has(key: string): boolean;
   /** Offers one noted event and applies its change. If not accepted within `boundMs`, rejects and keeps the note. */
@@ -27,7 +27,7 @@ export interface Outbox {
   withdraw(key: string): void;
   /** Oldest first. */
   keys(): string[];
-  /** Deletes all notes. Needs a transaction of the caller. */
+  /** Deletes all notes. Call it inside a transaction. */
   clear(): void;
 }
 

@@ -75,7 +75,7 @@ export interface Tables {
   database: DatabaseSync;
   /** Different for each database. */
   epoch: string;
-  /** Returns the next change number. Needs a transaction of the caller. */
+  /** Returns the next change number. Call it inside a transaction. */
   nextSeq: () => number;
   lastSeq: () => number;
   /** Runs synchronous work in one transaction. Never nested. */

@@ -32,9 +32,7 @@ interface Reader {
 }
 
 interface LiveState {
-  /** By chat. */
   progress: Map<string, Progress>;
-  /** Ids of messages. */
   waiting: Set<number>;
   gateway: GatewayNotice | undefined;
   version: number;

@@ -19,7 +19,6 @@ const LIMITS: SinkLimits = {
   maxFileBytes: MAX_FILE_BYTES,
 };
 
-/** The draft of a message that has only files. */
 const BARE: Draft = { markdown: "", buttons: [], streaming: false };
 
 export interface SinkDeps {

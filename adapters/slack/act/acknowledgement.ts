@@ -150,7 +150,7 @@ function isInteraction(body: Body): boolean {
   return body["command"] !== undefined || INTERACTIONS.has(String(body["type"]));
 }
 
-/** Undefined if Slack shows no reply. After this reply, a form stays open with its values. */
+/** Says that an action was not stored; a form stays open with its values. Undefined if Slack cannot show that. */
 function toRefusal(body: Body): Pick<HandlerResult, "response"> | undefined {
   if (body["command"] !== undefined) return { response: { response_type: "ephemeral", text: NOT_KEPT } };
   const field = toBodies(toBody(body["view"])["blocks"]).find(({ type }) => type === "input");
@@ -160,9 +160,7 @@ function toRefusal(body: Body): Pick<HandlerResult, "response"> | undefined {
     : { response: { response_action: "errors", errors: { [blockId]: NOT_KEPT } } };
 }
 
-/**
- * The workspaces of a payload, the most certain one first. In a shared channel, people act from their own workspace.
- */
+/** The workspaces of a payload, the most certain first. In a shared channel, people act from their own workspace. */
 function teamsOf(body: Body): string[] {
   const organisation = enterpriseOf(body);
   const named = [

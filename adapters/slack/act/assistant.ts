@@ -94,7 +94,7 @@ export function createAssistant(deps: HandlerDeps): Assistant {
       const toActionEvent = async (turnId: string): Promise<ActionEvent> => {
         return { kind: "action", ...(await toBase(turnId)), action: "stop", turnId };
       };
-      // Only the thread names a turn that has not stored its first message yet.
+      // A turn that has stored no message yet can only be found by its thread.
       const toCommandEvent = async (): Promise<CommandEvent> => {
         return { kind: "command", ...(await toBase("")), name: "stop", text: "" };
       };

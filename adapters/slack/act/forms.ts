@@ -67,7 +67,6 @@ export function form({ id, title, submit, close = "Cancel", metadata, blocks }: 
   return { type: "modal", callback_id: id, private_metadata: metadata, ...texts, blocks };
 }
 
-/** The `action_id` of the only element of each field. */
 export const VALUE = "value";
 
 /** A form's field. Submitted values and errors name it by its `block_id`. */
@@ -82,7 +81,7 @@ export function textArea(maxChars: number, value = ""): Body {
 
 type FormState = SubmissionPayload["view"]["state"]["values"];
 
-/** The element of a submitted field; an empty object if it is absent. */
+/** An empty object if the field is absent. */
 export function readElement(values: FormState, name: string): Body {
   return toBody(values[name]?.[VALUE]);
 }

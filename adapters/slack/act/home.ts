@@ -117,9 +117,7 @@ interface HomeFacts {
   models: readonly string[];
   about: About | undefined;
   draws: boolean;
-  /** The direct conversation. */
   channelId: string;
-  /** The person who owns the home tab. */
   userId: string;
 }
 

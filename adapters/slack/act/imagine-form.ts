@@ -50,7 +50,6 @@ export interface FormContext {
   responseUrl?: string | undefined;
   /** Slack's id of the person who opened the form. Only this person can submit it. */
   personId: string;
-  /** Only this person sees the image. */
   isPrivate?: boolean | undefined;
   basis?: string | undefined;
   references: readonly AttachmentRef[];
@@ -86,7 +85,6 @@ export interface FormValues {
   prompt: string;
   options: ImagineOptions;
   files: readonly Body[];
-  /** The channel selected in the form, if the form asks for one. */
   channelId?: string;
 }
 

@@ -23,7 +23,7 @@ const ratedAnswer = z.object({
 
 type RatedAnswer = z.infer<typeof ratedAnswer>;
 
-/** The form that asks why an answer is bad. It opens after the rating was counted. */
+/** Opens after the rating was counted. */
 export interface ReasonForm {
   /** Never rejects; ignores failures. */
   open(workspace: Workspace, triggerId: string, about: RatedAnswer): Promise<void>;

@@ -18,9 +18,7 @@ export interface UserAction {
   /** The thread, if it already has replies. */
   activeThread?: string | undefined;
   responseUrl?: string | undefined;
-  /** Set for an action on the home tab. */
   isFromHome?: true;
-  /** Set if the author was already looked up. */
   author?: Author;
   /** The part of the event's key that is unique within the workspace. */
   name: string;
@@ -30,8 +28,8 @@ export type UserContext = Pick<UserAction, "workspace" | "person"> &
   Partial<Pick<UserAction, "channelId" | "threadTs">>;
 
 /**
- * Names an action after its payload, which is the same in a repeated delivery. The trigger alone is no name: a server
- * that imitates Slack may repeat it or send none.
+ * Names an action after its payload, which is the same in a repeated delivery. A trigger is no good name: a server that
+ * imitates Slack may repeat it or send none.
  */
 export function toName(kind: "command" | "home" | "press" | "shortcut", payload: unknown): string {
   return `${kind}:${toFingerprint(JSON.stringify(payload))}`;

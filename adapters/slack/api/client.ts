@@ -20,7 +20,6 @@ export interface SlackApi {
   call(teamId: string, method: string, args: Body, signal: AbortSignal): Promise<Body>;
   /** Rejects with an `ApiError` if the app is not installed, or if Slack no longer accepts its token. */
   tokenOf(teamId: string, signal: AbortSignal): Promise<string>;
-  /** Resolves when no call is running. */
   settled(): Promise<void>;
 }
 

@@ -2,13 +2,12 @@ import { LoggableError, type LoggableErrorOptions, nameNetworkError } from "../.
 import { truncate } from "../../../src/text/truncate.ts";
 import { type Body, readText, toBody } from "./wire.ts";
 
-/** The wait if Slack's rate limit names none. */
 const DEFAULT_WAIT_MS = 10_000;
 const RATE_CODES = new Set(["ratelimited", "rate_limited"]);
 /** Slack's error codes are short names. Anything else comes from a proxy. */
 const CODE = /^[\w.:-]{1,80}$/;
 
-/** Error codes that remain after a wait. */
+/** Error codes after which waiting does not help. */
 const HOPELESS = new Set([
   "not_authed",
   "invalid_auth",
@@ -50,7 +49,7 @@ export class ApiError extends LoggableError {
   readonly retryAfterMs: number | undefined;
   readonly needed: string | undefined;
   readonly network: string | undefined;
-  /** In the form of the errors from Slack's own client. */
+  /** Has the form of the errors from Slack's own client. */
   readonly data: { readonly error: string };
 
   constructor(method: string, message: string, options: ApiErrorOptions) {
@@ -117,14 +116,14 @@ export function toRefusal(method: string, answer: Body, { status, retryAfterS }:
   const need = needed === undefined ? "" : ` It needs ${needed}.`;
   return new ApiError(method, `Slack refused ${method}: ${code}.${need}`, {
     code,
-    // Can quote people's words.
+    // Slack's explanation can quote people's words.
     quote: truncate((Array.isArray(messages) ? messages : []).map((words) => ` ${words}`).join(""), MAX_QUOTE_CHARS),
     status,
     ...(needed !== undefined && { needed }),
   });
 }
 
-/** `status` is the one of an incomplete response, or 0 if no response arrived. */
+/** `status`: the HTTP status if only the start of a response arrived, or 0 if nothing did. */
 export function toNetworkError(method: string, error: unknown, status = 0): ApiError {
   const network = nameNetworkError(error);
   return new ApiError(method, `Slack did not answer ${method} (${network}).`, { code: "", status, network });

@@ -126,7 +126,6 @@ export interface SlackHosts {
   files: readonly string[];
   /** True for a URL that accepts replies to a command or a button. */
   isHook(address: string): boolean;
-  /** True for a URL that accepts the bytes of a file. */
   isUpload(address: string): boolean;
 }
 

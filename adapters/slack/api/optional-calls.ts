@@ -1,6 +1,5 @@
 const MINUTE_MS = 60_000;
 
-/** Limits the optional calls per minute and key. */
 export interface Throttle {
   /** Counts a call. Returns false, without counting it, if it exceeds the limit or if the key is paused. */
   take(key: string, maxAMinute: number): boolean;

@@ -1,4 +1,3 @@
-/** A workspace in which the bot is installed. */
 export interface Workspace {
   teamId: string;
   /** The workspace's organisation, if it has one. A person has the same id in all of its workspaces. */

@@ -29,13 +29,10 @@ export interface AccessDeps {
 
 export interface Presence {
   isThere: boolean;
-  /** The missing scope that the look-up needs. */
   missing?: string;
 }
 
-/**
- * Finds out whether a person is in a channel or can join it. False if Slack does not respond in time. Never rejects.
- */
+/** Finds out whether a person is in a channel or can join it: no, if Slack does not respond in time. Never rejects. */
 export async function findPresence(
   workspace: Workspace,
   channelId: string,
@@ -109,9 +106,9 @@ export function createIsThere({
 }
 
 /**
- * Implements `Adapter.mayShow`. A channel shows its own messages, and those of public channels. If other workspaces
- * share it, it shows only its own, because public channels are not public to everyone there. If guests are in it, it
- * shows only public channels that all of them are in.
+ * Implements `Adapter.mayShow`. A channel shows its own messages, and those of public channels. A channel that other
+ * workspaces share shows only its own, because public channels are not public to everyone there. A channel with guests
+ * shows only public channels that all these guests are in.
  */
 export function createMayShow({ workspaces, api }: Pick<AccessDeps, "api"> & { workspaces: Workspaces }) {
   const shared = createSharedLookups();

@@ -2,7 +2,6 @@ import { waitAtMost } from "../../../src/concurrency/deadlines.ts";
 import { createKeyedQueue } from "../../../src/concurrency/keyed-queue.ts";
 import type { Accept, InboundEvent } from "../../../src/port/events.ts";
 
-/** How long a shutdown waits for events that are being stored. */
 const STOP_MS = 5_000;
 
 /** Passes events on in the order of their arrival. Events with the same key wait for each other. */

@@ -11,14 +11,12 @@ import { firstMention, mentions, readWords } from "./wording.ts";
 
 /** The subtypes of messages from people or apps. Slack itself writes all other messages. */
 const WRITTEN = new Set([undefined, "file_share", "thread_broadcast", "me_message", "bot_message"]);
-/** The author id of messages from Slack itself. */
 export const SLACKBOT = "USLACKBOT";
 
 export interface SlackMessage {
   workspace: Workspace;
   channelId: string;
   isDirect: boolean;
-  /** A direct conversation with several people. */
   isGroup: boolean;
   ts: string;
   /** Undefined for a message at the top level. */
@@ -27,12 +25,9 @@ export interface SlackMessage {
   /** The author's name, if the event contains it. */
   userName: string | undefined;
   userTeam: string;
-  /** An app wrote the message. */
   isBot: boolean;
-  /** This bot wrote the message. */
   isOwn: boolean;
   text: string;
-  /** The whole message, for fields that are read later. */
   raw: Body;
 }
 
@@ -152,7 +147,9 @@ export function toConversationId({ workspace, channelId, threadTs, ts }: SlackMe
   return [PLATFORM, workspace.teamId, channelId, threadTs ?? ts].join(":");
 }
 
-/** In the agent view, the message names the channel that its author has open. In the older assistant, an event did. */
+/**
+ * In the agent view, the message names the channel that its author has open. In the older assistant, an event names it.
+ */
 async function findLookedAt(
   { workspace, threadTs, userId, isDirect, raw }: SlackMessage,
   looking: InboundDeps["looking"],

@@ -31,7 +31,6 @@ const FRESH_MS = 15 * 60_000;
 const MAX_KNOWN = 5_000;
 /** Most questions from bots that the bot answers in one conversation until a person writes there. */
 const MAX_IN_A_ROW = 3;
-/** Most questions per hour from one bot in one channel. */
 const MAX_AN_HOUR = 20;
 const HOUR_MS = 60 * 60_000;
 const MAX_KEPT = 2_000;
@@ -208,7 +207,6 @@ export interface KnownMessages {
 }
 
 export function createKnownMessages(): KnownMessages {
-  /** Undefined for a deleted message. */
   const known = new BoundedMap<string, SlackMessage | undefined>(MAX_KNOWN);
 
   return {

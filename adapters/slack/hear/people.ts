@@ -27,7 +27,6 @@ const UNKNOWN_GROUP =
 
 export interface Person {
   name: string;
-  /** The person is an admin or owner of the workspace. */
   isAdmin: boolean;
   /** The person has access to some channels only, is from another organisation, or has a deactivated account. */
   isGuest: boolean;
@@ -40,7 +39,6 @@ export interface Person {
 interface ChannelInfo {
   name: string | undefined;
   creator: string | undefined;
-  /** A direct conversation with several people. */
   isGroup: boolean;
 }
 
@@ -70,7 +68,6 @@ export interface GivenAuthor {
   name?: string | undefined;
   channelId?: string | undefined;
   isDirect?: boolean;
-  /** The person's workspace, if Slack names it. */
   team?: string | undefined;
 }
 
@@ -78,7 +75,7 @@ export function createPeople(deps: PeopleDeps): People {
   const query = createPeopleQuery(deps);
   const cache = createLookupCache({ freshMs: FRESH_MS, maxEntries: MAX_CACHED, now: deps.now });
   const groupCache = createLookupCache({ freshMs: GROUP_FRESH_MS, maxEntries: MAX_CACHED, now: deps.now });
-  /** Groups whose members cannot be read, once that has been logged. */
+  /** Groups whose members cannot be read. The log has already named them. */
   const unknown = new Set<string>();
 
   function person(workspace: Workspace, userId: string): Promise<Person | undefined> {

@@ -12,7 +12,7 @@ const MAX_BODY_BYTES = 4 * 1024 * 1024;
 /** Slack sends only one kind of unsigned request, and it is short. */
 const MAX_UNSIGNED_BYTES = 1024;
 
-/** Slack signs a request when it sends it. A request can be late by this much, or a clock wrong. */
+/** A signed request can be this late, or this machine's clock wrong by this much. */
 const MAX_SKEW_S = 5 * 60;
 const MAX_REMEMBERED = 10_000;
 
@@ -26,7 +26,6 @@ export interface RequestsOptions {
   now(): number;
 }
 
-/** The only part of an app that Bolt's receivers use. */
 interface Startable {
   init(app: Pick<App, "processEvent">): void;
 }

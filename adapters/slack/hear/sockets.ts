@@ -7,7 +7,6 @@ import { LoggableError } from "../../../src/port/errors.ts";
 import { describeAuthError, isHopeless } from "../api/error.ts";
 import { readText, toBody } from "../api/wire.ts";
 
-/** How long the start retries if it cannot reach Slack. */
 const START_MS = 90_000;
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 30_000;
@@ -17,9 +16,7 @@ const MAX_SHORT = 2;
 /** Longest time from requesting a socket to Slack's `hello`. */
 const CONNECT_MS = 20_000;
 const CALL_MS = 10_000;
-/**
- * A socket that Slack asks to close stays open this long, for its acknowledgements and until its replacement is open.
- */
+/** A socket that Slack asks to close stays open this long: for acknowledgements, and until its replacement is open. */
 const LEAVE_MS = 4_000;
 const CLOSE_MS = 2_000;
 /** Slack's reason for closing a socket if the app has too many. */
@@ -55,7 +52,7 @@ export function createSockets(options: SocketsOptions): Sockets {
   let refusedUntil = 0;
   let keeping: Promise<void>[] = [];
 
-  /** Resolves when the socket has ended, to the number of failures in a row. */
+  /** Waits for the end of a socket. Resolves to the number of failures in a row. */
   async function holdOne(failures: number): Promise<number> {
     const socket = await openSocket(options, closing.signal);
     if (closing.signal.aborted) await socket.close();
@@ -121,7 +118,6 @@ async function pause(failures: number, signal: AbortSignal): Promise<void> {
   await sleep(longestMs * (0.5 + Math.random() / 2), undefined, { signal }).catch(() => {});
 }
 
-/** One socket, from Slack's `hello` to its end. */
 export interface SlackSocket {
   /** Resolves when the socket delivers nothing more, with Slack's reason if there is one. */
   ended: Promise<string | undefined>;
@@ -180,8 +176,9 @@ async function greeted(client: SocketModeClient, signal: AbortSignal): Promise<v
 }
 
 /**
- * Slack's client without two bugs of version 3.1.0, the newest one: it closes a socket in the middle of its work when
- * Slack asks for that, and throws an uncaught error for an envelope without an event.
+ * Works around two bugs in version 3.1.0 of Slack's client, the newest one. When Slack asks to close a socket, the
+ * client closes it in the middle of its work. And for an envelope without an event, the client throws an uncaught
+ * error.
  */
 class Client extends SocketModeClient {
   readonly ended = Promise.withResolvers<string | undefined>();
@@ -225,7 +222,6 @@ class Client extends SocketModeClient {
 export interface Envelope {
   id: string | undefined;
   type: string | undefined;
-  /** Why Slack asks the bot to close the socket. */
   reason: string | undefined;
   /** The envelope should contain an event but does not. */
   isEmptyEvent: boolean;

@@ -40,10 +40,7 @@ const schema = z.object({
 export interface Installations extends Workspaces {
   /** Replaces an installation. Rejects if it could not be stored. */
   keep(installation: Installation): Promise<void>;
-  /**
-   * Forgets a workspace or an organisation, unless it installed the bot after `atMs`. Resolves to the removed
-   * workspaces.
-   */
+  /** Forgets an installation, unless it was made after `atMs`. Resolves to the removed workspaces. */
   remove(id: string, atMs: number): Promise<readonly string[]>;
   /** True if the workspace did not install the bot itself. */
   hasNoOwn(teamId: string): Promise<boolean>;
@@ -133,7 +130,6 @@ export function createInstallations(options: InstallationsOptions): Installation
     return found;
   }
 
-  /** A workspace's own installation, or else its organisation's. */
   async function findFor(teamId: string, enterpriseId: string | undefined): Promise<Installation | undefined> {
     const own = await findOnce(teamId);
     if (own !== undefined) return own;
@@ -215,7 +211,7 @@ export type Installation = Omit<z.infer<typeof schema>, "version">;
 export interface InstallationStore {
   /** Undefined if the cache has no entry, or if the entry has expired. */
   peek(teamId: string): Installation | undefined;
-  /** Reads the stored installation. Rejects if the store does not respond. */
+  /** Rejects if the store does not respond. */
   read(teamId: string): Promise<Installation | undefined>;
   /** Rejects if the installation could not be stored. */
   keep(installation: Installation): Promise<void>;
@@ -224,7 +220,6 @@ export interface InstallationStore {
    * every read tries to store it again. Never rejects.
    */
   keepUntilStored(installation: Installation): Promise<Installation>;
-  /** Caches an installation as if it had just been read. */
   remember(installation: Installation): Installation;
   forget(teamId: string): Promise<void>;
 }

@@ -25,7 +25,6 @@ export interface ManifestOptions {
   eventsUrl: string | undefined;
 }
 
-/** A link that opens Slack's page for a new app, with everything from `manifest.json` filled in. */
 export function newAppLink(options: ManifestOptions): string {
   const query = new URLSearchParams({ manifest_json: JSON.stringify(toManifest(options)) });
   return `${NEW_APP_URL}&${query.toString()}`;

@@ -27,13 +27,12 @@ const REDIRECT_PATH = "/slack/oauth_redirect";
 const OPEN_PATH = "/app_redirect";
 const COOKIE = "palaver-slack-install";
 const CALL_MS = 10_000;
-/** How long people can take to agree on Slack's page. */
 const STATE_S = 10 * 60;
 
 const EXPIRED_LINK = "This link was already used, has expired, or was opened in another browser.";
 const BAD_LINKS = [InvalidStateError, MissingStateError, MissingCodeError];
 
-/** Keeps these pages out of caches and frames, and their URL, which contains a code, from other sites. */
+/** Keeps these pages out of caches and frames, and hides their URL, which contains a code, from other sites. */
 const HEADERS = {
   "cache-control": "no-store",
   "content-security-policy": "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",

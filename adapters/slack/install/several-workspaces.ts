@@ -12,7 +12,6 @@ export interface SeveralWorkspacesOptions {
   clientSecret: string;
   /** Signs the links by which people return from Slack after an installation. */
   stateSecret: string;
-  /** 32 bytes that encrypt the stored tokens. */
   encryptionKey: Uint8Array;
   publicUrl: string;
   /** The Web API's base URL, which ends in `/api/`; by default Slack's. */
@@ -41,7 +40,7 @@ export function createSeveralWorkspaces(options: SeveralWorkspacesOptions): Seve
 
   async function findGone(id: string, atMs: number, how: Parting): Promise<readonly string[]> {
     if (how !== "withdrawn") return installations.remove(id, atMs);
-    // A workspace that also installed the bot itself keeps it.
+    // A workspace that also installed the bot itself keeps the bot.
     return (await installations.hasNoOwn(id)) ? [id] : [];
   }
 

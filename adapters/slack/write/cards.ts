@@ -30,7 +30,6 @@ interface CardSource {
 /** The cards by their steps' ids, in the order of the steps. */
 export type TaskCards = ReadonlyMap<string, TaskCard>;
 
-/** A part of a call that adds to a stream. */
 export type Chunk = Readonly<Record<string, string | readonly CardSource[]>>;
 
 const STATUSES = { running: "in_progress", done: "complete", failed: "error" } as const satisfies Record<

@@ -26,7 +26,7 @@ export type Block = Readonly<Record<string, unknown>>;
 
 export interface MessageBody {
   blocks: readonly Block[];
-  /** For notifications, and for places where Slack shows no blocks. */
+  /** Shown in notifications, and where Slack shows no blocks. */
   text: string;
 }
 
@@ -42,7 +42,6 @@ export function toMessageBody(draft: Draft, looks: ButtonLooks = {}): MessageBod
 
 const MAX_SMALL_CHARS = 3_000;
 
-/** The sources of the answer as small print, in Slack's own markup. */
 export function toSourceBlocks({ markdown }: Draft): Block[] {
   const lines = readSmallPrint(markdown).lines.map(({ number, label, url }) => {
     return `${number}. <${escapeMarkup(url)}|${escapeMarkup(label)}>`;
@@ -97,7 +96,6 @@ function toActionId(buttons: readonly Button[], index: number): string {
   return before === 0 ? action : `${action}:${before}`;
 }
 
-/** True if Slack's own feedback buttons can replace some of these. */
 export function hasFeedback(buttons: readonly Button[]): boolean {
   return readFeedback(buttons) !== undefined;
 }
@@ -163,7 +161,6 @@ function toLook(draft: Draft): Block {
 export interface ShownPart {
   /** The end of the shown part in its source, in UTF-16 units; 0 if the message shows another text. */
   length: number;
-  /** The message shows the whole draft. */
   isAll: boolean;
 }
 
@@ -211,7 +208,7 @@ export function readButtonValue(value: unknown): ButtonValue | undefined {
   return known === undefined ? undefined : { action: known, turnId };
 }
 
-/** True if Slack refused a call because of one of its blocks. */
+/** True if Slack refused a call because of a block in it. */
 export function isBlockRefusal(error: unknown): boolean {
   return codeOf(error).startsWith("invalid_blocks");
 }

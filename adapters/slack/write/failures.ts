@@ -7,18 +7,16 @@ interface Meaning {
   words?: string;
 }
 
-/** Slack's codes for a token that no longer works. */
 const NOT_INSTALLED = "token_revoked token_expired invalid_auth not_authed account_inactive app_not_installed";
 const INSTALL = "Install the app in that workspace again.";
 const RESTRICTED = "The workspace restricts who can post there; an admin can allow the app.";
 
-/** Slack's codes for missing permissions that need no explanation. */
+/** Slack's codes for missing permissions, without a longer explanation. */
 const FORBIDDEN =
   "cant_delete_message message_not_owned_by_app is_inactive channel_type_not_supported no_permission " +
   "access_denied team_access_not_granted org_login_required not_allowed_token_type user_is_restricted " +
   "cannot_dm_bot unknown_method";
 
-/** Slack's codes for refusals by the methods that write messages and files. */
 const MEANINGS: ReadonlyMap<string, Meaning> = new Map<string, Meaning>([
   ...FORBIDDEN.split(" ").map((code): [string, Meaning] => [code, { kind: "forbidden" }]),
   ...NOT_INSTALLED.split(" ").map((code): [string, Meaning] => [code, { kind: "forbidden", words: INSTALL }]),
@@ -109,7 +107,6 @@ function isOfChanges(error: ApiError): boolean {
   return !isKnown && !OF_THE_BODY.test(code) && !isUncertain(error);
 }
 
-/** Runs a write, and converts its failures with `toReason`. */
 export async function guarded<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
   signal.throwIfAborted();
   try {

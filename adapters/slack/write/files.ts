@@ -53,9 +53,7 @@ export function createUploader(deps: UploaderDeps): Uploader {
   const { store, postAndUpdate, lookup, state, toMark } = deps;
   const share = createFileShare(deps);
 
-  /**
-   * Shows the files inside the message, with text and buttons. Undefined, and none shown, if Slack accepts no images.
-   */
+  /** Shows the files inside the message, with text and buttons. If Slack accepts no images, shows none: undefined. */
   async function showInside(request: UploadRequest, signal: AbortSignal): Promise<Posted | undefined> {
     const { place, files } = request;
     const { teamId } = place;
@@ -133,7 +131,6 @@ function arePictures({ files }: UploadRequest): boolean {
   return files.every(({ contentType }) => PICTURES.has(contentType));
 }
 
-/** The files with the names that the bot gave them. */
 function toParts({ files }: UploadRequest, ids: readonly string[]): Array<{ id: string; name: string; size: number }> {
   return ids.flatMap((id, index) => {
     const file = files[index];
@@ -171,9 +168,7 @@ interface FileShare {
   asFiles(request: UploadRequest, signal: AbortSignal): Promise<Posted>;
   /** The files are in a separate message, followed by one with the text and the buttons. */
   withWordsBehind(request: UploadRequest, signal: AbortSignal): Promise<Posted>;
-  /** True if files with this nonce are known to be shared. */
   isShared(request: UploadRequest): boolean;
-  /** Remembers files that a lookup found to be shared. */
   noteShared(request: UploadRequest, shared: Shared): void;
 }
 

@@ -14,7 +14,7 @@ import { readMark, readMessageFiles } from "./draft.ts";
 const PAGE = 15;
 /** Most pages to search. If a thread has more messages since the question, the search stops there. */
 const MAX_PAGES = 4;
-/** Slack lets an app read messages fifty times a minute. The other calls are for reading conversations. */
+/** Slack lets an app read messages fifty times a minute. Reading conversations needs the rest. */
 const MAX_A_MINUTE = 30;
 
 /** This machine's clock can be ahead of Slack's by at most this much. */
@@ -31,7 +31,6 @@ export interface ReplyPlace {
   cameAtMs?: number | undefined;
 }
 
-/** Answers have a later `ts` than this. */
 function readStart({ questionTs, cameAtMs }: ReplyPlace): string | undefined {
   if (questionTs !== undefined || cameAtMs === undefined) return questionTs;
   return ((cameAtMs - MAX_AHEAD_MS) / 1_000).toFixed(6);
@@ -57,7 +56,6 @@ export interface Lookup {
     signal: AbortSignal,
     options?: { isFinished: boolean },
   ): Promise<Found | undefined>;
-  /** Finds the message that shares exactly the files with these names. */
   findFiles(place: ReplyPlace, names: readonly string[], signal: AbortSignal): Promise<Found | undefined>;
 }
 
@@ -74,7 +72,6 @@ export async function readMessage(
 
 export interface LookupDeps {
   api: SlackApi;
-  /** Distinguishes the bot's own messages from other apps' messages. */
   workspaces: Pick<Workspaces, "find">;
   toMark: ToMark;
   /** Unix milliseconds. */
@@ -109,7 +106,6 @@ export function createLookup({ api, workspaces, toMark, now }: LookupDeps): Look
     }
   }
 
-  /** In pages. */
   async function* readBehind(place: ReplyPlace, signal: AbortSignal): AsyncGenerator<readonly Body[]> {
     const { teamId, channelId, threadTs } = place;
     const oldest = readStart(place);

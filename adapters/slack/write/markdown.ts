@@ -23,7 +23,6 @@ const PLACE = /\](?=[([:]|$)|<(?=(?:https?|mailto):|[a-z]{0,6}$)/gi;
 /** Matches the URL after the label, even if it is incomplete. */
 const TARGET = /^\(\s{0,20}(?:<(?<angle>[^<>\n]*)(?<angleEnd>[<>\n])?|(?<bare>[^\s)<][^\s)]*)?(?<bareEnd>[\s)])?)/;
 const OWN = /^<(?<target>[^<>|\n]*)(?:\|(?<words>[^<>\n]*)(?=[<>\n])|(?<bare>[<>\n]))?/;
-/** The longest label and the longest URL that are checked. */
 const MAX_WORDS_CHARS = 600;
 const MAX_TARGET_CHARS = 2_000;
 const CODE = /(?<!`)(`+)(?!`)[^\n]*?(?<!`)\1(?!`)/g;
@@ -76,7 +75,6 @@ export function lengthOfMarkdown(markdown: string): number {
   return Buffer.byteLength(toSlackMarkdown(markdown));
 }
 
-/** Plain text for notifications and screen readers. */
 export function toFallback(markdown: string): string {
   return cutMarkup(escapeMarkup(markdown), FALLBACK_CHARS);
 }
@@ -98,9 +96,7 @@ export interface LinkFindings {
   undecidedAt: number | undefined;
 }
 
-/**
- * Finds links whose label is one URL but which lead to another; also in code, whose end Markdown readers disagree on.
- */
+/** Finds links whose label is one URL but which lead to another; also in code, whose end readers disagree on. */
 export function findDeceptiveLinks(text: string): LinkFindings {
   const deceptive: number[] = [];
   let undecidedAt: number | undefined;
@@ -143,8 +139,8 @@ function judgeOwn(text: string, at: number): LinkVerdict {
 }
 
 /**
- * The labels that can end at a bracket: with and without the brackets in code. `isEndless`: a label starts too far back
- * to check.
+ * Returns the label before a bracket in both readings: with and without the brackets in code. `isEndless`: a label
+ * starts too far back to check.
  */
 function findWords(text: string, at: number): { words: string[]; isEndless: boolean } {
   const from = Math.max(0, at - MAX_WORDS_CHARS);

@@ -44,7 +44,7 @@ export function createOutbound(options: OutboundDeps): Outbound {
       const { channelId, visibleTo } = address;
       const extra = readExtra(address);
       const place = toPlace(address, extra);
-      // In a direct conversation, no one else sees anything. Ordinary messages stay there, but ephemeral ones do not.
+      // Uses ordinary messages in a direct conversation: no one else sees them, and unlike ephemeral ones, they stay.
       const isAlone = channelId.startsWith("D") && extra.responseUrl === undefined;
       if (visibleTo === undefined || isAlone) return createSink(place, extra, deps);
       return createEphemeralSink(place, readUserId(visibleTo), extra, deps);

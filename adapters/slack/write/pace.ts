@@ -27,7 +27,7 @@ const MAX_AT_EASE = 3;
 
 interface ReplyRoute {
   isFallback: boolean;
-  /** The reply's number in the pacer of its way. */
+  /** The reply's number in the preferred or the fallback pacer. */
   number: number;
 }
 
@@ -39,7 +39,7 @@ interface ReplyRoute {
 function createTwoWayPacer(preferred: Budget, fallback: Budget): Pacer {
   const pacers = { preferred: createPacer(preferred), fallback: createPacer(fallback) };
   const routes = new Map<number, ReplyRoute>();
-  /** The ways of the calls in flight, because a reply can end before its call does. */
+  /** The routes of the calls in flight, because a reply can end before its call does. */
   const flights = new Map<number, ReplyRoute>();
   let joined = 0;
 
@@ -50,7 +50,7 @@ function createTwoWayPacer(preferred: Budget, fallback: Budget): Pacer {
     if (reply !== undefined) Object.assign(route, { isFallback: true, number: pacers.fallback.adopt(reply) });
   }
 
-  /** True if the fallback should post: the reply has ended, or the preferred way has no calls left or fewer. */
+  /** True if the fallback should post: the reply has ended, or the preferred way has no calls left, or too few. */
   function isCrowdedOut(route: ReplyRoute, now: number): boolean {
     const reply = route.isFallback ? undefined : pacers.preferred.find(route.number);
     if (reply === undefined || reply.next !== "post" || !isWaiting(reply)) return false;
@@ -141,7 +141,6 @@ const WINDOW_MS = 60_000;
 const MARGIN_MS = 500;
 /** `chat.postMessage` allows one post per second and channel. */
 const POST_PAUSE_MS = 1_000;
-/** How long a plan stays valid if nothing happens. */
 const PLAN_HOLDS_MS = 100;
 const UPDATE_GAP_MS = 450;
 const APPEND_GAP_MS = 350;
@@ -151,14 +150,12 @@ const RICH_GAP_MS = 900;
 const TIGHT_STRETCH = 1.15;
 /** The number of calls that the plan for native streams leaves unused. Only appends use them. */
 const APPEND_RESERVE = 2;
-/** How long a reply's start affects the plan. */
 const STARTS_MATTER_MS = 300_000;
 
 interface Plan {
   at: number;
   key: string;
   gap: number;
-  /** The number of calls that edits leave for finals. */
   reserve: number;
 }
 
@@ -308,10 +305,13 @@ export function createRoomTurns(pauseMs: number): Limit {
 
 // --- how far apart calls are planned ---
 
-/** The expected length of a reply at its end, in characters. It grows by at least the rest and half its length. */
+/**
+ * A reply is expected to reach `USUAL_UNITS` characters, and to grow by at least `USUAL_REST_UNITS` and half of its
+ * present text.
+ */
 const USUAL_UNITS = 2_600;
 const USUAL_REST_UNITS = 400;
-/** The same for replies that grow in parallel for longer than `LASTING_MS`. Replies of 400 tokens seldom do. */
+/** The same for replies that grow in parallel for longer than `LASTING_MS`, which replies of 400 tokens seldom do. */
 const LONG_UNITS = 6_000;
 const LONG_REST_UNITS = 1_000;
 const LASTING_MS = 7_000;
@@ -319,7 +319,6 @@ const LASTING_MS = 7_000;
 const OUTLASTING_MS = 10_000;
 /** The assumed rate of a reply that has no measurements. */
 const USUAL_RATE_UNITS_PER_MS = 0.24;
-/** Limits for a reply's measured rate. */
 const MIN_RATE_UNITS_PER_MS = 0.04;
 const MAX_RATE_UNITS_PER_MS = 0.6;
 /** The plan compares demand and available calls at these times from now. The tightest one decides. */
@@ -349,7 +348,6 @@ export interface BankState {
   countedMs: number;
   /** How many of the process's own calls still count at a future time. */
   countAt(at: number): number;
-  /** Calls kept for finals. */
   reserve: number;
   minGapMs: number;
 }
@@ -398,8 +396,7 @@ export function countComingFinals(demand: Demand, bank: BankState): number {
 }
 
 /**
- * Estimates how long a reply will still grow, in milliseconds. A single reply counts twice, because only long replies
- * reach the limit.
+ * Estimates for how many milliseconds a reply will grow. A single reply counts twice: only long ones reach the limit.
  */
 function toResidual({ total, rate }: Growth, active: number, lasting: boolean): number {
   const believed = clamp(rate, MIN_RATE_UNITS_PER_MS, MAX_RATE_UNITS_PER_MS);

@@ -26,7 +26,6 @@ export interface PostAndUpdateWriter {
 }
 
 export interface PostExtras {
-  /** Shown above the text. */
   pictures?: readonly Block[];
   messageFiles?: MessageFiles;
 }
@@ -57,7 +56,6 @@ export function createPostAndUpdateWriter({ api, state, toMark }: PostAndUpdateD
     try {
       await api.call(teamId, "chat.delete", { channel: channelId, ts }, signal);
     } catch (error) {
-      // A message that is already gone needs no removal.
       if (codeOf(error) !== "message_not_found" && codeOf(error) !== "channel_not_found") throw error;
     }
   }

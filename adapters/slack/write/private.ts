@@ -42,7 +42,7 @@ export interface EphemeralWriterDeps {
 
 export function createEphemeralWriter(deps: EphemeralWriterDeps): EphemeralWriter {
   const { api, teamId, channelId, threadTs, userId } = deps;
-  /** Undefined if the URL accepts no more replies or is not Slack's. The message is then also shown once. */
+  /** Undefined if the URL accepts no more replies or is not Slack's. Then too, the message is shown once. */
   let responseUrl =
     deps.responseUrl !== undefined && createSlackHosts(deps.apiUrl).isHook(deps.responseUrl)
       ? deps.responseUrl

@@ -8,7 +8,7 @@ import type { Found, ReplyPlace } from "./lookup.ts";
 import type { SinkState } from "./sink-state.ts";
 import type { StreamWriter } from "./stream.ts";
 
-/** By how much Slack's clock and this machine's can differ when a question's time is compared with the start. */
+/** Slack's clock and this machine's can differ by this much. */
 const CLOCK_SKEW_MS = 2_000;
 /** Another process may have answered a question of this age before it died, even if nothing shows it. */
 const LONG_AGO_MS = 30_000;

@@ -6,17 +6,14 @@ import type { TaskCards } from "./cards.ts";
 import type { MessageFiles } from "./draft.ts";
 
 const MAX_REMEMBERED = 2_000;
-/** How long to avoid a feature in a workspace or a channel that lacks it. */
 const WORKSPACE_PAUSE_MS = 24 * 3_600_000;
 const CHANNEL_PAUSE_MS = 3_600_000;
 
-/** Features that not every workspace supports. */
 export type Feature = "streams" | "sessions" | "cards" | "feedback buttons" | "pictures" | "reactions";
 
 /** The files that Slack was asked to show in a separate message. */
 export interface Shared {
   fileIds: readonly string[];
-  /** Undefined until it is known. */
   ts: string | undefined;
 }
 
@@ -28,7 +25,6 @@ export interface Stream {
   right: string;
   /** The text from the accepted calls, in Slack's Markdown. */
   sent: string;
-  /** The cards that these calls may have shown. */
   cards: TaskCards;
   startedAtMs: number;
   /** The outcome of the last call is unknown, so nothing can be added. */
@@ -45,7 +41,6 @@ export interface SinkState {
   doubtful: Map<string, true>;
   /** Nonces that have certainly posted nothing yet. */
   unused: Map<string, true>;
-  /** The streams by their message's id. */
   streams: Map<string, Stream>;
   /** The files that were posted with a message, usually none, by the message's id. */
   files: Map<string, MessageFiles>;

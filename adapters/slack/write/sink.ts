@@ -93,8 +93,8 @@ export function createSink(place: ReplyPlace, extra: SlackExtra, deps: SinkDeps)
 
   async function update(id: string, draft: Draft, signal: AbortSignal): Promise<Receipt> {
     const messagePlace = placeOf(id);
-    // A message that an earlier process started as a stream has no mark. It gets its id as its mark, so that the lookup
-    // for the next message does not find it.
+    // A stream that an earlier process started has no mark. Its id becomes its mark, so that the lookup for the next
+    // message does not find this one.
     const isOfEarlierAttempt = state.files.get(id) === undefined;
     const nonce = state.nonces.get(id) ?? (isOfEarlierAttempt ? id : undefined);
     fallback.activate();

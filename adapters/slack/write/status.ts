@@ -9,7 +9,6 @@ const RENEW_MS = 90_000;
 /** How often to renew a status that nothing removes. */
 const MAX_RENEWALS = 10;
 const RENEW_TIMEOUT_MS = 5_000;
-/** The reaction on a question that waits for its turn. */
 const WAITING = "hourglass_flowing_sand";
 /**
  * Slack allows fifty reactions a minute but only twenty removals, and the bot must remove every reaction again.
@@ -17,9 +16,8 @@ const WAITING = "hourglass_flowing_sand";
  */
 const MAX_A_MINUTE = { "reactions.add": 15, "reactions.remove": 18 } as const;
 
-/** Shows below a thread what the bot is doing, before there is text and while the growing text cannot show it. */
+/** Shows below a thread what the bot is doing, before there is text and while the growing text does not show that. */
 export interface ThreadStatus {
-  /** An empty text removes the status. */
   show(text: string, signal: AbortSignal): Promise<void>;
   /** Call this after a message was posted, because Slack then removes the status. */
   replaced(): void;
