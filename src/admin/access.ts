@@ -16,7 +16,7 @@ const COOKIE = "palaver-admin";
 const MAX_PASSWORD_BYTES = 4_096;
 const MAX_NAME_CHARS = 100;
 
-/** The administrator who sent a request, and the token that proves that the request came from the dashboard's page. */
+/** A signed-in administrator, and the token that proves that the dashboard's page sent a change. */
 interface SignedIn {
   name: string;
   csrfToken: string;
@@ -27,22 +27,21 @@ interface SignedIn {
 export interface AdminAccessOptions {
   admin: AdminConfig;
   sessions: Sessions;
-  /** Signs the token that the page sends with every change. */
+  /** Signs the token that the dashboard's page sends with every change. */
   csrfKey: string;
   /** Whether browsers reach this service over TLS. */
   isSecure: boolean;
   log: Logger;
 }
 
-/** Lets in people who have a session or whom a trusted proxy names. */
+/** Admits administrators who have a session or whom a trusted proxy names. */
 export interface AdminAccess {
-  /** `/session`: shows who is signed in, signs in and signs out. */
+  /** Serves `/session`: shows who is signed in, signs in and signs out. */
   routes: Hono;
-  /** Responds with 401 if a request has no session, and with 403 if a change lacks the page's token. */
+  /** Responds with 401 without a session, and with 403 to a change without the page's token. */
   check: MiddlewareHandler;
-  /** The administrator's name. Call this only after `check`. */
+  /** Returns the administrator's name. Call it only after `check`. */
   nameOf(c: Context): string;
-  /** Resolves to true while the sender of this request is signed in. */
   isSignedIn(c: Context): Promise<boolean>;
 }
 
@@ -121,13 +120,16 @@ export function createAccess({ admin, sessions, csrfKey, isSecure, log }: AdminA
   };
 }
 
-/** Reads the name that a trusted proxy sends. Proxies are recognized by the connection's address, never by a header. */
+/**
+ * Reads the administrator's name that a trusted proxy sends. Recognizes the proxy by the connection's address, never by
+ * a header.
+ */
 function readProxied(c: Context, proxies: BlockList, header: string): string | undefined {
   const { socket, headers } = bindingsOf(c).incoming;
   const peer = (socket.remoteAddress ?? "").replace(/^::ffff:(?=\d+\.)/i, "");
   const isTrusted = peer !== "" && proxies.check(peer, isIPv6(peer) ? "ipv6" : "ipv4");
   const name = headers[header];
-  // A comma means that the header was sent twice, so the caller may have added one of them.
+  // A comma means that the request had two such headers. The caller may have added one of them.
   if (!isTrusted || typeof name !== "string" || name.trim() === "" || name.includes(",")) return undefined;
   return truncate(name.trim().replace(/\p{Cc}/gu, ""), MAX_NAME_CHARS);
 }

@@ -37,7 +37,7 @@ const VENDOR: ReadonlyMap<string, readonly string[]> = new Map([
   ["uplot", ["dist/uPlot.esm.js", "dist/uPlot.min.css"]],
 ]);
 
-/** The words in the audit log for the result of a Stop. */
+/** Results of a Stop, in the audit log's words. */
 const STOPS = {
   stopped: "stopped an answer",
   ended: "tried to stop an answer, but it ended first",
@@ -54,7 +54,7 @@ export interface AdminAct {
 
 export interface AdminOptions extends InspectorDeps, StopDeps {
   admin: AdminConfig;
-  /** Signs the token that the page sends with every change. */
+  /** Signs the token that the dashboard's page sends with every change. */
   csrfKey: string;
   /** Whether browsers reach this service over TLS. */
   isSecure: boolean;
@@ -64,18 +64,18 @@ export interface AdminOptions extends InspectorDeps, StopDeps {
   adapterOf: NamesOptions["adapterOf"];
   examine: Examine;
   readSettings(names: Names): Promise<SettingsPart[]>;
-  /** Records an action. If this fails, messages stay closed, but a stop has already happened. */
+  /** Writes an audit entry. If that fails, messages are not shown, but a Stop has already happened. */
   note(act: AdminAct): Promise<void>;
   log: Logger;
 }
 
 export interface Admin {
-  /** Serves `/admin` and everything below it. Mount it at the root of the process's HTTP server. */
+  /** Serves `/admin` and everything below it. Must be mounted at the root of the process's HTTP server. */
   app: Hono;
   close(): void;
 }
 
-/** The dashboard: shows what all processes are doing and have done. It is read-only, except for its Stop button. */
+/** Creates the dashboard, which shows what all processes do. It changes nothing, except with its Stop button. */
 export function createAdmin(options: AdminOptions): Admin {
   const { admin, stores, insight, isSecure, csrfKey, log, note } = options;
   const sessions = createSessions({
@@ -103,7 +103,7 @@ export function createAdmin(options: AdminOptions): Admin {
     if (stream === undefined) return c.json({ error: "Too many tabs show this page. Close another one." }, 503);
     return c.body(stream, 200, {
       "Content-Type": "text/event-stream; charset=utf-8",
-      // Stops proxies from buffering the stream.
+      // Nginx and similar proxies then do not buffer the stream.
       "X-Accel-Buffering": "no",
     });
   });
@@ -114,7 +114,7 @@ export function createAdmin(options: AdminOptions): Admin {
     const stop = await stopTurn(turnId);
     if (stop === undefined) return c.json({ error: "This answer has ended already." }, 404);
     const { conversationId, reply } = stop.story;
-    // The entry contains the result, so it is written after the stop.
+    // The audit entry contains the result, so write it after the stop.
     await note({ by, act: STOPS[stop.result], turnId, conversationId, reply });
     return c.json({});
   });

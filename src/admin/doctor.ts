@@ -11,7 +11,7 @@ interface Examination {
   sections: Section[];
 }
 
-/** Serves the latest findings, and runs the checks again; concurrent requests share one run. */
+/** Serves the latest findings and runs the checks again. Concurrent requests share one run. */
 export function createDoctorRoutes(examine: Examine): Hono {
   let latest: Examination | undefined;
   let running: Promise<Examination> | undefined;

@@ -7,7 +7,7 @@ import type { TurnRecords } from "../turn/records.ts";
 import { toPersonaMark } from "../turn/trace.ts";
 import type { OpenedMessage, Trace } from "./page/wire.ts";
 
-/** At most this many messages are opened with an answer. */
+/** Maximum number of messages that are shown with an answer. */
 const MAX_MESSAGES = 60;
 
 export interface InspectorDeps {
@@ -16,12 +16,12 @@ export interface InspectorDeps {
   settings: Pick<Settings, "read">;
 }
 
-/** Shows an administrator what the model saw for an answer and, on request, the messages. */
+/** Shows an administrator the context that the model got for an answer and, on request, the messages. */
 export interface Inspector {
-  /** Contains no text from the conversation. Resolves to undefined if the record has expired. */
+  /** Resolves to a record without any text from the conversation; undefined if the record has expired. */
   readTrace(turnId: string): Promise<Trace | undefined>;
   find(turnId: string): Promise<TurnRecord | undefined>;
-  /** Resolves to the messages up to an answer, oldest first. */
+  /** Resolves to the answer and the messages before it, oldest first. */
   open(record: TurnRecord): Promise<OpenedMessage[]>;
 }
 
@@ -64,7 +64,7 @@ export function createInspector({ records, history, settings }: InspectorDeps): 
   };
 }
 
-/** Leaves out the arguments, which can quote people. */
+/** Omits the call's arguments, because they can quote people. */
 function toWireCall({ name, at, tookMs, state }: StoredTrace["calls"][number]): Trace["calls"][number] {
   return { name, state: state ?? "not run", ...(at !== undefined && { at }), ...(tookMs !== undefined && { tookMs }) };
 }

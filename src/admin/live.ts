@@ -1,15 +1,17 @@
 import type { Now } from "./page/wire.ts";
 
 const LOOK_MS = 1_000;
-/** Maximum number of open tabs per process. */
+/** Maximum number of open dashboard tabs per process. */
 const MAX_VIEWERS = 50;
-/** A stream with more unsent events than this is closed. */
+/** The server closes a stream that has more unsent events than this. */
 const MAX_WAITING_EVENTS = 8;
 
-/** Streams the work of all processes to every viewer. All viewers share one read of the store per second. */
+/**
+ * Streams the current work of all processes to the dashboard's tabs. All tabs share one read of the store per second.
+ */
 export interface Live {
   /**
-   * Returns a stream of server-sent events; undefined if there are too many viewers. Calls `isSignedIn` before each
+   * Returns a stream of server-sent events, or undefined if too many tabs are open. Checks `isSignedIn` before each
    * event.
    */
   open(isSignedIn: () => Promise<boolean>): ReadableStream<Uint8Array> | undefined;
@@ -44,14 +46,12 @@ export function createLive(processes: { read(): Promise<Now["processes"]> }, now
     if (viewers.size === 0) clearInterval(timer);
     try {
       viewer.controller.close();
-    } catch {
-      // The viewer has already left.
-    }
+    } catch {}
   }
 
   async function show(viewer: Viewer, now: Now, event: Uint8Array): Promise<void> {
     const isBehind = (viewer.controller.desiredSize ?? 0) <= -MAX_WAITING_EVENTS;
-    // If the check fails, a viewer may be signed out, so show only that the store is unavailable.
+    // If the check fails, the viewer may be signed out, so send only that the store is unavailable.
     const mayLook = !isBehind && (await viewer.isSignedIn().catch(() => (now.problem === null ? undefined : true)));
     if (mayLook === false) drop(viewer);
     else if (mayLook && viewers.has(viewer)) viewer.controller.enqueue(event);

@@ -8,10 +8,10 @@ import type { NamedStory } from "./page/wire.ts";
 /** Names are cached this long, because platforms rarely rename channels. */
 const FRESH_MS = 3_600_000;
 const MAX_CACHED = 2_000;
-/** Timeout for a look-up. A page waits only `WAIT_MS` for a name and then shows the id. */
+/** A look-up is aborted after this time. A page waits only `WAIT_MS` for a name and then shows the id. */
 const LOOK_UP_MS = 5_000;
 const WAIT_MS = 1_000;
-/** Platforms limit look-ups, and handling events needs them too. Further names wait for the next minute. */
+/** Platforms limit look-ups, and handling events needs some too. Further names wait for the next minute. */
 const MAX_A_MINUTE = 20;
 const MINUTE_MS = 60_000;
 /** Maximum number of stories whose channels are looked up concurrently. */
@@ -24,12 +24,12 @@ export interface NamedPlace extends PlaceNames {
   text: string;
 }
 
-/** Finds the names behind ids. Never rejects. */
+/** Finds the names for ids. Never rejects. */
 export interface Names {
   place(place: Place): Promise<NamedPlace>;
-  /** A key for the place's name. On a platform without names, all places share one key. */
+  /** A key for the channel's name. All channels of a platform without names share one key. */
   placeKey(place: Place): string;
-  /** Asks the platform for a person's name. Resolves to undefined if the platform does not know the person. */
+  /** Asks the platform for a person's name. Resolves to undefined if the platform does not know that person. */
   person(authorId: string, place: Place): Promise<string | undefined>;
   stories(stories: readonly Story[]): Promise<NamedStory[]>;
 }
@@ -56,7 +56,7 @@ export function createNames({ adapterOf, now }: NamesOptions): Names {
     return waitAtMost(cache.get(JSON.stringify(key), ask), WAIT_MS);
   }
 
-  /** False for platforms without names; their ids mean nothing to people either. */
+  /** False for platforms whose channels have no names. */
   function hasNames(platform: string): boolean {
     const adapter = adapterOf(platform);
     return adapter === undefined || adapter.namePlace !== undefined;

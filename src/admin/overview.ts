@@ -7,9 +7,8 @@ import type { Overview, Vote } from "./page/wire.ts";
 import { createKept, readMonth } from "./spending.ts";
 
 const DAY_MS = 86_400_000;
-/** Longest list of ratings. */
 const MAX_JUDGEMENTS = 20;
-/** Cached this long, because reading the ratings means reading the records of the latest answers. */
+/** The overview is cached this long, because its ratings come from the records of all recent answers. */
 const KEPT_MS = 15_000;
 
 export interface OverviewDeps {
@@ -21,7 +20,7 @@ export interface OverviewDeps {
   now(): number;
 }
 
-/** Reads the overview: failures, the cost of the month and ratings. The result can be seconds old. */
+/** Reads failures, this month's cost and ratings. The result can be `KEPT_MS` old. */
 export function createReadOverview(deps: OverviewDeps): () => Promise<Overview> {
   return createKept(() => readOverview(deps), KEPT_MS, deps.now);
 }
@@ -47,7 +46,7 @@ async function readOverview(deps: OverviewDeps): Promise<Overview> {
   };
 }
 
-/** Reads ratings from the records of their turns, because `/forget` erases them there. */
+/** Reads ratings from the turns' records, because `/forget` erases them there. */
 async function readJudgements(
   stories: readonly Story[],
   { records, names }: Pick<OverviewDeps, "records" | "names">,

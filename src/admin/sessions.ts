@@ -3,17 +3,17 @@ import type { Keyv } from "keyv";
 import { z } from "zod";
 import type { Stores } from "../store/keyv.ts";
 
-/** After this time, the password is required again, even if the session is in use. */
+/** A session ends after this time, even if it is in use. */
 const SESSION_MS = 12 * 3_600_000;
-/** Limit for all administrators together: a further session ends the oldest one. */
+/** Maximum number of sessions of all administrators together. One more ends the oldest session. */
 const MAX_SESSIONS = 50;
 const KEY = "sessions";
 
 const sessions = z.array(
   z.object({
-    /** A hash of the browser's token, so reading the store lets no one in. */
+    /** A hash of the browser's token. A leaked store does not reveal the token. */
     hash: z.string(),
-    /** Derived from the password, so that a new password ends all sessions. */
+    /** Derived from the password, so a new password ends all sessions. */
     of: z.string(),
     name: z.string(),
     /** Unix milliseconds. */
@@ -21,11 +21,11 @@ const sessions = z.array(
   }),
 );
 
-/** The sessions of administrators, shared by all processes of the store. */
+/** The administrators' sessions, shared by all processes that use the store. */
 export interface Sessions {
   /** Resolves to the token for the browser. */
   begin(name: string): Promise<string>;
-  /** Resolves to the name of the session's owner; undefined without a session. */
+  /** Resolves to the session owner's name; undefined if there is no such session. */
   find(token: string): Promise<string | undefined>;
   end(token: string): Promise<void>;
 }
@@ -70,7 +70,9 @@ export function createSessions({ keyv, inTurn, password, now }: SessionsOptions)
   };
 }
 
-/** Proves that the dashboard's own page sent a change: no other site can derive it from the cookie. */
+/**
+ * Returns a token that proves that the dashboard's page sent a change. Another site cannot derive it from the cookie.
+ */
 export function toCsrfToken(key: string, token: string): string {
   return createHmac("sha256", key).update(`palaver admin csrf\n${token}`).digest("base64url");
 }

@@ -4,16 +4,15 @@ import { describeMoney, type Usage, type UsageRow } from "../usage/usage.ts";
 import type { Names } from "./names.ts";
 import type { Month, Spent, Trends } from "./page/wire.ts";
 
-/** Longest list of people and of channels. */
 const MAX_SPENT = 10;
-/** Cached this long, because every reading goes through all of the usage. */
+/** The usage is cached this long, because a read goes through all of it. */
 const KEPT_MS = 60_000;
 const DAY_MS = 86_400_000;
 const BILLION = 1e9;
-/** An id that starts with this replaces a person whose data was erased, see `UsageRow`. */
+/** Prefix of the id that replaces an erased person, see `UsageRow`. */
 const ERASED = "@";
 
-/** Wraps `read` so that its result is reused for a while. A failure is not cached. */
+/** Wraps `read` so that its result is reused for `keptMs`. A failure is not cached. */
 export function createKept<T>(read: () => Promise<T>, keptMs: number, now: () => number): () => Promise<T> {
   let latest: { at: number; found: Promise<T> } | undefined;
   return () => {
@@ -28,7 +27,7 @@ export function createKept<T>(read: () => Promise<T>, keptMs: number, now: () =>
   };
 }
 
-/** Reads the usage table; the rows can be a minute old. */
+/** Reads the usage table. The rows can be a minute old. */
 export function createReadUsed(usage: Usage, now: () => number): () => Promise<UsageRow[]> {
   return createKept(() => usage.readTable("everyone"), KEPT_MS, now);
 }
@@ -37,7 +36,9 @@ export function toWireTrends(series: Series, used: readonly UsageRow[]): Trends 
   return { ...series, costs: toCosts(series.at, used) };
 }
 
-/** Sums up the current UTC month, with the people and channels that cost most. `stories` supplies people's names. */
+/**
+ * Sums up the current UTC month and finds the people and channels that cost most. `stories` provides people's names.
+ */
 export async function readMonth(
   used: readonly UsageRow[],
   stories: readonly Story[],
@@ -75,7 +76,7 @@ export async function readMonth(
   return { month, all: sumUp(rows), unpriced: sum(rows, ({ unpriced }) => unpriced), people, places, models };
 }
 
-/** Costs by currency for each point. Empty unless the points are days, because usage is counted by day. */
+/** Returns the costs of each point by currency. Empty unless points are days, because usage is stored by day. */
 function toCosts(at: readonly number[], rows: readonly UsageRow[]): Record<string, number[]> {
   const areDays = at.length > 1 && (at[1] ?? 0) - (at[0] ?? 0) === DAY_MS;
   const costs: Record<string, number[]> = {};

@@ -4,10 +4,10 @@ import type { Insight } from "../insight/insight.ts";
 import type { Story } from "../insight/story.ts";
 import type { Queue } from "../queue/queue.ts";
 
-/** Readers of the channel see this name. They don't need to know which administrator it was. */
+/** People in the channel see this name. They don't need to know which administrator it was. */
 const ADMINISTRATOR = "an administrator";
 
-/** Waits this long for the answer to end, and checks every `LOOK_MS`. */
+/** Maximum time to wait for the turn to end, checked every `LOOK_MS`. */
 const END_MS = 5_000;
 const LOOK_MS = 200;
 
@@ -16,16 +16,18 @@ export interface StopDeps {
   queue: Pick<Queue, "tell">;
 }
 
-/** Stops a turn, whichever process runs it. Resolves when it has ended; to undefined if it was not running. */
+/**
+ * Stops a turn in whichever process runs it, and waits for its end. Resolves to undefined if the turn was not running.
+ */
 export type StopTurn = (turnId: string) => Promise<StopResult | undefined>;
 
 export interface StopResult {
   story: Story;
-  /** `ended`: it ended before the stop. `running`: it is still running after a few seconds. */
+  /** `ended`: the turn ended before the stop. `running`: it still runs after `END_MS`. */
   result: "stopped" | "ended" | "running";
 }
 
-/** Acts as the asker's own Stop button, so the stop reaches every process. */
+/** Sends the same event as the asker's Stop button, so that the stop reaches every process. */
 export function createStopTurn({ insight, queue }: StopDeps): StopTurn {
   const readRunning = async () => (await insight.processes.read()).flatMap((process) => process.running);
 
@@ -34,7 +36,7 @@ export function createStopTurn({ insight, queue }: StopDeps): StopTurn {
     const until = performance.now() + END_MS;
     for (;;) {
       const isRunning = (await readRunning()).some(isIt);
-      // Reading all ended turns is slow, so do it only when the turn is no longer running.
+      // Reading all ended turns is slow, so do it only if the turn is no longer running.
       const ended = isRunning ? undefined : (await insight.turns.turns()).find(isIt);
       if (ended !== undefined) return ended.outcome === "stopped" ? "stopped" : "ended";
       if (performance.now() >= until) return isRunning ? "running" : "ended";

@@ -4,7 +4,7 @@ import { ask, describeFailure } from "./requests.ts";
 import { announce, empty, problem, type View } from "./view.ts";
 import type { Finding, Findings, Section } from "./wire.ts";
 
-/** Shows the checks of `npm run doctor`, run by the process that serves the page. */
+/** Runs and shows the checks of `npm run doctor` in the process that serves the page. */
 export const openDoctor: View = (root) => {
   let found: Findings | undefined;
   let isRunning = false;

@@ -14,7 +14,7 @@ export function describeCount(count: number): string {
   return Math.round(count).toLocaleString("en-US");
 }
 
-/** Uses few digits, to fit an axis. */
+/** Formats a count briefly, so that it fits on an axis. */
 export function describeShort(count: number): string {
   return new Intl.NumberFormat("en-US", { notation: "compact", maximumFractionDigits: 1 }).format(count);
 }
@@ -37,7 +37,7 @@ export function describeMoment(at: number): string {
   return `${day}${describeTime(at)}`;
 }
 
-/** Describes outcomes for which users saw no sentence. */
+/** Labels for outcomes that end without a sentence to users. */
 const OUTCOMES: Readonly<Record<string, string>> = {
   complete: "Answered",
   stopped: "Stopped on request",
@@ -50,7 +50,6 @@ const OUTCOMES: Readonly<Record<string, string>> = {
   failed: "Failed",
 };
 
-/** True if the outcome is not a failure. */
 export function isFine(outcome: string): boolean {
   return ["complete", "stopped", "waiting", "refused"].includes(outcome);
 }
@@ -59,7 +58,7 @@ export function isAnswered(outcome: string): boolean {
   return outcome === "complete" || outcome === "stopped";
 }
 
-/** Says why an answer ended. For a failure or a refusal, this is the first sentence that users saw. */
+/** Says why a turn ended. For a failure or a refusal, returns the first sentence that users saw. */
 export function describeReason({ outcome = "", note = "" }: Pick<Story, "outcome" | "note">): string {
   const [sentence = ""] = /^.+?[.!?](?=\s|$)/.exec(note) ?? [];
   const words = isFine(outcome) && outcome !== "refused" ? "" : sentence.replaceAll("`", "").replace(/\.$/, "");

@@ -49,7 +49,7 @@ function showFrame(me: Me): void {
     <main id="page" tabindex="-1"></main>
   `;
   render(frame, root);
-  // On a narrow screen the navigation scrolls: make the current page's link visible.
+  // The navigation scrolls on a narrow screen: make the current page's link visible.
   root.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
 }
 
@@ -101,7 +101,7 @@ function start(me: Me): void {
   else showPage(signedIn);
 }
 
-/** Opens a page of the dashboard without a full reload. */
+/** Handles a click on a dashboard link without a full reload. */
 function followLink(event: MouseEvent): void {
   const link = event.target instanceof Element ? event.target.closest<HTMLAnchorElement>("a[href^='/admin/']") : null;
   const isPlain = event.button === 0 && !event.ctrlKey && !event.metaKey && !event.shiftKey;

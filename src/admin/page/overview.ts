@@ -14,11 +14,10 @@ import { announce, type Column, empty, placeOf, problem, table, type View } from
 import type { Findings, Month, NamedReport, NamedStory, Now, Overview, Spent } from "./wire.ts";
 
 const RETRY_MS = 2_000;
-/** If an answer is still running this long after its Stop, the button works again. */
+/** If an answer still runs this long after a Stop, its Stop button can be pressed again. */
 const STOP_AGAIN_MS = 5_000;
 const WORKING = new Set(["ok", "not known yet", "the embedded sandbox"]);
 
-/** The overview: whether all is well, what is running, what failed, how people rated, and what it costs. */
 export const openOverview: View = (root) => {
   let source: EventSource | undefined;
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -144,7 +143,7 @@ function toState(
   `;
 }
 
-/** Lists everything that the processes need, and whether each process has it. */
+/** Lists everything that the processes depend on, and whether it works for each of them. */
 function toStates(processes: readonly NamedReport[]): Array<{ name: string; isWell: boolean; state: string }> {
   const platforms = Map.groupBy(
     processes.flatMap((one) => Object.entries(one.platforms)),
@@ -260,7 +259,7 @@ function toFailures({ failures, pictures }: Overview): TemplateResult {
   `;
 }
 
-/** SVG paths, the same as on the chat page's buttons. */
+/** SVG paths, copied from the buttons of the chat page. */
 const GOOD = "M7 20V10l4-7a2.3 2.3 0 0 1 2.3 2.3V9h5.2a2 2 0 0 1 2 2.3l-1.2 7A2 2 0 0 1 17.3 20ZM7 10H3.5v10H7";
 const BAD = "M17 4v10l-4 7a2.3 2.3 0 0 1-2.3-2.3V15H5.5a2 2 0 0 1-2-2.3l1.2-7A2 2 0 0 1 6.7 4ZM17 14h3.5V4H17";
 

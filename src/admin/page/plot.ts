@@ -6,7 +6,7 @@ const BAR_SHARE = 0.8;
 export interface Line {
   name: string;
   values: ReadonlyArray<number | null>;
-  /** Index of a colour. */
+  /** Index into the page's chart colours. */
   color: number;
 }
 
@@ -14,7 +14,7 @@ export interface PlotOptions {
   /** Unix milliseconds. */
   at: readonly number[];
   lines: readonly Line[];
-  /** Stacked bars instead of lines. */
+  /** If true, draws stacked bars instead of lines. */
   isStacked: boolean;
   describe(value: number): string;
 }
@@ -23,7 +23,7 @@ export interface PlotOptions {
 export function drawPlot(root: HTMLElement, { at, lines, isStacked, describe }: PlotOptions): () => void {
   const colors = readColors(root);
   const stacked = isStacked ? stack(lines) : lines.map(({ values }) => [...values]);
-  // Draw the rearmost area first.
+  // Draw the rear area first, so that it does not cover the others.
   const order = isStacked ? lines.map((_, index) => lines.length - 1 - index) : lines.map((_, index) => index);
   const seconds = at.map((ms) => ms / 1_000);
   const step = (seconds[1] ?? 0) - (seconds[0] ?? 0);
@@ -74,12 +74,11 @@ export function drawPlot(root: HTMLElement, { at, lines, isStacked, describe }: 
   };
 }
 
-/** Makes an axis as wide as its longest label. */
 function toAxisWidth(_: uPlot, labels: string[] | null): number {
   return Math.max(54, ...(labels ?? []).map(({ length }) => 12 + length * 6.5));
 }
 
-/** Shows the time of day, or the date if a point is a day. */
+/** Formats a tick as a time of day, or as a date if each point is a day. */
 function describeTick(at: number, stepSeconds: number): string {
   const date = new Date(at);
   const day = date.toLocaleDateString("en-GB", { day: "numeric", month: "short" });

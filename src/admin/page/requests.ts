@@ -1,6 +1,6 @@
 import type { Me } from "./wire.ts";
 
-/** The server refused or is unreachable. The message is a sentence for people. */
+/** The server refused the request or is unreachable. The message is shown to the administrator. */
 class RequestError extends Error {
   override readonly name = "RequestError";
   readonly status: number;
@@ -12,7 +12,6 @@ class RequestError extends Error {
 }
 
 let csrfToken = "";
-/** Called when the session is over. */
 let onSignedOut = () => {};
 
 export function whenSignedOut(listener: () => void): void {
@@ -44,17 +43,17 @@ export async function ask<T>(path: string, init: RequestInit = {}): Promise<T> {
   throw new RequestError(response.status, body.error ?? `The server responded with ${response.status}.`);
 }
 
-/** Describes any rejection in a sentence for people. */
+/** Turns any rejection into a sentence for the administrator. */
 export function describeFailure(error: unknown): string {
   return error instanceof RequestError ? error.message : "That did not work.";
 }
 
-/** An open page reads its data again after this pause. */
+/** An open page reloads its data at this interval. */
 const AGAIN_MS = 5_000;
 
 /**
- * Reads a path now, at intervals and on every call of `look`, until `end`. Passes on each response or failure. Drops
- * responses for an earlier path.
+ * Loads a path now, at intervals and on each call of `look`, until `end` is called. Passes on each response or failure,
+ * except responses for an earlier path.
  */
 export function follow<T>(
   path: () => string,

@@ -4,13 +4,13 @@ import { ask, describeFailure } from "./requests.ts";
 import { placeOf } from "./view.ts";
 import type { NamedStory, OpenedMessage, Trace } from "./wire.ts";
 
-/** Details of a turn that were loaded on request. */
+/** Details of a turn, loaded when an administrator opens them. */
 export interface Opened {
   trace?: Trace | string;
   messages?: OpenedMessage[] | string;
 }
 
-/** The unfolded parts of a list of stories. */
+/** Which stories in a list are open. */
 export interface Unfolded {
   open: Set<string>;
   /** By turn id. */
@@ -18,7 +18,7 @@ export interface Unfolded {
   changed(): void;
 }
 
-/** A story that unfolds on a click: what happened and when, what users saw and, on request, the messages. */
+/** Returns a story that opens on a click: its steps, its last sentence to users and, on request, its messages. */
 export function toStory(story: NamedStory, unfolded: Unfolded): TemplateResult {
   const { id, author, outcome = "", acceptedAt, model } = story;
   const isOpen = unfolded.open.has(id);

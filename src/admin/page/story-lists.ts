@@ -6,7 +6,6 @@ import { toStory, type Unfolded } from "./stories.ts";
 import { empty, problem, type View } from "./view.ts";
 import type { NamedStory } from "./wire.ts";
 
-/** The latest answers, each with the context that the model got. */
 export const openConversations: View = (root) =>
   openStories(root, {
     path: "turns",
@@ -16,7 +15,6 @@ export const openConversations: View = (root) =>
     nothing: "Nothing has been answered yet.",
   });
 
-/** The answers that did not end well. */
 export const openFailures: View = (root) =>
   openStories(root, {
     path: "failures",
@@ -29,7 +27,7 @@ export const openFailures: View = (root) =>
 interface StoriesOptions {
   path: string;
   title: string;
-  /** Heading of the column and the filter for outcomes. */
+  /** Title of the outcome column and of its filter. */
   end: string;
   about: string;
   nothing: string;
@@ -89,7 +87,7 @@ function openStories(root: HTMLElement, options: StoriesOptions): () => void {
   return end;
 }
 
-/** Lists every reason among these stories, the most frequent first. Always includes the chosen one. */
+/** Lists the reasons in these stories, the most frequent first. Always includes the chosen reason. */
 function toChoices(stories: readonly NamedStory[], chosen: string): TemplateResult[] {
   const counts = new Map([...Map.groupBy(stories, describeReason)].map(([reason, { length }]) => [reason, length]));
   if (chosen !== "" && !counts.has(chosen)) counts.set(chosen, 0);

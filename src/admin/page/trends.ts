@@ -27,7 +27,6 @@ const OUTCOMES = {
 const VOTES = { good: 0, bad: 2 };
 const PICTURES = { drawn: 0, stopped: 4, failed: 2 };
 
-/** Counts and times over up to 90 days. */
 export const openTrends: View = (root) => {
   let range: RangeName = "hour";
   let trends: Trends | undefined;
@@ -43,7 +42,7 @@ export const openTrends: View = (root) => {
     endPlots();
     const wanted: Plots = new Map();
     render(toPage(range, trends, words, choose, wanted), root);
-    // An element has a size and colours only once it is in the page.
+    // An element has no size or colours until it is in the page.
     ends = [...wanted].map(([element, options]) => drawPlot(element, options));
   }
 
@@ -72,7 +71,7 @@ export const openTrends: View = (root) => {
   };
 };
 
-/** The plots, by the element that contains each. */
+/** Each plot, by the element that contains it. */
 type Plots = Map<HTMLElement, PlotOptions>;
 
 function toPage(
@@ -182,7 +181,7 @@ function toTools(
 ): TemplateResult {
   const names = new Set([...Object.keys(counts), ...Object.keys(times).filter((name) => name !== "all")]);
   const rows = [...names]
-    // Calls whose process died have no duration; the oldest calls have only a duration.
+    // A call whose process died has no duration. The oldest calls have a duration but were not counted.
     .map((name) => ({ name, calls: Math.max(sum(counts[name] ?? []), times[name]?.count ?? 0), all: times[name]?.all }))
     .toSorted((one, other) => other.calls - one.calls);
   if (rows.length === 0) return empty("No tool was called.");

@@ -1,7 +1,7 @@
 import { html, type TemplateResult } from "lit-html";
 import type { NamedStory } from "./wire.ts";
 
-/** Shows a page in an element until the returned function is called. */
+/** Shows a page in `root`. The returned function removes the page. */
 export type View = (root: HTMLElement) => () => void;
 
 /** Announces a text to people who use a screen reader. */
@@ -18,14 +18,13 @@ export function problem(words: string): TemplateResult {
   return html`<p class="problem" role="alert">${words}</p>`;
 }
 
-/** Shows the name of a story's channel, and its ids on hover. */
+/** Returns a channel's name, with its ids as a tooltip. */
 export function placeOf({ place, reply: { platform, workspaceId, channelId } }: NamedStory): TemplateResult {
   return html`<span title=${[platform, workspaceId, channelId].filter(Boolean).join(" · ")}>${place}</span>`;
 }
 
 export interface Column<T> {
   title: string;
-  /** Numbers are right-aligned. */
   isNumber?: boolean;
   /** Hidden on a narrow screen, so that the other columns fit. */
   isMinor?: boolean;

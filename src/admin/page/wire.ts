@@ -14,40 +14,38 @@ export interface NamedStory extends Story {
   place: string;
 }
 
-/** A process, with the names of the channels in which it answers. */
+/** A process's report with the names of the channels in which the process answers. */
 export interface NamedReport extends Omit<ProcessReport, "running"> {
   running: NamedStory[];
 }
 
 export interface Me {
-  /** Null: no one is signed in. */
+  /** Null if no one is signed in. */
   name: string | null;
   /** The page sends it with every change, as `x-csrf-token`. */
   csrfToken: string;
-  /** Whether there is a session that can be ended. */
+  /** False if a proxy signed the administrator in, because the dashboard cannot end that session. */
   canSignOut: boolean;
-  /** Whether signing in needs a password. */
   hasPassword: boolean;
 }
 
-/** The current work of all processes. */
 export interface Now {
-  /** The server's clock, Unix milliseconds. */
+  /** The server's time in Unix milliseconds. */
   at: number;
   processes: NamedReport[];
-  /** Set if the store is unavailable, so other processes are unknown. */
+  /** Why other processes are unknown: the store is unavailable. Null otherwise. */
   problem: string | null;
 }
 
 export const RANGE_NAMES = ["hour", "day", "week", "month", "quarter"] as const satisfies readonly RangeName[];
 
-/** The usage of a person, a channel, a model or everyone this month. */
+/** This month's usage of a person, a channel, a model or everyone. */
 export interface Spent {
   name: string;
   answers: number;
   tokens: number;
   pictures: number;
-  /** A formatted amount; "" without prices. */
+  /** A formatted amount; "" if no prices are configured. */
   cost: string;
 }
 
@@ -55,9 +53,9 @@ export interface Month {
   /** For example "2026-11", in UTC. */
   month: string;
   all: Omit<Spent, "name">;
-  /** Requests with unknown cost. */
+  /** Number of requests without a known cost. */
   unpriced: number;
-  /** The ten with the highest usage, as in `places` and `models`. */
+  /** The ten people with the highest usage. `places` and `models` also list the top ten. */
   people: Spent[];
   places: Spent[];
   models: Spent[];
@@ -65,10 +63,9 @@ export interface Month {
 
 export interface Vote {
   turnId: string;
-  /** The time of the question, Unix milliseconds. */
+  /** When the question was asked, in Unix milliseconds. */
   askedAt: number;
   isGood: boolean;
-  /** In the person's own words. */
   reason?: string;
   by: string;
   place: string;
@@ -82,14 +79,14 @@ export interface Overview {
   /** Failures in the last 24 hours, newest first. */
   failures: NamedStory[];
   month: Month;
-  /** Counts for the last 30 days. */
+  /** Ratings of the last 30 days. */
   votes: { good: number; bad: number };
-  /** The latest answers' ratings that are bad or have a reason; newest first. */
+  /** Bad ratings and ratings with a reason, newest first. */
   judgements: Vote[];
 }
 
 export interface Trends extends Series {
-  /** By currency. Empty if nothing has a price, or if the points are not days. */
+  /** By currency. Empty if no prices are configured or if a point is not a whole day. */
   costs: Record<string, number[]>;
 }
 
@@ -99,7 +96,7 @@ export interface Section {
 }
 
 export interface Findings {
-  /** Null: no check has run yet. */
+  /** Null if no check has run yet. */
   latest: { at: number; sections: Section[] } | null;
   isRunning: boolean;
 }
@@ -116,7 +113,7 @@ export interface Trace extends Pick<StoredTrace, "at" | "model" | "dropped" | "h
 
 export interface OpenedMessage {
   at: number;
-  /** Null: the bot. */
+  /** Null for the bot. */
   author: string | null;
   text: string;
   files: string[];
@@ -124,10 +121,10 @@ export interface OpenedMessage {
   wasShown: boolean;
 }
 
-/** Settings under one heading: name and value. */
+/** Rows of settings under one title. */
 export interface SettingsPart {
   title: string;
-  /** Explains the part, or says why it is empty. */
+  /** Explains the section, or says why it is empty. */
   about?: string;
   rows: Array<{ name: string; value: string }>;
 }
