@@ -16,7 +16,9 @@ conversation. Exits with 0 if everything works, otherwise with 1.
 
   --no-chat   do not ask the model a question, which costs a few tokens`;
 
-/** Prints each section once it and the earlier ones are done. Resolves to whether all findings are fine. */
+/**
+ * Prints each section as soon as it and all earlier sections have finished. Resolves to true if every finding is fine.
+ */
 async function examine(sections: readonly Section[], report: ReportOptions): Promise<boolean> {
   const all: Finding[] = [];
   const running = sections.map((section) => examineSection(section));
@@ -30,7 +32,7 @@ async function examine(sections: readonly Section[], report: ReportOptions): Pro
   return all.every(({ ok }) => ok);
 }
 
-/** Prints the mistakes in the configuration: nothing else can be checked before they are fixed. */
+/** Prints only the configuration's mistakes, because nothing else can be checked before they are fixed. */
 function printProblems({ problems }: ConfigError, report: ReportOptions): void {
   const findings = problems.map((what) => ({ ok: false, what }));
   for (const finding of findings) print(formatFinding("Configuration", finding, report));

@@ -12,7 +12,7 @@ import { readPolicyApart } from "./policy/read-apart.ts";
 import { type AdapterModule, loadModules } from "./port/module.ts";
 import type { Setup } from "./port/setup.ts";
 
-/** `sysexits.h`: something was found in an unconfigured or misconfigured state. */
+/** The exit code that `sysexits.h` defines for a wrong configuration. */
 const EX_CONFIG = 78;
 
 function readConfigOrExit(modules: readonly AdapterModule[]): Config {
@@ -25,15 +25,15 @@ function readConfigOrExit(modules: readonly AdapterModule[]): Config {
   }
 }
 
-/** A person at a terminal reads lines; every other reader of a log expects JSON. */
+/** A terminal gets readable lines; any other output gets JSON. */
 async function openLog(config: Config): Promise<Logger> {
   const options = { level: config.logLevel, secrets: secretsOf(config), tokens: tokenForms(config.modules) };
   const hasTerminal = config.platforms.some(({ module }) => module.surface === "terminal");
   if (!process.stdout.isTTY && !hasTerminal) return createLogger(options);
   const { PinoPretty: pretty } = await import("pino-pretty");
-  // A conversation in the terminal needs standard output for itself.
+  // The terminal chat uses standard output, so the log goes elsewhere.
   const destination = pretty({
-    // The sentence contains the address too.
+    // The message already contains the URL.
     ignore: "pid,hostname,url",
     translateTime: "HH:MM:ss",
     sync: true,
@@ -48,7 +48,7 @@ async function openSetup(modules: readonly AdapterModule[]): Promise<Setup> {
 }
 
 async function main(): Promise<void> {
-  // No other user may read files of this process, including those of its libraries.
+  // No other user of this machine can read files that this process or its libraries create.
   process.umask(0o077);
   const modules = await loadModules(PLATFORMS);
   const config = readConfigOrExit(modules);
@@ -73,7 +73,7 @@ async function main(): Promise<void> {
   process.on("SIGTERM", (signal) => ending.begin(signal));
   process.on("SIGINT", (signal) => ending.begin(signal));
   for (const line of describeConfig(config)) log.info(line);
-  // If npm is killed, this process would stay behind and block the port and the data for the next start.
+  // If npm is killed, this process would keep running and block the port and the data directory for the next start.
   if (process.env["npm_lifecycle_event"] !== undefined)
     watchLauncher(() => ending.begin("The process that started this one has exited"));
   try {
@@ -81,9 +81,9 @@ async function main(): Promise<void> {
     await run();
     log.info({ url }, hasPage ? `Palaver is ready at ${url}` : "Palaver is ready");
   } catch (error) {
-    // A signal to stop also stops the start.
+    // Do not continue the start after a signal to stop.
     if (ending.isBegun()) return;
-    // The sentence says what to do; the stack is only for `debug`.
+    // The message says what to do; only `debug` needs the stack.
     log.debug({ err: error }, "The start failed");
     log.fatal(error instanceof Error ? error.message : "The start failed");
     process.exit(1);

@@ -30,7 +30,7 @@ class Refusal extends Error {
   override readonly name = "Refusal";
 }
 
-/** Opens the configured service without letting it receive or answer anything. */
+/** Opens the configured service, but receives and answers nothing. */
 function open(config: Config, dataDir: string): Promise<Service> {
   const log = createLogger({
     level: "warn",
@@ -48,7 +48,7 @@ function open(config: Config, dataDir: string): Promise<Service> {
   });
 }
 
-/** Runs `work` on the stores of the service. With Redis, other processes can keep running. */
+/** Runs `work` on the service's stores. With Redis, other processes can keep running. */
 async function withService<T>(config: Config, work: (service: Service, isBeside: boolean) => Promise<T>): Promise<T> {
   const spare = mkdtempSync(join(tmpdir(), "palaver-"));
   try {
@@ -104,7 +104,7 @@ function exportTo(path: string, kept: object): string {
   return `Everything stored about this person is in ${path}. Only you can read that file.`;
 }
 
-/** Descriptions of the lists in an export. */
+/** Describes each list of an export. */
 const KINDS: Readonly<Record<string, string>> = {
   feedback: "ratings of answers",
   givenToModel: "records of what the model saw",

@@ -1,6 +1,6 @@
 import type { ModuleList } from "./port/module.ts";
 
-/** Every platform. A new one needs a line here and a folder with its module. */
+/** To add a platform, add its folder and a line here. */
 export const PLATFORMS: ModuleList = {
   slack: () => import("../adapters/slack/index.ts"),
   discord: () => import("../adapters/discord/index.ts"),

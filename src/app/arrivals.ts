@@ -3,11 +3,11 @@ import type { Logger } from "pino";
 import type { Adapter } from "../port/adapter.ts";
 import type { Accept } from "../port/events.ts";
 
-/** Tells an operator that a platform's messages arrive: in the log, and at `GET /arrivals`. */
+/** Shows an operator that messages from a platform arrive: in the log and at `GET /arrivals`. */
 export interface Arrivals {
-  /** Wraps `accept` and records the first event of the adapter's platform that is accepted. */
+  /** Wraps `accept` to record the adapter's first accepted event. */
   watch(adapter: Pick<Adapter, "platform" | "isOwn">, accept: Accept): Accept;
-  /** Reports for each platform whether it is connected, and whether a message has arrived since the start. */
+  /** Serves, for each platform, whether it is connected and whether a message has arrived since the start. */
   routes: Hono;
 }
 

@@ -5,7 +5,7 @@ import type { InboundEvent } from "../port/events.ts";
 import type { CallHistory } from "../queue/redis-journal.ts";
 import { createStoredParser } from "../store/values.ts";
 
-/** No known rate limit counts a call for longer. */
+/** No known rate limit has a longer window. */
 const KEPT_MS = 90_000;
 
 const call = z.object({
@@ -21,12 +21,12 @@ const history = z.record(z.string(), z.array(call));
 export interface CallHistoryOptions {
   scheduler: Pick<Scheduler, "callsOf" | "recall">;
   budgetOf(event: InboundEvent): string;
-  /** Milliseconds by a clock that all processes share. */
+  /** Milliseconds of a clock that all processes share. */
   now(): number;
   log: Logger;
 }
 
-/** Stores the calls against rate limits, for another process that will call the same platform. */
+/** Stores the calls that count against rate limits, so that the next process to call the platform knows them. */
 export function createCallHistory({ scheduler, budgetOf, now, log }: CallHistoryOptions): CallHistory {
   const parse = createStoredParser(history, "calls", log);
   return {

@@ -21,11 +21,11 @@ import type { OpenGateway } from "./gateway.ts";
 import type { InForceDeps } from "./settings-in-force.ts";
 
 /**
- * The interval between samples of the event loop. Not shorter, because each sample wakes the process. Node's delays
- * include this interval, so it is subtracted.
+ * Interval between samples of the event loop's delay. Each sample wakes the process, so it is not shorter. Node
+ * includes the interval in the delay, so it is subtracted.
  */
 const LAG_SAMPLE_MS = 100;
-/** Delays older than this are dropped. */
+/** Older delays are dropped. */
 const LAG_KEPT_MS = 10_000;
 const NANOSECONDS_PER_MS = 1e6;
 
@@ -46,14 +46,14 @@ export interface DashboardOptions {
   log: Logger;
 }
 
-/** The part of the dashboard that each process runs. Without an admin password, nothing is collected or loaded. */
+/** This process's part of the dashboard. Without an admin password, it collects and loads nothing. */
 export interface Dashboard {
   insight: Insight | undefined;
-  /** Returns the metrics, extended to count into the trends. */
+  /** Wraps the metrics so that they also count into the trends. */
   alsoCounts(metrics: Metrics): Metrics;
-  /** Resolves to the routes at `/admin`. Call it once. */
+  /** Resolves to the routes below `/admin`. Call it only once. */
   mount(deps: AdminDeps): Promise<Hono[]>;
-  /** Starts to report this process. */
+  /** Starts to report this process's state. */
   begin(): void;
   close(): Promise<void>;
 }
@@ -119,7 +119,7 @@ function openInsight({ config, stores, database, readState, log }: DashboardOpti
 }
 
 export interface AdminDeps extends Omit<InForceDeps, "config" | "names"> {
-  /** Signs the token that the page sends with every change. */
+  /** Signs the token that the dashboard's page sends with every change. */
   csrfKey: string;
 }
 
@@ -159,7 +159,7 @@ async function openAdmin(
       );
     },
     async readSettings(names) {
-      // Imported on demand: it loads the YAML printer, which would slow down every start.
+      // Imported on demand, because it loads the YAML printer, which would slow down every start.
       const { readInForce } = await import("./settings-in-force.ts");
       const parts = await readInForce({ ...deps, config, names });
       const rowsOf = ({ rows }: SettingsPart) => rows.map(({ name, value }) => ({ name, value: redact(value) }));

@@ -46,16 +46,16 @@ import { createQueue, type RetryPauses } from "./queue.ts";
 import { createServices, servicesUnder } from "./services.ts";
 
 export interface EngineOptions extends Base {
-  /** If its question is deleted, an answer is deleted too; otherwise a button offers that. */
+  /** If true, an answer is deleted together with its question. Otherwise a button offers that. */
   removesWithQuestion?: boolean;
   toTools(services: Services): readonly Tool[];
-  /** Tools from MCP servers, and these servers; absent: none. */
+  /** MCP servers and their tools; absent: none. */
   outside?: Partial<Outside>;
   retryMs?: RetryPauses;
 }
 
 interface Outside extends OutsideTools {
-  /** The servers of a channel, or all of them. */
+  /** Reports the servers of a channel, or all servers if `place` is absent. */
   report(place?: ReplyAddress): readonly (ToolServer & { problem?: string | undefined })[];
 }
 
@@ -66,10 +66,9 @@ const NOTHING_OUTSIDE: Outside = {
   readPrompt: async () => undefined,
 };
 
-/** Everything between the platforms and the gateway: receives events and sends replies. */
+/** Everything between the platforms and the gateway: it handles events and writes replies. */
 export interface Engine extends Services, Bot {
   commands: readonly CommandHelp[];
-  /** Lists the models that `/model` offers. */
   listModels: ListModels;
   /** The choices in the platforms' image forms. */
   imagineMenu: ImagineMenu;
@@ -77,18 +76,17 @@ export interface Engine extends Services, Bot {
   findTurn: FindTurn;
   isListening: IsListening;
   readPersona: ReadPersona;
-  /** The state of every MCP server in this process. */
   toolReports(): ReturnType<Outside["report"]>;
   looking: Looking;
   eraseConversations: EraseConversations;
   people: PersonalData;
   records: TurnRecords;
   schedules: Schedules;
-  /** Starts the runs that are due. */
+  /** Starts scheduled runs when they are due. */
   alarm: Alarm;
 }
 
-/** Puts the engine together. No work starts before the queue does. */
+/** Creates all parts of the engine. Nothing runs until the queue starts. */
 export function createEngine({ retryMs, ...options }: EngineOptions): Engine {
   const services = createServices(options, createQueue(options, retryMs));
   const { stores, settings, modelLists, queue, metrics } = services;
@@ -126,12 +124,12 @@ export function createEngine({ retryMs, ...options }: EngineOptions): Engine {
     people,
     records,
     schedules: own.schedules,
-    // Alone, the system's clock counts, even if people set it.
+    // Without shared storage, schedules follow the system's clock, even if someone changes it.
     alarm: createAlarm({ ...own, clock: stores.shared === undefined ? services.now : stores.now }),
   };
 }
 
-/** State that all turns of this process share, whatever their rights. */
+/** State that all turns of this process share. */
 interface Shared {
   turns: RunningTurns;
   line: PictureLine;
@@ -154,7 +152,7 @@ interface PartsOptions extends Pick<EngineOptions, "toTools" | "removesWithQuest
   outside: Outside;
 }
 
-/** Creates everything that handles events, once for each right. */
+/** Returns a function that creates everything that handles events. The engine calls it once for each right. */
 function createParts({ toTools, outside, removesWithQuestion }: PartsOptions, shared: Shared) {
   return (services: Services, kept: Kept) => {
     const { stores, log } = services;
@@ -179,7 +177,6 @@ function createParts({ toTools, outside, removesWithQuestion }: PartsOptions, sh
   };
 }
 
-/** Creates the turns that create images. */
 function createPictures(services: Services, given: Shared & Kept) {
   const { access, history, imageModel, modelLists, queue } = services;
   const { maxReferences } = services.limits;
@@ -198,7 +195,6 @@ interface Answering extends Shared {
   showPicture: ShowPicture;
 }
 
-/** Creates the turns that answer questions. */
 function createAnswering(services: Services, given: Answering) {
   const { stores, limits, history, log } = services;
   const ledgerOptions = { keyv: stores.open(TURNS), allowed: stores.open(`${TURNS}:allowed`) };

@@ -9,18 +9,18 @@ import type { TokenStore } from "../mcp/tokens.ts";
 import { describeError } from "../port/errors.ts";
 
 interface PolicyFileOptions {
-  /** Undefined: there is no file to follow. */
+  /** Undefined if no file is configured. */
   path: string | undefined;
-  /** The policy that was read at the start. */
+  /** The policy at the start. */
   policy: Policy;
   read(signal: AbortSignal): Promise<PolicySettings>;
   log: Logger;
 }
 
-/** Holds the current policy, and follows changes of its file. */
+/** Holds the current policy and updates it when its file changes. */
 export function openPolicyFile({ path, policy, read, log }: PolicyFileOptions) {
   let inForce = policy;
-  /** Parts that a change of the file has emptied since the start. */
+  /** Sections of the policy that a change of the file has removed since the start. */
   let lost: readonly string[] = [];
   let problems: readonly string[] = [];
 
@@ -48,7 +48,7 @@ export function openPolicyFile({ path, policy, read, log }: PolicyFileOptions) {
           log,
         });
   const current = () => inForce;
-  /** Sentences for administrators. */
+  /** Sentences for the operator. */
   const warnings = () => [
     ...lost.map((part) => `The policy file has lost its ${part} since this process started.`),
     ...problems.map((problem) => `The previous policy is in effect: POLICY_FILE ${problem}.`),
@@ -56,7 +56,7 @@ export function openPolicyFile({ path, policy, read, log }: PolicyFileOptions) {
   return { current, warnings, shown: { policy: current, policyWarnings: warnings }, close: unfollow };
 }
 
-/** Parts of the policy whose loss allows more than before. */
+/** Sections of the policy that restrict people; without them, people can do more. */
 const LOSABLE: ReadonlyArray<{ name: string; has(policy: Policy): boolean }> = [
   { name: "rules", has: ({ access }) => (access?.rules ?? []).length > 0 },
   { name: "admins", has: ({ access }) => (access?.admins ?? []).length > 0 },
@@ -66,19 +66,19 @@ const LOSABLE: ReadonlyArray<{ name: string; has(policy: Policy): boolean }> = [
 
 interface McpFileOptions {
   path: string;
-  /** The servers that the file named at the start. */
+  /** The servers in the file at the start. */
   servers: readonly McpServerConfig[];
-  /** Problems of the servers that were left out at the start. */
+  /** Problems of the servers that were skipped at the start. */
   refused: readonly string[];
   read(): McpSettings;
-  /** Stores what authorization servers issue; absent: in memory only. */
+  /** Stores the OAuth tokens. Without it, they are kept in memory. */
   tokens?: TokenStore | undefined;
-  /** As in `ConnectionOptions`. */
+  /** Patterns of the platforms' tokens, as in `ConnectionOptions`. */
   tokenForms: readonly RegExp[];
   log: Logger;
 }
 
-/** Connects the tool servers that a file names, and follows changes of the file. */
+/** Connects the tool servers in a file, and reconnects them when the file changes. */
 export function openMcpServers({ servers, refused, tokens, tokenForms, log, ...file }: McpFileOptions): McpServers {
   if (refused.length > 0) log.error({ path: file.path, problems: refused }, "servers of MCP_CONFIG are left out");
   const mcp = createMcpServers(servers, log, { tokens, tokenForms });
@@ -99,33 +99,33 @@ export function openMcpServers({ servers, refused, tokens, tokenForms, log, ...f
   };
 }
 
-/** Keeps the running servers if a changed file has a mistake. */
+/**
+ * Treats a skipped server like a mistake in the file, so that a changed file with either does not stop running servers.
+ */
 function toWhole({ servers, problems, refused }: McpSettings) {
   return { servers, problems: [...problems, ...refused] };
 }
 
-/** Milliseconds between two checks of the file. */
+/** Interval between checks of the file. */
 const LOOK_MS = 2_000;
 
 interface FollowedFileOptions<T> {
   path: string;
-  /** The variable that names the file, for the log. */
+  /** Name of the environment variable with the path, for the log. */
   variable: string;
-  /** The content that was read at the start. */
   initial: T;
   read(signal: AbortSignal): Promise<T>;
-  /** Called with each new content without problems. */
   onChange(content: T): void;
-  /** Called with the problems of each new content; empty if it takes effect. */
+  /** Called with the problems of each new version of the file; empty if the new version is used. */
   onProblems?(problems: readonly string[]): void;
   log: Logger;
 }
 
-/** Follows a configuration file until the returned function is called. Content with problems changes nothing. */
+/** Watches a configuration file until the returned function is called. Ignores a version with problems. */
 function followFile<T extends { problems: readonly string[] }>(options: FollowedFileOptions<T>): () => void {
   const { path, variable, initial, read, onChange, onProblems, log } = options;
   const closing = new AbortController();
-  // The file can have changed since it was read at the start, so read it again.
+  // The file may have changed since it was read at the start, so read it again.
   let content = initial;
   let seen: string | undefined;
   let last: string | undefined;
@@ -147,14 +147,14 @@ function followFile<T extends { problems: readonly string[] }>(options: Followed
 
   async function look(): Promise<void> {
     const now = toMark(path);
-    // Half of a file can be valid, so read it only when it has not been written for a while.
+    // A half-written file can be valid, so wait until the file has stopped changing.
     const isWritten = now === last;
     last = now;
     if (now === seen || !isWritten || isReading) return;
     isReading = true;
     try {
       const found = await read(closing.signal);
-      // The file was replaced in the meantime, so the next check reads it.
+      // The file changed during the read, so the next check reads it again.
       if (closing.signal.aborted || toMark(path) !== now) return;
       seen = now;
       take(found);
@@ -166,7 +166,7 @@ function followFile<T extends { problems: readonly string[] }>(options: Followed
       isReading = false;
     }
   }
-  // Polls, because `fs.watch` misses files that are renamed into place and mounted volumes.
+  // Polls, because `fs.watch` misses renames and changes in mounted volumes.
   const timer = setInterval(() => void look(), LOOK_MS).unref();
   return () => {
     clearInterval(timer);
@@ -174,7 +174,10 @@ function followFile<T extends { problems: readonly string[] }>(options: Followed
   };
 }
 
-/** Changes with every change of the file, even if a file with the same time is moved or linked into its place. */
+/**
+ * Returns a value that differs for each version of the file, even if a file with the same modification time replaces
+ * it.
+ */
 function toMark(path: string): string {
   try {
     const { dev, ino, size, mtimeNs, ctimeNs } = statSync(path, { bigint: true });

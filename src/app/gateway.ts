@@ -3,30 +3,31 @@ import type { Config } from "../config/config.ts";
 import { createGateway, type Gateway } from "../gateway/client.ts";
 import { type GatewayHealth, type GatewayProblem, namedModels, watchGateway } from "../models/health.ts";
 
-/** The sandbox fails only on request, so a failure must not pause it for others. */
+/** The sandbox fails only when a test asks for it, so a failure must not pause it. */
 const NO_PAUSES = { breakerFailures: Number.POSITIVE_INFINITY, maxPauseMs: 0 };
 
 export interface OpenGateway {
   client: Gateway;
-  /** Undefined for the embedded sandbox, which needs no check. */
+  /** Undefined for the embedded sandbox. */
   health: GatewayHealth | undefined;
-  /** Undefined without a second gateway. */
+  /** Undefined if no second gateway is configured. */
   secondHealth?: GatewayHealth | undefined;
-  /** Returns the number of models that are paused, because they failed or asked for it. */
+  /** Returns the number of models that are paused after failures or at the gateway's request. */
   countPaused(): number;
   close(): Promise<void>;
 }
 
 export interface OpenGatewayOptions {
   config: Pick<Config, "gateway">;
-  /** The embedded sandbox fetches files of these origins directly. */
+  /** Origins from which the embedded sandbox fetches files directly. */
   reachable: readonly string[];
   onProblem(problem: GatewayProblem | undefined): void;
   log: Logger;
 }
 
 /**
- * Opens the configured gateway, or else the embedded sandbox, and the fallback that is used while the first is down.
+ * Opens the configured gateway, or the embedded sandbox if none is configured, and the optional second gateway that is
+ * used while the first is down.
  */
 export async function openGateway({ config, reachable, onProblem, log }: OpenGatewayOptions): Promise<OpenGateway> {
   const { baseUrl, apiKey, headers, imageApi, imageKeyHeader, extraBody, fallback } = config.gateway;
@@ -53,7 +54,7 @@ export async function openGateway({ config, reachable, onProblem, log }: OpenGat
   const models = namedModels(config.gateway);
   const watch = (name: "first" | "second", address: string) => {
     const isSecond = name === "second";
-    // Users see the problems only of the first gateway.
+    // Users see only problems of the first gateway.
     const onChange = isSecond ? () => {} : onProblem;
     const list = (signal: AbortSignal) => client.listModels(signal, name);
     return watchGateway({ list, baseUrl: address, models: models[name], isSecond, log, onChange });
@@ -64,7 +65,10 @@ export async function openGateway({ config, reachable, onProblem, log }: OpenGat
   return { client, health, secondHealth, countPaused, close: client.close };
 }
 
-/** Treats links as a remote gateway would, except to `reachable` origins. More origins can be added while it runs. */
+/**
+ * Starts a sandbox that refuses private links, as a remote gateway would, except links to `reachable` origins. Origins
+ * can be added to that list later.
+ */
 async function startEmbeddedSandbox(reachable: readonly string[], log: Logger) {
   const { startSandbox } = await import("../sandbox/server.ts");
   return startSandbox({

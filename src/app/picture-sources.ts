@@ -13,21 +13,21 @@ import type { AttachmentRef } from "../port/events.ts";
 import { isLoopback } from "../port/variables.ts";
 import type { Stores } from "../store/keyv.ts";
 
-/** Longest that an image download waits for the platform to say whether the file still exists. */
+/** Maximum time that an image download waits to learn whether the platform still has the file. */
 const GONE_MS = 5_000;
 
 export interface PictureSourcesOptions {
   config: Pick<Config, "gateway" | "publicUrl" | "relaySecrets" | "limits">;
   adapterOf(platform: string): Adapter;
   stores: Pick<Stores, "open">;
-  /** Signs the links if the configuration has no key. */
+  /** Signs the links if no key is configured. */
   ownKey: string;
-  /** The service's address on this machine; undefined before it listens. */
+  /** The service's address on this machine; undefined until the server listens. */
   serviceUrl(): string | undefined;
   log: Logger;
 }
 
-/** The source files of images, and the routes under which the gateway fetches private ones. */
+/** Opens images for the gateway, and serves private images under routes from which the gateway fetches them. */
 export interface PictureSources {
   references: References;
   routes: Hono;
@@ -55,11 +55,14 @@ export function createPictureSources(options: PictureSourcesOptions): PictureSou
   return { references, routes: createRelayRoutes(relay) };
 }
 
-/** Opens a file and reads only its start: people delete attachments without the bot being notified. */
+/**
+ * Asks the platform whether a file is gone. The bot gets no event when someone deletes an attachment. Opens the file
+ * and reads only its start.
+ */
 async function askWhetherGone(openAttachment: Adapter["openAttachment"], ref: AttachmentRef): Promise<boolean> {
   try {
     const look = async (signal: AbortSignal) => {
-      // An iterator that never started would not close its source.
+      // Read once, because an iterator that never started does not close its source.
       const bytes = (await openAttachment(ref, signal))[Symbol.asyncIterator]();
       await bytes.next();
       await bytes.return?.();
@@ -71,7 +74,7 @@ async function askWhetherGone(openAttachment: Adapter["openAttachment"], ref: At
   }
 }
 
-/** A gateway on this machine reaches the service directly; any other one only under its public address. */
+/** A gateway on this machine reaches the service directly. Other gateways need the public address. */
 export function chooseRelayUrl(
   { gateway: { baseUrl }, publicUrl }: Pick<Config, "gateway" | "publicUrl">,
   serviceUrl: string | undefined,

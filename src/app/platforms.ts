@@ -21,13 +21,13 @@ interface PlatformsOptions extends Pick<Host, "database" | "browserKey" | "markK
 
 export interface Platforms {
   adapters: ReadonlyMap<string, Adapter>;
-  /** Their routes on the one HTTP server. */
+  /** The platforms' HTTP routes. */
   mounts: Hono[];
-  /** Shows the operator a problem of the gateway; undefined when it is solved. */
+  /** Shows a problem of the gateway to the operator; undefined when the problem is solved. */
   showGateway(problem: GatewayProblem | undefined): void;
 }
 
-/** Creates the configured adapters. The process's own pages come first, because they need no network. */
+/** Creates the configured adapters. The local page and the terminal come first, because they need no network. */
 export async function openPlatforms(options: PlatformsOptions): Promise<Platforms> {
   const host = await toHost(options);
   const isOwn = ({ module }: ConfiguredPlatform) => Number(module.surface !== undefined);

@@ -9,10 +9,10 @@ import type { Base } from "../services/services.ts";
 import type { RedisConnection } from "../store/redis-connection.ts";
 import { createCallHistory } from "./call-history.ts";
 
-/** Pauses between attempts at failed work. */
+/** Pauses before failed work is retried. */
 export type RetryPauses = readonly [first: number, longest: number];
 
-/** Processes that share a Redis share the work too, except that of a platform that only one process runs. */
+/** Processes that share a Redis also share the work, except for a platform that runs in only one process. */
 export function createQueue(base: Base, retryMs: RetryPauses | undefined): Queue {
   const { database, stores, limits, adapterOf, metrics, log } = base;
   const own = createSqliteJournal({ database, log });
@@ -28,7 +28,7 @@ export function createQueue(base: Base, retryMs: RetryPauses | undefined): Queue
 }
 
 function openShared({ stores, limits, adapterOf, scheduler, log }: Base, connection: RedisConnection): Journal {
-  // Nothing is written through this sink.
+  // This sink only provides the name of the rate limit.
   const budgetOf = ({ reply }: InboundEvent) => adapterOf(reply.platform).sink(reply, NO_RIGHT).budget.key;
   const calls = createCallHistory({ scheduler, budgetOf, now: stores.now, log });
   return createRedisJournal({ connection, places: limits.maxConcurrentTurns, calls, log });

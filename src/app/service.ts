@@ -29,48 +29,49 @@ import { createPictureSources } from "./picture-sources.ts";
 import { openPlatforms, type Platforms } from "./platforms.ts";
 import { pseudonym } from "./pseudonym.ts";
 
-/** Longest that running requests delay the shutdown. */
+/** Maximum time that running HTTP requests can delay the shutdown. */
 const LAST_REQUESTS_MS = 1_000;
 const STORE_PROBE_MS = 2_000;
-/** Longest that a platform waits for another process to take over its connections. */
+/** Maximum time that a platform waits for another process to take over its connections. */
 const HAND_OVER_MS = 10_000;
 
 export interface Service {
   url: string;
-  /** True if people can chat at `url`. */
   hasPage: boolean;
   engine: Engine;
-  /** Throws if the platform is not configured. */
   adapterOf(platform: string): Adapter;
-  /** Resolves when every platform is connected. Rejects if one cannot connect, or when the service is closed. */
+  /** Resolves when every platform is connected. Rejects if a platform cannot connect or the service is closed. */
   run(): Promise<void>;
-  /** Lets running work continue for `graceMs`; each later step has its own timeout. */
+  /** Lets running work continue for `graceMs`. Later steps of the shutdown have their own timeouts. */
   close(graceMs: number): Promise<void>;
 }
 
 export interface ServiceOptions {
   config: Config;
-  /** Reads the file of the tool servers again. */
+  /** Reads the tool servers' file again. */
   readMcp(): McpSettings;
   /** Reads the policy file again. */
   readPolicy(signal: AbortSignal): Promise<PolicySettings>;
   log: Logger;
-  /** Opens the setup, which the page offers while no platform is connected; absent: it is not offered. */
+  /** Opens the setup steps that the page shows while no platform is connected. Absent: the page shows no setup. */
   openSetup?: () => Promise<Setup>;
-  /** Called when a platform permanently refuses this bot. `isLast`: no other platform is left. */
+  /** Called when a platform permanently refuses this bot. `isLast` is true if no other platform is left. */
   onFatal(reason: string, isLast: boolean): void;
   /** Called when the person at the terminal ends the chat. */
   onEnd(): void;
 }
 
-/** Puts the service together: store, gateway, engine, platforms, HTTP. No work starts before `run`. */
+/**
+ * Creates and connects all parts of the service: store, gateway, engine, platforms and HTTP server. Nothing works
+ * before `run`.
+ */
 export async function startService(options: ServiceOptions): Promise<Service> {
   const { config, log, openSetup, onEnd } = options;
   const [listens, works] = [config.role !== "worker", config.role !== "ingress"];
   let isClosing = false;
   let serviceUrl: string | undefined;
   const database = openStorage(config, log);
-  // For work that is not off the queue; the engine asks for the right of each piece of work that is.
+  // These stores are for tasks outside the queue. For queued work, the engine opens stores under that work's right.
   const stores = createStores({ redisUrl: config.redisUrl, database, log }, NO_RIGHT);
   const keys = await readKeys(stores);
   const scheduler = createScheduler({ now: () => performance.now() });
@@ -150,7 +151,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       isClosing = true;
       engine.alarm.close();
       const cutAt = performance.now() + graceMs;
-      // The order: accept nothing more, let running work write its end, then close what it writes with.
+      // Stop accepting events, let running work finish, then close what running work writes to.
       const handOverMs = Math.min(graceMs, HAND_OVER_MS);
       await Promise.allSettled(adapters.map((adapter) => adapter.pause(handOverMs)));
       await engine.queue.close(Math.max(0, cutAt - performance.now()));
@@ -174,7 +175,7 @@ function findAdapter({ adapters }: Platforms, platform: string): Adapter {
   return adapter;
 }
 
-/** The settings that the engine takes unchanged from the configuration. */
+/** Picks the settings that the engine uses unchanged. */
 function toEngineSettings(config: Config) {
   const { botName, removesWithQuestion, limits, gateway } = config;
   const { chatModel: model, imageModel, systemPrompt } = gateway;
@@ -198,7 +199,7 @@ function toConnections(adapters: readonly Adapter[]): Record<string, number> {
   return Object.fromEntries(adapters.map((adapter) => [adapter.platform, Number(adapter.isConnected())]));
 }
 
-/** The embedded sandbox has no state: it always works. */
+/** The embedded sandbox has no health state, because it always works. */
 function isWorking(state: GatewayState | undefined): boolean {
   return state === undefined || state === "ok" || state === "not known yet";
 }
@@ -214,7 +215,7 @@ function openStorage({ dataDir }: Config, log: Logger): DatabaseSync {
   return database;
 }
 
-/** Opens the tool servers. Stores their tokens only if there is a key to encrypt them. */
+/** Opens the tool servers. Their tokens are stored only if an encryption key is configured. */
 function openMcp({ config, readMcp, log }: ServiceOptions, stores: Stores): McpServers {
   const { mcp, encryptionKey } = config;
   const seal = encryptionKey && createSeal(encryptionKey);

@@ -16,13 +16,13 @@ import type { Base, Services } from "../services/services.ts";
 import { createSettings } from "../settings/settings.ts";
 import { createUsage } from "../usage/usage.ts";
 
-/** Creates the services of the process, on the given store, gateway and platforms. */
+/** Creates the process's services on the given store, gateway and platforms. */
 export function createServices(base: Base, queue: Queue): Services {
   const { stores, adapterOf, log } = base;
   const now = Date.now;
   const usage = createUsage({ counters: stores.counters, now, log });
   const chatRules = createChatRules({ open: stores.open, inTurn: stores.inTurn, log, now: () => performance.now() });
-  // No other process can take over the tasks of this process, such as reads for the dashboard.
+  // Tasks of this process, such as reads for the dashboard, need no right, because no other process can take them over.
   const writers = createWriters({ ...base, usage }, NO_RIGHT);
   return {
     ...base,
@@ -39,14 +39,17 @@ export function createServices(base: Base, queue: Queue): Services {
   };
 }
 
-/** The same services for one piece of work: what they write needs its right. They share what the process remembers. */
+/**
+ * Returns the services for one piece of queued work. They write only while `right` is valid, and share the process's
+ * caches.
+ */
 export function servicesUnder(services: Services, right: Right): Services {
   const stores = services.stores.under(right);
   const chatRules = services.chatRules.under(stores);
   return { ...services, stores, chatRules, ...createWriters({ ...services, stores }, right) };
 }
 
-/** The services that write. They remember nothing. */
+/** Creates the services that write. They have no caches. */
 function createWriters(base: Base & Pick<Services, "usage">, right: Right) {
   const { stores, references, log } = base;
   const now = Date.now;

@@ -14,14 +14,14 @@ const MAX_CHANGES = 100;
 
 export interface InForceDeps extends Engine {
   config: Config;
-  /** Sentences about changes of the policy file, for administrators. */
+  /** Sentences for administrators about changes of the policy file. */
   policyWarnings(): readonly string[];
-  /** The servers that the file names now. */
+  /** The servers that the file currently names. */
   toolServers(): readonly McpServerConfig[];
   names: Names;
 }
 
-/** Describes all current settings for people. Rejects if the store does not answer. */
+/** Describes all current settings for the dashboard. Rejects if the store does not respond. */
 export async function readInForce(deps: InForceDeps): Promise<SettingsPart[]> {
   const { config, policy, policyWarnings, toolServers } = deps;
   const [channels, chatRules, schedules, changes] = await Promise.all([
@@ -93,13 +93,13 @@ function splitLine(line: string): { name: string; value: string } {
   return { name, value: rest.join(": ") };
 }
 
-/** A section of the policy file, with a row for each field. */
+/** Describes a section of the policy file, with a row for each field. */
 function toSection(title: string, section: object | undefined, none: string): SettingsPart {
   const rows = Object.entries(section ?? {}).map(([name, value]) => ({ name, value: stringify(value).trim() }));
   return { title, about: section === undefined ? none : "From the policy file.", rows };
 }
 
-/** Leaves out a program's arguments, which can contain secrets. */
+/** Omits a program's arguments, because they can contain secrets. */
 function describeServer(
   { name, transport, allow, deny, channels, approve }: McpServerConfig,
   reports: ReturnType<Engine["toolReports"]>,

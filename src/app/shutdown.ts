@@ -4,8 +4,8 @@ import type { Service } from "./service.ts";
 /** Signals closer together than this count as one. */
 const SAME_SIGNAL_MS = 1_000;
 /**
- * The part of the grace period for closing: last words of aborted answers, open calls, connections. Each has its own
- * timeout.
+ * The part of the grace period for closing: last edits of aborted answers, open calls and connections. Each step has
+ * its own timeout.
  */
 const CLOSE_MS = 7_000;
 
@@ -13,7 +13,7 @@ const LAUNCHER_POLL_MS = 500;
 
 interface EndOptions {
   exitCode?: number;
-  /** Longest that the shutdown takes. 0 if running work cannot be written any more, so waiting would not help. */
+  /** Maximum time for the shutdown. 0 if running work can no longer be stored, so waiting would not help. */
   graceMs?: number;
 }
 
@@ -23,15 +23,15 @@ export interface Shutdown {
 }
 
 /**
- * Returns a function that shuts the process down in order the first time, even while it starts, and at once the second
- * time.
+ * Creates the function that shuts the process down. The first call closes the service in order, even during the start.
+ * A second call exits at once.
  */
 export function createEnding(starting: Promise<Pick<Service, "close">>, usualGraceMs: number, log: Logger): Shutdown {
   let askedAt: number | undefined;
 
   async function end(why: string, { exitCode = 0, graceMs = usualGraceMs }: EndOptions): Promise<void> {
     if (askedAt !== undefined) {
-      // Ctrl-C at a terminal reaches this process twice: from the terminal, and from npm.
+      // Ctrl-C in a terminal sends the signal twice: the terminal sends it, and npm forwards it.
       if (performance.now() - askedAt > SAME_SIGNAL_MS) process.exit(1);
       return;
     }
@@ -42,7 +42,7 @@ export function createEnding(starting: Promise<Pick<Service, "close">>, usualGra
       log.error("the shutdown timed out and is aborted; the next start resumes open work");
       process.exit(1);
     }, longestMs);
-    // A failed start reports its own error, and has left nothing to close.
+    // A failed start has reported its own error and left nothing open.
     const service = await starting.catch(() => undefined);
     await service?.close(longestMs - CLOSE_MS);
     process.exit(exitCode);
@@ -52,8 +52,9 @@ export function createEnding(starting: Promise<Pick<Service, "close">>, usualGra
 }
 
 /**
- * Calls `onGone` once when the parent process has ended: a killed launcher such as npm does not stop its children, and
- * the survivor would block port and data. Don't use it if the parent exits on purpose. Keeps no process alive.
+ * Calls `onGone` once when the parent process has ended. A killed launcher such as npm does not stop its children, and
+ * this process would then block the port and the data. Do not use it if the parent exits on purpose. The timer does not
+ * keep the process alive.
  */
 export function watchLauncher(onGone: () => void): void {
   const launcher = process.ppid;

@@ -26,11 +26,11 @@ import type { Stores } from "../store/keyv.ts";
 import type { Usage } from "../usage/usage.ts";
 
 /**
- * The process makes the base; the engine makes the services, once. A function takes the services it needs out of
- * `Services` in its first line. A module has its own interface only for things that nothing else needs.
+ * The process creates `Base` once, and the engine creates `Services` once. A function takes the services that it needs
+ * out of `Services` in its first line. A module has its own interface only for things that no other module needs.
  */
 
-/** The outside world and the configuration of the service. */
+/** The configuration and the outside world. */
 export interface Base {
   log: Logger;
   metrics: Metrics;
@@ -38,25 +38,28 @@ export interface Base {
   database: DatabaseSync;
   stores: Omit<Stores, "isReachable" | "close">;
   gateway: Gateway;
-  /** Throws for a platform that is not enabled. */
+  /** Throws if the platform is not enabled. */
   adapterOf(platform: string): Adapter;
   pseudonym(platform: string, userId: string): string;
-  /** The current policy file. Read it for each decision, because it can change while the service runs. */
+  /** The current policy. Call this for each decision, because the file can change while the service runs. */
   policy(): Policy;
-  /** Makes pictures available to the gateway. */
+  /** Makes images available to the gateway. */
   references: References;
-  /** Collects turns for the dashboard; absent: no dashboard. */
+  /** Collects turns for the dashboard; absent if there is no dashboard. */
   insight?: Insight | undefined;
   botName: string;
   /** The default model of channels. */
   model: string;
   systemPrompt: string;
-  /** The default model for pictures; undefined: no pictures are created. */
+  /** The default image model; undefined: the bot creates no images. */
   imageModel: string | undefined;
   limits: Omit<LimitsConfig, "shutdownGraceMs">;
 }
 
-/** Services that nearly every module above the data layer uses. Their writes need `right`: each piece of work has its own. */
+/**
+ * Services that nearly every module above the data layer uses. They write under `right`, which differs for each piece
+ * of work.
+ */
 export interface Services extends Base {
   right: Right;
   /** Unix milliseconds. */
@@ -69,7 +72,7 @@ export interface Services extends Base {
   refusals: Refusals;
   usage: Usage;
   quota: Quota;
-  /** Decides which model answers for whom, and in which channel. */
+  /** Decides which model answers whom, in which channel. */
   models: Models;
   modelLists: ModelLists;
   files: Files;
