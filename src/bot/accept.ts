@@ -11,13 +11,13 @@ import type { RunningTurns } from "../turn/running.ts";
 import type { NotifyOutage } from "./outage-notice.ts";
 
 /**
- * The longest text in an event, in characters. People cannot write more on any platform (Slack 40,000, the local page
- * 20,000, Discord 4,000). A message that quotes others can be longer, and it would slow down every later read.
+ * Maximum length of an event's text, in characters. No platform lets people write more (Slack 40,000, the local page
+ * 20,000, Discord 4,000), but a message that quotes others can be longer and would slow down every later read.
  */
 export const MAX_TEXT_CHARS = 40_000;
-/** How long the bot waits for the store before it tells the author of a typed command. */
+/** If the store takes longer, the bot tells the author of a typed command. */
 const STORE_MS = 1_500;
-/** The platforms deliver a message again only within some minutes. */
+/** This notice names a few minutes, because platforms stop redelivering a message after that. */
 const WAITS =
   "My storage is unavailable. I'll do this if it's back within a few minutes. If nothing has happened by then, ask again.";
 
@@ -29,16 +29,18 @@ export interface AcceptDeps extends Services {
 
 export interface Acceptance {
   accept: Accept;
-  /** Tells the author of a typed command that it waits for the store. Does nothing for other events. */
+  /** Tells the author of a typed command that the command waits for the store. Ignores other events. */
   notifyDelayed(event: InboundEvent): void;
 }
 
 /**
- * Accepts events from the adapters and assigns each event to its conversation. A reply belongs to the conversation of
- * the message it answers, an edit or a deletion to that of its message, and a button to that of its turn. If none is
- * known, the event keeps its conversation. A private question starts a new conversation. A message to the bot that is a
- * command becomes that command. If the store does not accept it in time, its author gets a notice. If a text is longer
- * than `MAX_TEXT_CHARS`, a mark replaces its middle.
+ * Accepts events from the adapters and assigns each event to a conversation:
+ * - A reply belongs to the conversation of the message it answers, an edit or a deletion to that of its message, and a
+ *   button press to that of its turn. If that conversation is unknown, the event keeps its own.
+ * - A private question starts a new conversation.
+ *
+ * Turns a message that spells out a command into that command. Notifies the author if the store is too slow. Cuts out
+ * the middle of a text that is longer than `MAX_TEXT_CHARS`.
  */
 export function createAccept(deps: AcceptDeps): Acceptance {
   const { queue, history, turns, records, notifyOutage, metrics, log } = deps;
@@ -72,7 +74,7 @@ export function createAccept(deps: AcceptDeps): Acceptance {
     if (event.kind === "action") return conversationOfTurn(event);
     const messageId = toRelated(event);
     const found = messageId === undefined ? undefined : await conversationOf(messageId);
-    // A public message never joins a private conversation, even if it replies to a message there.
+    // A public message never joins a private conversation, even if it replies to a message in it.
     const isPublic = event.kind === "message" && event.reply.visibleTo === undefined;
     return isPublic && found !== undefined && isPrivateConversation(found) ? undefined : found;
   }
@@ -86,7 +88,10 @@ export function createAccept(deps: AcceptDeps): Acceptance {
     }
   }
 
-  /** A message is not a command if it is for someone else, or in a conversation that the bot does not follow. */
+  /**
+   * Turns a message into the command that it spells out. A message to another person, or in a conversation that the bot
+   * does not follow, is never a command.
+   */
   async function understand(event: InboundEvent): Promise<InboundEvent> {
     if (event.kind !== "message" || event.addressed === "other") return event;
     const command = toSpokenCommand(event, COMMAND_NAMES);
@@ -94,7 +99,7 @@ export function createAccept(deps: AcceptDeps): Acceptance {
     return event.addressed === "bot" || (await isFollowed(event)) ? command : event;
   }
 
-  /** A typed stop outside of any conversation stops the author's newest question in that channel. */
+  /** Outside of a conversation, a typed "stop" stops the author's newest question in the channel. */
   async function aimStop(event: InboundEvent): Promise<InboundEvent> {
     const { conversationId, reply, author } = event;
     if (!isSpokenStop(event)) return event;
@@ -157,7 +162,7 @@ function withBoundedText(event: InboundEvent): InboundEvent {
   return event.kind === "message" ? { ...event, text, isCut: true } : { ...event, text };
 }
 
-/** Returns the message whose conversation an event belongs to. */
+/** Returns the id of the message whose conversation the event belongs to. */
 function toRelated(event: InboundEvent): string | undefined {
   if (event.kind === "message") return event.inReplyTo;
   return event.kind === "edited" || event.kind === "deleted" ? event.messageId : undefined;

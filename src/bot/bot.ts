@@ -29,26 +29,27 @@ const GIVEN_UP = "I tried several times and couldn't finish this. Please try aga
 const MAX_REFUSED = 1_000;
 
 export interface Bot extends Acceptance {
-  /** Handles accepted events. The queue runs it. */
+  /** Handles accepted events when the queue calls it. */
   worker: Worker;
 }
 
 /**
- * The keys of stops that were answered on arrival. Another process may handle their conversation, so the oldest are
- * dropped.
+ * Keys of stops that were already refused on arrival. Another process may handle their conversation, so the map is
+ * bounded.
  */
 type Refused = BoundedMap<string, true>;
 
 /**
- * Turns each inbound event into a turn, a command, a change to the history, or nothing. `own` handles events that no
- * process works on yet. `under` creates the same parts for one piece of work, which writes with that work's right.
+ * Turns each inbound event into a turn, a command, a change of the history, or nothing. `own` serves events before the
+ * queue hands them to a worker. `under` creates the same services for one piece of work, which can write only while its
+ * right is valid.
  */
 export function createBot(own: BotDeps, under: (right: Right) => BotDeps): Bot {
   const notifyOutage = createNotifyOutage(own);
   const acceptance = createAccept({ ...own, notifyOutage });
   const refused: Refused = new BoundedMap(MAX_REFUSED);
   const { refuseAtOnce } = createReplies(own);
-  /** Work that no other process can take over shares the process's parts. */
+  /** Work that no other process can take over uses the process's own services. */
   function partsUnder(right: Right): BotParts {
     const deps = right === own.right ? own : under(right);
     return { ...deps, gate: createGate(deps), accept: acceptance.accept };
@@ -80,7 +81,6 @@ export function createBot(own: BotDeps, under: (right: Right) => BotDeps): Bot {
   return { ...acceptance, worker };
 }
 
-/** Creates the function that handles a batch. */
 function createWork(deps: BotParts, refused: Refused) {
   const { afterTheEnd, explain, commands } = deps;
   const rate = createRate(deps);
@@ -88,7 +88,7 @@ function createWork(deps: BotParts, refused: Refused) {
   const { reply, notify } = replies;
 
   async function onCommand(event: CommandEvent, signal: AbortSignal): Promise<void> {
-    // The bot has already told the author that they cannot stop this answer.
+    // On arrival, the bot already told the author that they cannot stop this answer.
     if (refused.delete(event.key)) return;
     const run = commands.get(event.name);
     if (run !== undefined) return reply(event, signal, (sink, signal) => run(event, sink, signal));
@@ -140,7 +140,7 @@ function createWork(deps: BotParts, refused: Refused) {
     const drawing = toPictureEvent(first);
     if (drawing !== undefined) return drawPictures(deps, replies, drawing, { events: batch }, signal);
     if (isScheduled(first)) return carryOut(first, toRunDeps(deps, {}, signal), signal);
-    // `answerMessages` checks messages later. Edits always change the history.
+    // `answerMessages` checks permissions for messages later. Edits need no permission to change the history.
     if (first?.kind === "command" || first?.kind === "action") {
       const refusing = deps.gate.findRefusal(first);
       const refusal = refusing && (await refusing);
@@ -178,7 +178,7 @@ function toRunDeps(deps: BotParts, batch: Pick<Batch, "isGivenUp">, signal: Abor
   };
 }
 
-/** Shows on a question that it is waiting. Messages between people need no sign. */
+/** Marks a question as waiting. A message between people gets no mark. */
 function showWaiting({ waiting, history }: BotDeps, event: InboundEvent): void {
   if (event.kind !== "message" || event.addressed === "other" || event.scheduled !== undefined) return;
   if (event.addressed === "bot") return waiting.show(event);
@@ -186,7 +186,10 @@ function showWaiting({ waiting, history }: BotDeps, event: InboundEvent): void {
   void isFollowed.then((isOurs) => isOurs && waiting.show(event));
 }
 
-/** Tells the author of a command or a button press that it waits for the store. The queue retries the event. */
+/**
+ * Wraps `call`: if the store is unavailable, tells the author of a command or a button press that it waits. The queue
+ * then retries the event.
+ */
 function withOutageNotice(call: Worker["work"], notifyOutage: NotifyOutage): Worker["work"] {
   return async (batch, work) => {
     const [first] = batch;
@@ -200,7 +203,7 @@ function withOutageNotice(call: Worker["work"], notifyOutage: NotifyOutage): Wor
   };
 }
 
-/** Tells the asker once that the bot gave up. No one waits for the result of an edit or a deletion. */
+/** Tells the asker once that the bot gave up. An edit or a deletion gets no notice, because no one waits for it. */
 async function giveUp(
   deps: BotParts,
   replies: Replies,
@@ -220,7 +223,6 @@ async function giveUp(
   return events;
 }
 
-/** Returns the event if it belongs to a picture turn. */
 function toPictureEvent(event: InboundEvent | undefined): CommandEvent | ActionEvent | undefined {
   if (event?.kind === "command") return isDrawing(event) ? event : undefined;
   return event?.kind === "action" && readPictureId(event.turnId) !== undefined ? event : undefined;
@@ -234,7 +236,7 @@ async function drawPictures(
   signal: AbortSignal,
 ): Promise<readonly InboundEvent[]> {
   let denied: Refusal | undefined;
-  // Do not await this here. The turn must be registered first, because otherwise a Stop during this check misses it.
+  // Do not await this here: the turn must be registered first, or a Stop during the check would miss it.
   async function isWanted(): Promise<boolean> {
     denied = batch.isGivenUp ? undefined : await gate.findRefusal(event);
     return denied === undefined;

@@ -3,12 +3,15 @@ import type { DeletedEvent, EditedEvent } from "../port/events.ts";
 import { askEdited, cancelDeleted, isLeftBehind } from "../turn/questions.ts";
 import type { BotParts } from "./deps.ts";
 
-/** Handles an edit or a deletion. An answer that waits for approval restarts with the edited text, or is removed. */
+/**
+ * Handles an edit or a deletion. If an answer waits for approval, an edit of its question restarts it and a deletion
+ * removes it.
+ */
 export async function onChanged(deps: BotParts, event: EditedEvent | DeletedEvent, signal: AbortSignal): Promise<void> {
   const mayAsk = event.kind === "deleted" || (await deps.gate.findRefusal(event)) === undefined;
   if (mayAsk && (await deps.answers.reconsider(event, signal))) return;
   if (event.kind === "edited") return onEdited(deps, event);
-  // Another process may have deleted this message because it was left over from an answer.
+  // Another process may have deleted this message as a leftover of a finished answer.
   if (await isLeftBehind(deps, event.messageId)) return;
   const isKept = await deps.history.remove(event.messageId);
   if (!isKept) await deps.history.markDeleted(event.messageId);
@@ -16,8 +19,8 @@ export async function onChanged(deps: BotParts, event: EditedEvent | DeletedEven
 }
 
 /**
- * An edit that newly mentions the bot turns the message into a question. If the message was answered before and its
- * text has changed, the bot answers it again.
+ * An edit that adds a mention of the bot turns the message into a question. If an answered question's text changes, the
+ * bot answers again.
  */
 async function onEdited(deps: BotParts, { addressed, ...event }: EditedEvent): Promise<void> {
   const { history, accept } = deps;
@@ -26,7 +29,7 @@ async function onEdited(deps: BotParts, { addressed, ...event }: EditedEvent): P
   if (again !== undefined) await accept(again);
   await history.edit(messageId, text, attachments);
   if (addressed === undefined || (await wasAsked(history, messageId))) return;
-  // A message that now mentions the bot becomes a question at the current end of the conversation.
+  // A message that now mentions the bot becomes the newest question of its conversation.
   await history.remove(messageId);
   await accept({ ...event, kind: "message", key: `${event.key}:asked`, addressed });
 }

@@ -11,25 +11,24 @@ import type { Explain } from "../turn/trace.ts";
 import type { WaitingMarks } from "../turn/waiting-marks.ts";
 import type { Gate } from "./gate.ts";
 
-/** Everything that handling an event needs. */
 export interface BotDeps extends TurnServices {
   turns: RunningTurns;
   answers: Answers;
   afterTheEnd: AfterTheEnd;
-  /** If true, an answer is deleted together with its question. Otherwise a button offers to delete it. */
+  /** If true, an answer is deleted together with its question. Otherwise a button offers to delete the answer. */
   removesWithQuestion: boolean;
   explain: Explain;
   waiting: WaitingMarks;
   imagine: Imagine;
   schedules: Schedules;
   planner: Planner;
-  /** By name. */
+  /** The commands by name. */
   commands: ReadonlyMap<string, RunCommand>;
 }
 
-/** Two parts of the bot that its other parts need. */
+/** Adds the two parts that the bot creates itself. */
 export interface BotParts extends BotDeps {
   gate: Gate;
-  /** Accepts events that the bot creates on behalf of a person. */
+  /** Accepts events that the bot creates for a person. */
   accept: Accept;
 }

@@ -11,22 +11,23 @@ import type { TurnRecords } from "../turn/records.ts";
 
 const TELL_MS = 30_000;
 
-/** The permission that the author lacks, and a sentence that says so. */
+/** The missing permission, and a sentence about it for the author. */
 export interface Refusal {
   permission: Permission;
   text: string;
 }
 
-/**
- * Checks every event first: whether the policy forbids it to its author, and whether the author's limits are used up.
- */
+/** Checks each event first: whether the policy permits it, and whether the author has reached a limit. */
 export interface Gate {
   /**
-   * Returns undefined (not a promise) if the event needs no permission. The promise resolves to undefined if the event
-   * is permitted, and never rejects.
+   * Returns undefined, not a promise, if the event needs no permission. Otherwise resolves to undefined if the event is
+   * permitted. Never rejects.
    */
   findRefusal(event: InboundEvent): Promise<Refusal | undefined> | undefined;
-  /** Tells the person privately, if possible. After a message in a channel, at most once in ten minutes. */
+  /**
+   * Sends the refusal to the author, privately if possible. After a message in a channel, does so at most once in ten
+   * minutes.
+   */
   tell(event: InboundEvent, refusal: Refusal, signal: AbortSignal): Promise<void>;
 }
 
@@ -44,7 +45,7 @@ export function createGate(deps: GateDeps): Gate {
     if (full !== undefined) return { permission, text: full };
     const model = models.usual(event);
     if (permission !== "chat" || decide(event, `model:${model}`).isAllowed) return undefined;
-    // The answer can also come from the channel's own model.
+    // Check the channel's own model too, because it can answer instead.
     const { model: own = model } = await settings.read(event.reply);
     const other = decide(event, `model:${own}`);
     return other.isAllowed ? undefined : { permission: `model:${own}`, text: other.refusal };
@@ -55,7 +56,7 @@ export function createGate(deps: GateDeps): Gate {
     return refusal !== undefined && !(await hasStarted(event, deps)) ? refusal : undefined;
   }
 
-  /** Records a refused question for the dashboard, because it never became a turn. */
+  /** Records a refused question for the dashboard, because no turn does. */
   function keep(event: InboundEvent, note: string): void {
     if (event.kind !== "message") return;
     const { key, conversationId, reply, author, at: askedAt } = event;
@@ -73,7 +74,7 @@ export function createGate(deps: GateDeps): Gate {
     async tell(event, { permission, text }, signal) {
       const { reply, author } = event;
       const { notifyPrivately, isOwn } = adapterOf(reply.platform);
-      // On Palaver's own pages, a question without an answer looks like a failure.
+      // On Palaver's own pages, a question without a reply looks like a failure, so always reply there.
       const isHeldOpen = isAwaited(event) || isOwn === true;
       try {
         if (!isHeldOpen && !(await refusals.claim(event, permission))) return;
@@ -97,7 +98,10 @@ export function createGate(deps: GateDeps): Gate {
   };
 }
 
-/** Work that was allowed when it started is finished; otherwise its messages would look unfinished forever. */
+/**
+ * True if work on this event has started. Started work continues even if its permission was removed, because its
+ * messages would stay unfinished otherwise.
+ */
 export async function hasStarted(
   event: InboundEvent,
   { records, log }: Pick<GateDeps, "records" | "log">,
@@ -124,8 +128,8 @@ function isAwaited(event: InboundEvent): boolean {
 }
 
 /**
- * Returns the permission that an event needs. Undefined if everyone can do it, such as stop an answer or see their own
- * data. Commands for settings check by themselves, because some of them only show settings.
+ * Returns the permission that an event needs; undefined if everyone can do it, such as stop an answer or see their own
+ * data. Commands for settings check permissions themselves, because everyone can see a setting.
  */
 function toPermission(event: InboundEvent): Permission | undefined {
   switch (event.kind) {
@@ -136,7 +140,7 @@ function toPermission(event: InboundEvent): Permission | undefined {
     case "command":
       return findCommand(event.name)?.needs;
     case "action":
-      // `imagine` checks this itself, because it knows which images it will create.
+      // `imagine` checks this button, because only `imagine` knows which images it will create.
       return FREE.has(event.action) || readPictureId(event.turnId) !== undefined ? undefined : "chat";
     case "deleted":
     default:

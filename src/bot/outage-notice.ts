@@ -6,12 +6,12 @@ import type { Services } from "../services/services.ts";
 const POST_MS = 10_000;
 const MAX_NOTIFIED = 1_000;
 
-/** Tells an event's author once that the event waits, in private if the platform can. Never rejects. */
+/** Tells an event's author once that the event waits, privately if the platform can. Never rejects. */
 export type NotifyOutage = (event: InboundEvent, words: string) => Promise<void>;
 
 /**
- * Does not wait for a rate limit budget: when the store is down, so are the budgets. Writes with `NO_RIGHT`, because
- * the store cannot confirm a right then.
+ * Does not wait for a rate limit, because the limits are unknown while the store is down. Uses `NO_RIGHT`, because the
+ * store cannot confirm a right then.
  */
 export function createNotifyOutage({ adapterOf, log }: Services): NotifyOutage {
   const notifiedKeys = new BoundedMap<string, true>(MAX_NOTIFIED);

@@ -4,7 +4,7 @@ import { foldBatch } from "../turn/questions.ts";
 import type { BotParts } from "./deps.ts";
 import type { Refusal } from "./gate.ts";
 
-/** Answers the messages to the bot and stores the others. Resolves to the finished events. */
+/** Answers the messages to the bot and stores the others. Resolves to the events that are finished. */
 export async function answerMessages(
   deps: BotParts,
   { events, ...how }: Omit<Batch, "messages">,
@@ -17,13 +17,12 @@ export async function answerMessages(
     return events;
   }
   let refusal: Refusal | undefined;
-  // Do not await this here. The turn must be registered first, because otherwise an edit or a Stop during this check
-  // misses it.
+  // Do not await this here: the turn must be registered first, or an edit or a Stop during the check would miss it.
   async function isWanted(): Promise<boolean> {
     const [first] = events;
     if (first === undefined) return false;
-    // An edit may have turned it into a question. The turn gets its id from the first event, even if that message is
-    // deleted.
+    // Judge the first remaining message, because an edit may have changed it. The key of the first event stays, because
+    // it names the turn.
     refusal = await deps.gate.findRefusal({ ...(messages[0] ?? first), key: first.key });
     return refusal === undefined && isForUs(deps, messages);
   }
@@ -32,7 +31,7 @@ export async function answerMessages(
   return done;
 }
 
-/** Sends a refusal only to people who asked the bot, not to people who talk to each other. */
+/** Sends a refusal only if the author asked the bot; people who talk to each other get none. */
 async function notifyRefused(
   { waiting, gate }: BotParts,
   messages: readonly MessageEvent[],
@@ -44,12 +43,15 @@ async function notifyRefused(
   if (question !== undefined) await gate.tell(question, refusal, signal);
 }
 
-/** While the bot follows a conversation, it also answers messages that address no one. */
+/**
+ * True if the bot should answer: someone addressed it, or the bot follows the conversation and the message addresses no
+ * one.
+ */
 async function isForUs({ history, log }: BotParts, messages: MessageEvent[]): Promise<boolean> {
   const conversationId = messages[0]?.conversationId;
   if (conversationId === undefined || messages.some(({ addressed }) => addressed === "bot")) return true;
   try {
-    // A message that was written before the question can arrive after it on another connection.
+    // Use the message's own time, because a message written before the question can arrive after it.
     return await history.isFollowed(conversationId, messages.at(-1)?.at);
   } catch (error) {
     log.warn({ err: error, conversationId }, "the follow state of a conversation could not be read");

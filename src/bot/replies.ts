@@ -5,18 +5,17 @@ import type { ReplySink } from "../port/sink.ts";
 import { isRefusal } from "../reply/platform-call.ts";
 import type { Services } from "../services/services.ts";
 
-/** The longest time for a command, such as erasing a person with many messages. */
+/** Maximum time for a command. Erasing a person with many messages can take long. */
 const COMMAND_TIMEOUT_MS = 120_000;
 
 export type Replies = ReturnType<typeof createReplies>;
 
-/** Creates the replies to people who gave a command or pressed a button. */
 export function createReplies({ sinkOf, log }: Services) {
   function notify(event: CommandEvent | ActionEvent, text: string, signal: AbortSignal): Promise<void> {
     return reply(event, signal, (sink, signal) => postNotice(sink, event, text, signal));
   }
 
-  /** Lets `deliver` answer the author privately. Logs it if the platform no longer accepts messages there. */
+  /** Calls `deliver` to answer the author privately. If the platform rejects the answer, only logs that. */
   async function reply(
     event: CommandEvent | ActionEvent,
     signal: AbortSignal,
@@ -31,7 +30,7 @@ export function createReplies({ sinkOf, log }: Services) {
     }
   }
 
-  /** Answers at once, because the worker gets the button press only after the answer has ended. */
+  /** Refuses immediately, because the queue would deliver the event only after the running answer has ended. */
   async function refuseAtOnce(event: ActionEvent | CommandEvent, refusal: string): Promise<void> {
     try {
       await notify(event, refusal, NEVER);

@@ -10,15 +10,15 @@ import { type Command, type CommandDeps, NOT_KEPT, ONLY_ADMINS, postNotice } fro
 
 const HOW =
   "For example: `/access deny pictures to guests in here`. Start with `allow` or `deny`, then say what (`everything`, `chat`, `pictures`, `files`, `tools`, `models`, `settings`, `model:NAME`, `tool:NAME`, `server:NAME`), `to` whom (`everybody`, `members`, `guests`, `external`, `admins`, `person:ID`, `group:ID`, `role:ID`, `workspace:ID`, or a mention) and `in` which place (`here`, `direct`, `channels`, `page`, `channel:ID`, `category:ID`, `workspace:ID`, `platform:NAME`). `/access remove` and a rule's name removes that rule.";
-/** The permissions that `/access` without arguments lists. */
+/** The permissions that `/access` alone lists. */
 const USUAL: readonly Permission[] = ["chat", "pictures", "files", "settings"];
 const PERMISSION = /^(?:chat|pictures|files|settings|(?:model|tool):\S+)$/;
 const ID_CHARS = 5;
-/** The longest list of rules that every platform accepts in one message. */
+/** A list of this length fits into one message on every platform. */
 const MAX_LIST_CHARS = 1_500;
 const FIND_MS = 5_000;
 
-/** `/access` shows what the asker can do and why. Admins list, add and remove the rules that were set in the chat. */
+/** `/access` shows what the asker can do and why. Admins list, add and remove rules. */
 export const ACCESS: Command = {
   name: "access",
   description: "Show what you can do here; admins: list, allow, deny, remove, why.",
@@ -126,7 +126,7 @@ export const ACCESS: Command = {
   },
 };
 
-/** Parses a rule. If the rule is invalid, returns the problem as a part of a sentence. */
+/** Parses a rule. If the rule is invalid, returns the reason as part of a sentence. */
 function readRule(words: string, here: ReplyAddress): AccessRule | string {
   const [verb = "", ...rest] = words.split(/\s+/);
   const at = (names: readonly string[]) => {
@@ -151,7 +151,7 @@ function toSelectors(words: readonly string[]): string[] {
   return words.flatMap((word) => word.split(",")).filter((word) => word !== "" && word.toLowerCase() !== "and");
 }
 
-/** Converts a mention in a platform's syntax into a selector. */
+/** Converts a mention in a platform's syntax into a policy selector. */
 function toWho(word: string): string {
   const person = /^<@!?(\w+)(?:\|[^>]*)?>$/.exec(word)?.[1];
   const role = /^<@&(\d+)>$/.exec(word)?.[1];

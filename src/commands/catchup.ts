@@ -5,7 +5,7 @@ import { type Command, postNotice } from "./command.ts";
 const NOT_ALONE =
   "Everyone here would see what you missed. Use the slash command `/catchup` instead: only you will see my answer.";
 
-/** `/catchup`, `/catchup since monday`, `/catchup all`: summarises what its author has missed, for them alone. */
+/** `/catchup`, `/catchup since monday`, `/catchup all`: privately summarises what the author has missed. */
 export const CATCHUP: Command = {
   name: "catchup",
   description: "Summarise what you missed; only you see it.",

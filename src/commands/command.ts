@@ -7,31 +7,29 @@ import type { Planner } from "../schedules/planner.ts";
 import type { Services } from "../services/services.ts";
 import { neutralize } from "../text/neutralize.ts";
 
-/** The bot says this if the store did not accept a change. It says `NOT_KNOWN` if the store could not be read. */
+/** The reply if the store did not accept a change. `NOT_KNOWN` is the reply if the store could not be read. */
 export const NOT_KEPT = "I couldn't save that, because my storage is unavailable. Try again in a minute.";
 export const NOT_KNOWN = "I can't look that up, because my storage is unavailable. Try again in a minute.";
 export const ONLY_ADMINS = "Only admins can do that; the policy file names them.";
 
-/** A command that people send instead of a question. Each command has its own file and is listed in `commands.ts`. */
+/** A command. Each has its own file and is listed in `commands.ts`. */
 export interface Command extends CommandHelp {
   /**
-   * The permission that the author needs. If absent, everyone can use the command, and the command checks changes
-   * itself.
+   * The permission that the author needs. Absent: everyone can use the command, and the command itself checks who can
+   * change something.
    */
   needs?: Permission;
-  /** If absent, the command starts a turn, as `/imagine` does. */
+  /** Absent: the command starts a turn, as `/imagine` does. */
   create?(deps: CommandDeps): RunCommand;
 }
 
-/** Executes a command and answers through the sink. It can run again after a crash, so it must be idempotent. */
+/** Executes a command and answers through the sink. Must be idempotent, because it can run again after a crash. */
 export type RunCommand = (event: CommandEvent, sink: ReplySink, signal: AbortSignal) => Promise<void>;
 
 export interface CommandDeps extends Services {
   people: PersonalData;
   planner: Planner;
-  /** All commands, for `/help`. */
   commands: readonly CommandHelp[];
-  /** Names of the bot's built-in tools. */
   toolNames: readonly string[];
   serversOf(place: ReplyAddress): readonly ToolServer[];
 }
@@ -39,7 +37,7 @@ export interface CommandDeps extends Services {
 /** A tool server that a channel can use. */
 export interface ToolServer {
   name: string;
-  /** `failed` has no reason here. Only the doctor, the log and the dashboard show the reason. */
+  /** Only the doctor, the log and the dashboard show why a server failed. */
   state: "connecting" | "ready" | "failed";
   tools: ReadonlyArray<{ name: string; approval?: unknown }>;
   /** The server's prompts, as people type them. */
@@ -52,7 +50,7 @@ export const PERSON_FIELD: CommandField = {
   kind: "person",
 };
 
-/** Answers an event with one short message. Its nonce is the event's key, so a retry posts nothing twice. */
+/** Answers an event with one short message. The event's key is the nonce, so a retry does not post twice. */
 export async function postNotice(
   sink: ReplySink,
   event: InboundEvent,

@@ -16,7 +16,7 @@ import { STOP } from "./stop.ts";
 import { TOOLS } from "./tools.ts";
 import { USAGE } from "./usage.ts";
 
-/** All commands, in the order of `/help`. The platforms' command lists and `manifest.json` also come from this list. */
+/** All commands in the order of `/help`, the platforms' command lists and `manifest.json`. */
 export const COMMANDS: readonly Command[] = [
   HELP,
   STOP,

@@ -7,8 +7,8 @@ import { type Command, NOT_KEPT, ONLY_ADMINS, PERSON_FIELD, postNotice, readPers
 const HOW = "Write `/export` for everything I keep about you; admins: `/export @someone`.";
 
 /**
- * `/export` sends the asker a private JSON file with all their stored data. `/export @someone` sends another person's
- * data to an admin.
+ * `/export` privately sends the asker all their stored data as a JSON file. `/export @someone` sends an admin another
+ * person's data.
  */
 export const EXPORT: Command = {
   name: "export",
@@ -17,7 +17,7 @@ export const EXPORT: Command = {
   fields: [PERSON_FIELD],
   namesPeople: true,
   create({ people, access, audit }) {
-    /** Returns the person whose data to export, or a sentence that refuses. */
+    /** Returns the person whose data the command exports, or a refusal. */
     async function findPerson(event: CommandEvent): Promise<Author | string> {
       const words = event.text.trim();
       if (words === "") return event.author;
@@ -41,7 +41,7 @@ export const EXPORT: Command = {
       try {
         await sink.upload(files, undefined, event.key, signal);
       } catch (error) {
-        // The queue retries after every error that is not a refusal.
+        // The queue retries after any other error.
         if (!isRefusal(error)) throw error;
         await postNotice(sink, event, describeRefusal(error), signal);
       }

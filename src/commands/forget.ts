@@ -5,7 +5,7 @@ import { type Command, NOT_KEPT, ONLY_ADMINS, PERSON_FIELD, postNotice, readPers
 const HERE = new Set(["conversation", "this conversation", "here"]);
 const EVERYTHING = new Set(["me", "everything", "everything about me", "all"]);
 /**
- * The suffix that confirms the erasure of everything. The lookbehind keeps the search linear. Without it, thousands of
+ * The words that confirm the erasure of everything. The lookbehind keeps the search linear: without it, thousands of
  * spaces take seconds.
  */
 const FOR_GOOD = /(?<!\s)\s+for good$/i;
@@ -19,7 +19,7 @@ const NOTHING_HERE =
 
 /**
  * `/forget conversation` and `/forget me for good` erase data. Admins erase another person's data with `/forget
- * @someone for good`. Without one of these words, the command asks what to erase.
+ * @someone for good`. Other words erase nothing, and the command asks what to erase.
  */
 export const FORGET: Command = {
   name: "forget",
@@ -48,7 +48,7 @@ export const FORGET: Command = {
       if (!isForGood) {
         return `This erases everything I keep about ${name}, everywhere. It can't be undone. Nothing is erased yet: to confirm, write \`/forget ${whom} for good\`, or \`!forget ${whom} for good\` in a thread.`;
       }
-      // Writes the audit entry first, so that the erasure replaces the person's id in it with a pseudonym too.
+      // Write the audit entry before the erasure, which then replaces the person's id in the entry too.
       if (!(await audit.note({ event, what: "erasure", after: whom }))) return NOT_KEPT;
       const count = await people.erasers.everything({ ...event, author: person });
       return `${describeErased(count)} I no longer know anything about ${name}.`;
@@ -79,7 +79,6 @@ function describeErased(count: number): string {
   return count === 0 ? "There was nothing left to erase." : `Erased ${countMessages(count)}.`;
 }
 
-/** The count includes the bot's answers. */
 function countMessages(count: number): string {
   return `${count} ${count === 1 ? "message" : "messages"}`;
 }

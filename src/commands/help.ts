@@ -1,6 +1,5 @@
 import { type Command, postNotice, toList } from "./command.ts";
 
-/** `/help` lists the commands and the channel's suggested prompts. */
 export const HELP: Command = {
   name: "help",
   description: "Show what I can do.",

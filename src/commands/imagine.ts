@@ -1,6 +1,5 @@
 import type { Command } from "./command.ts";
 
-/** `/imagine` starts a turn. The code in `imagine/` runs it. */
 export const IMAGINE: Command = {
   name: "imagine",
   description: "Create an image from words and attached images: `/imagine a lighthouse at dusk --ar 16:9 --count 2`.",

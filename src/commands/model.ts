@@ -13,7 +13,7 @@ import { quoteName } from "../text/quote-name.ts";
 import { type Command, NOT_KEPT, NOT_KNOWN, postNotice } from "./command.ts";
 
 const RESET = /^(default|reset)$/i;
-/** The longest list of names that every platform accepts in one message. */
+/** A list of this length fits into one message on every platform. */
 const MAX_LIST_CHARS = 1_200;
 const NO_LIST = "I couldn't get the list of models from the AI service";
 
@@ -33,7 +33,7 @@ export const MODEL: Command = {
     ...ANSWER_OPTION_FIELDS,
   ],
   create({ settings, modelLists, models, access, audit }) {
-    /** Resolves to the models that this person can choose here. Undefined if the gateway returned no list. */
+    /** Resolves to the models that this person can choose here; undefined if the gateway returned no list. */
     async function listOffered(event: CommandEvent, signal: AbortSignal): Promise<readonly string[] | undefined> {
       const listed = await tryList(modelLists.chat, signal);
       const usual = models.usual(event);
@@ -51,7 +51,7 @@ export const MODEL: Command = {
       return `${inUse} You can choose from ${describeList(offered)}. To choose one, write \`/model\` and its name. ${OPTIONS_HINT}`;
     }
 
-    /** Resolves to undefined if the model was set. Otherwise to a sentence that says why it was not. */
+    /** Resolves to undefined if the model was set, or to a sentence that says why it was not. */
     async function set(event: CommandEvent, name: string, signal: AbortSignal): Promise<string | undefined> {
       const offered = await listOffered(event, signal);
       if (offered === undefined) return `${NO_LIST}, so I changed nothing. Try again in a minute.`;
@@ -108,19 +108,19 @@ export const MODEL: Command = {
   },
 };
 
-/** Describes the settings for the audit log. Undefined if none are set in the channel. */
+/** Describes the settings for the audit log; undefined if the channel has none. */
 function describeSettings({ model, options }: ChannelSettings): string | undefined {
   return [model, describeOptions(options)].filter(Boolean).join(" ") || undefined;
 }
 
-/** Removes quotation marks, because people copy them together with the name. */
+/** Removes quotation marks around a name, because people copy them with it. */
 function toName(text: string): string {
   const fromStart = text.trim().replace(/^[`"'<]+/, "");
-  // The lookbehind keeps the search linear. Without it, thousands of quotation marks take seconds.
+  // The lookbehind keeps the search linear: without it, thousands of quotation marks take seconds.
   return fromStart.replace(/(?<![`"'>])[`"'>]+$/, "");
 }
 
-/** Resolves to undefined if there is no list. Rejects with the signal's reason. */
+/** Resolves to undefined if the gateway returns no list. Rejects only with the signal's reason. */
 async function tryList(listModels: ListModels, signal: AbortSignal): Promise<readonly string[] | undefined> {
   try {
     return await listModels(signal);

@@ -73,7 +73,7 @@ export const PERSONA: Command = {
       return `From now on, I'll suggest these prompts in \`/help\` and to people who open my side panel from this channel (\`/persona prompts: reset\` removes them):\n${toList(prompts)}`;
     }
 
-    /** Applies the fields of a form. An unchanged field does nothing, and an empty field resets its setting. */
+    /** Applies the fields of a form. An unchanged field changes nothing; an empty field resets its setting. */
     async function apply(event: CommandEvent, limits: SinkLimits): Promise<string> {
       const { persona = "", prompts = "" } = event.options ?? {};
       const before = await settings.read(event.reply);
@@ -105,7 +105,7 @@ export const PERSONA: Command = {
   },
 };
 
-/** Appends a quote to a sentence. Truncates the quote to fit into one message on the platform. */
+/** Appends a quote to a sentence. Truncates the quote so that both fit into one message. */
 function withQuote(sentence: string, text: string, limits: SinkLimits): string {
   const quote = text.replace(/^/gm, "> ");
   const reach = createRuler(quote, 0, `${sentence}\n`, limits);

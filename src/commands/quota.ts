@@ -9,11 +9,11 @@ import { type Command, NOT_KNOWN, ONLY_ADMINS, postNotice, readPerson } from "./
 const HOW =
   "Write `/quota`; admins: `/quota @someone`, `/quota everyone`, and `/quota lift` with `me`, a mention, `channel`, `workspace` or `all`, which lifts the limits for a day.";
 const NONE = "There are no limits here.";
-/** The longest list of people that every platform accepts in one message. */
+/** A list of this many people fits into one message on every platform. */
 const MAX_PEOPLE = 15;
 
 /**
- * `/quota` shows how much of their limits a person has used. Admins see everyone's usage, and can lift a limit for a
+ * `/quota` shows how much of their limits the asker has used. Admins can see everyone's usage, and lift a limit for a
  * day.
  */
 export const QUOTA: Command = {
@@ -41,7 +41,6 @@ export const QUOTA: Command = {
       );
     }
 
-    /** Lists people by the share of their limits that they have used, highest first. */
     async function describeEveryone({ reply }: CommandEvent): Promise<string> {
       const { platform, workspaceId, channelId } = reply;
       const rows = await usage.readTable(

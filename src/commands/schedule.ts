@@ -8,7 +8,9 @@ const VERBS: Readonly<Record<string, ScheduleAction>> = {
   remove: "unschedule",
 };
 
-/** `/schedule weekdays at 9:00 what is open?`: asks the bot something at a time, once or regularly. Alone, it lists. */
+/**
+ * `/schedule weekdays at 9:00 what is open?` asks the bot at a time, once or regularly. Alone, it lists the schedules.
+ */
 export const SCHEDULE: Command = {
   name: "schedule",
   description: "Have me do something later or regularly, or list your schedules.",

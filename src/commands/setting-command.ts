@@ -2,13 +2,13 @@ import { SETTING_NAMES, SETTINGS, type SettingName, type SettingValues, type Sto
 import type { SettingCommand } from "../settings/setting.ts";
 import { type Command, NOT_KEPT, NOT_KNOWN, postNotice } from "./command.ts";
 
-/** The commands for the settings that define one, such as `/listen`. */
+/** The commands of the settings that define a command, such as `/listen`. */
 export const SETTING_COMMANDS: readonly Command[] = SETTING_NAMES.flatMap((name) => {
   const { command } = SETTINGS[name];
   return command === undefined ? [] : [createSettingCommand(name, command)];
 });
 
-/** Creates a command that shows the setting to everyone, and sets it for people who can change settings. */
+/** Creates a command that shows a setting to everyone, and lets people with the permission change it. */
 function createSettingCommand<Name extends SettingName>(
   setting: Name,
   { read, toWord, say, hint, ...help }: SettingCommand<SettingValues[Name]>,

@@ -14,11 +14,14 @@ const SUPPOSITION =
   /^(?:if|that|being|having|how|what|when|why|you|you're|your|yourself|we|we're|i|i'm|my|our|it|it's|this|there|they|he|she|someone|somebody|everyone|a (?:world|scenario|situation|case|future|day|time))\b/i;
 
 /**
- * Returns the command that a message spells out: `!name …` for every known command, for places without slash commands;
- * "stop" alone; and `imagine …` or `/imagine …`. Undefined if the message is no command.
+ * Returns the command that a message spells out; undefined if it is not a command:
+ * - `!name …` for every known command, because some places have no slash commands.
+ * - "stop" alone.
+ * - `imagine …` or `/imagine …`.
  *
- * "Imagine" also starts thought experiments. With a question mark, or with a word that usually starts one, the message
- * stays a question: the model can still create an image. A message with attached images asks for an image.
+ * "Imagine" also starts thought experiments. A message with a question mark, or with a word that usually starts a
+ * thought experiment, stays a question; the model can still create an image. A message with attached images always asks
+ * for an image.
  */
 export function toSpokenCommand(event: MessageEvent, names: readonly string[]): CommandEvent | undefined {
   const { key, conversationId, author, reply, at, attachments } = event;

@@ -3,13 +3,13 @@ import { quoteName } from "../text/quote-name.ts";
 import { truncate } from "../text/truncate.ts";
 import { type Command, NOT_KEPT, NOT_KNOWN, postNotice, type ToolServer } from "./command.ts";
 
-/** The longest list of names that every platform accepts in one message. */
+/** A list of this length fits into one message on every platform. */
 const MAX_LIST_CHARS = 1_500;
 const HINT =
   "To switch a server off in this channel, write `/tools off` and its name; `/tools on` switches it on again.";
 
 /**
- * `/tools` lists the channel's tools, and says which of them ask first. `/tools off tracker` switches a server off in
+ * `/tools` lists the channel's tools and marks those that need approval. `/tools off tracker` switches a server off in
  * the channel.
  */
 export const TOOLS: Command = {
@@ -25,7 +25,7 @@ export const TOOLS: Command = {
       const may = (name: string) => judge(event, `tool:${name}`).isAllowed;
       const servers = serversOf(reply).flatMap((server) => {
         const tools = server.tools.filter(({ name }) => may(name));
-        // People type a prompt as `!server:prompt`. In the rules it is the tool `server__prompt`.
+        // A policy rule names the prompt `!server:prompt` as the tool `server__prompt`.
         const prompts = server.prompts.filter((one) => may((/^!(\S+)/.exec(one)?.[1] ?? "").replace(":", "__")));
         const hasAny = server.tools.length + server.prompts.length > 0;
         return hasAny && tools.length + prompts.length === 0 ? [] : [{ ...server, tools, prompts }];
@@ -84,7 +84,7 @@ function describeServer({ name, tools, prompts }: ToolServer): string {
   return `${quoteName(name)}: ${names.join(", ") || "nothing"}.${suffix}`;
 }
 
-/** The lines that fit into the room. The last one is truncated. */
+/** Returns the lines that fit into `room` characters. The last line can be truncated. */
 function fitLines(lines: readonly string[], room: number): string[] {
   const text = truncate(lines.join("\n"), Math.max(0, room));
   return text === "" ? [] : [text];

@@ -12,7 +12,7 @@ const ONLY_ADMINS = "Only admins can see that; the policy file names them.";
 const NO_WORKSPACE = "This chat doesn't belong to a workspace.";
 
 /**
- * `/usage` shows what the asker used this month. It shows the channel's managers what the channel used. `/usage
+ * `/usage` shows what the asker used this month and, to the channel's managers, what the channel used. `/usage
  * channel`, `workspace` and `everyone` are for admins. `csv` adds a file with all stored days, which contains people's
  * names.
  */
@@ -47,7 +47,7 @@ export const USAGE: Command = {
       try {
         await sink.upload([{ name: "usage.csv", contentType: "text/csv", bytes }], undefined, event.key, signal);
       } catch (error) {
-        // The queue retries after every error that is not a refusal.
+        // The queue retries after any other error.
         if (!isRefusal(error)) throw error;
         const missing = error instanceof SinkError ? error.missing : undefined;
         const why = missing === undefined ? "This channel doesn't accept files." : describeLack(missing);
