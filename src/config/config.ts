@@ -11,7 +11,7 @@ import { readBoundedText } from "./read-text.ts";
 import { findConflicts } from "./rules.ts";
 import { variables } from "./variables.ts";
 
-/** Names of all variables, of the core and of the platforms. */
+/** Names of all variables of the core and of the platforms. */
 export function variableNames(modules: readonly AdapterModule[]): string[] {
   return [variables, ...modules.map((module) => module.variables.schemas)].flatMap(Object.keys);
 }
@@ -22,7 +22,6 @@ interface GatewayModels {
   imageModel: string | undefined;
   /** Undefined: Palaver finds out what each model supports. */
   imageApi: ImageApi | undefined;
-  /** In lower case. */
   imageKeyHeader: string | undefined;
   /** Sent with every request to the first gateway. */
   headers: Readonly<Record<string, string>> | undefined;
@@ -31,20 +30,20 @@ interface GatewayModels {
   fallback: FallbackConfig;
 }
 
-/** Used while the first model or gateway is down or at its limit. */
+/** The model and gateway that are used while the first ones are down or at their limit. */
 export interface FallbackConfig {
   model: string | undefined;
   gateway: { baseUrl: string; apiKey: string } | undefined;
 }
 
-/** If the base URL is missing, the embedded sandbox gateway answers with its own models. */
+/** Without a base URL, the embedded sandbox answers with its own models. */
 export type GatewayConfig = GatewayModels &
   ({ baseUrl: string; apiKey: string } | { baseUrl: undefined; apiKey: undefined });
 
-/** Has at least one of the two ways to sign in. */
+/** At least one of the two ways to sign in is set. */
 export interface AdminConfig {
   password: string | undefined;
-  /** Proxies that authenticate administrators, and the header that contains the administrator's name, in lower case. */
+  /** Proxies that authenticate administrators, and the header with the administrator's name, in lower case. */
   proxy: { networks: string[]; userHeader: string } | undefined;
   allowedHosts: Config["allowedHosts"];
 }
@@ -53,15 +52,15 @@ export interface LimitsConfig {
   historyTtlMs: number;
   historyMaxMessages: number;
   historyMaxTokens: number;
-  /** How many earlier channel messages the model sees with a question; 0: none. */
+  /** How many earlier channel messages the model gets with a question. */
   contextMessages: number;
   maxConcurrentTurns: number;
   shutdownGraceMs: number;
-  /** Maximum number of reference images for one image. */
+  /** Maximum number of reference images for one created image. */
   maxReferences: number;
 }
 
-/** `ingress` receives and stores events; `worker` answers them; `all` does both. */
+/** `ingress` receives and stores events, `worker` answers them, `all` does both. */
 type Role = "all" | "ingress" | "worker";
 
 export interface Config {
@@ -79,32 +78,32 @@ export interface Config {
   port: number;
   /** Without a trailing slash. */
   publicUrl: string | undefined;
-  /** Host names that browsers can use in addition to loopback names. Lower case, without a port. */
+  /** Host names, besides loopback names, under which browsers can open the pages. Lower case, without a port. */
   allowedHosts: readonly string[];
-  /** The token for `/metrics`; undefined: only programs on this machine can read them. */
+  /** The token for `/metrics`. Undefined: only programs on this machine can read the metrics. */
   metricsToken: string | undefined;
-  /** Undefined: the dashboard is off. */
+  /** Undefined if the dashboard is off. */
   admin: AdminConfig | undefined;
   /**
-   * Keys for the links from which the gateway fetches images. The first key signs, and all of them verify. Empty:
+   * Keys for the links from which the gateway fetches images. The first key signs, and all keys verify. If empty,
    * Palaver creates a key.
    */
   relaySecrets: string[];
-  /** 32 bytes that encrypt stored tokens; undefined: tokens of tool servers are not stored. */
+  /** 32 bytes that encrypt stored tokens. Undefined: tokens of tool servers are not stored. */
   encryptionKey: Uint8Array | undefined;
   mcp: { path: string; servers: readonly McpServerConfig[]; refused: readonly string[] };
-  /** Permissions, quotas, prices and models. Without a path there are no restrictions. */
+  /** Permissions, quotas, prices and models. Without a path, nothing is restricted. */
   policy: { path: string | undefined; policy: Policy };
-  /** Hosts whose pages the model can read; empty: none. */
+  /** Hosts whose pages the model can read. */
   fetchUrlHosts: string[];
   botName: string;
-  /** If true, an answer is deleted with its question; otherwise a button offers to delete it. */
+  /** If true, an answer is deleted with its question. Otherwise a button offers to delete the answer. */
   removesWithQuestion: boolean;
   logLevel: "trace" | "debug" | "info" | "warn" | "error" | "fatal" | "silent";
   limits: LimitsConfig;
 }
 
-/** The environment is not a valid configuration. The message lists every problem but no values. */
+/** The environment is not a valid configuration. The message lists every problem, but no values. */
 export class ConfigError extends Error {
   override readonly name = "ConfigError";
   readonly problems: readonly string[];
@@ -121,10 +120,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 type Values = z.infer<z.ZodObject<typeof variables>>;
 
-/**
- * A terminal chat can run next to a service in the same folder, so it uses other data and another port and shows no
- * log.
- */
+/** A terminal chat can run next to a service in the same folder, so it has its own data and port, and shows no log. */
 const TERMINAL_DEFAULTS = [
   ["DATA_DIR", "./data/console"],
   ["PORT", "0"],
@@ -181,7 +177,7 @@ function isTerminalOn(module: AdapterModule, given: GivenVariables): boolean {
   return module.surface === "terminal" && isSwitchedOn(module, given);
 }
 
-/** Reads the platforms that are switched on. A terminal chat uses only the process's own surfaces. */
+/** Reads the platforms that are switched on. A terminal chat skips all others. */
 function readPlatforms(given: GivenVariables, modules: readonly AdapterModule[]) {
   const on = modules.filter((module) => isSwitchedOn(module, given));
   const readings = modules.map((module) => {
@@ -195,7 +191,7 @@ function readPlatforms(given: GivenVariables, modules: readonly AdapterModule[])
   return { platforms, problems: readings.flatMap(({ problems }) => problems) };
 }
 
-/** Returns one sentence for each wrong variable, then the problems that concern several variables. */
+/** Returns one sentence for each invalid variable, then those about several variables. */
 function toSentences(problems: readonly ConfigProblem[]): string[] {
   const wrong = new Map<string, string>();
   for (const { variable, what } of problems) if (variable && !wrong.has(variable)) wrong.set(variable, what);
@@ -316,7 +312,7 @@ function toAllowedHosts({ HOST, PUBLIC_URL }: Values): string[] {
   return hosts.map((host) => host.toLowerCase());
 }
 
-/** Browsers write an IPv6 address in brackets and in its shortest form. */
+/** Writes an IPv6 address as browsers do: in brackets and in its shortest form. */
 function toHostname(host: string): string {
   return isIPv6(host) ? new URL(`http://[${host}]`).hostname : host;
 }

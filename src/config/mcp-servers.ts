@@ -2,15 +2,15 @@ import { createHash } from "node:crypto";
 import { z } from "zod";
 import { editDistance } from "../text/edit-distance.ts";
 
-/** An MCP server as `mcp.json` describes it, with the variables filled in. */
+/** An MCP server in `mcp.json`, with its variables replaced by their values. */
 export interface McpServerConfig {
-  /** Prefix of the names of its tools. */
+  /** Prefix of the names of the server's tools. */
   name: string;
   transport: McpTransport;
-  /** The tools that it offers; undefined: all except those in `deny`. */
+  /** The tools that the model can use. Undefined: all except those in `deny`. */
   allow: readonly string[] | undefined;
   deny: readonly string[];
-  /** Places where its tools are available, each `{platform}` or `{platform}:{channel}`; undefined: everywhere. */
+  /** Channels in which the tools are available, as `{platform}` or `{platform}:{channel}`. Undefined: everywhere. */
   channels: readonly string[] | undefined;
   /** Which calls need a person's approval: all, those that can change something, or none. */
   approve: "always" | "acting" | "never";
@@ -33,18 +33,18 @@ export type McpTransport =
       oauth: McpOauth | undefined;
     };
 
-/** Client credentials. An authorization server exchanges them for tokens. */
+/** Client credentials, which an authorization server exchanges for tokens. */
 export interface McpOauth {
   clientId: string;
   clientSecret: string;
-  /** The only authorization server that gets the secret. */
+  /** The only authorization server that can get the secret. */
   issuer: string;
   scope: string | undefined;
 }
 
 export interface McpSettings {
   servers: readonly McpServerConfig[];
-  /** Problems of the file itself, each as one sentence without values. */
+  /** Problems of the whole file. Each is one sentence without values. */
   problems: readonly string[];
   /** Problems of the servers that are skipped. */
   refused: readonly string[];
@@ -52,21 +52,21 @@ export interface McpSettings {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The name of a server and of a tool together have at most 64 characters. */
+/** The names of a server and of a tool have at most 64 characters together. */
 const SERVER_NAME = /^[a-z0-9]+(?:[-_][a-z0-9]+)*$/i;
 const MAX_SERVER_NAME_CHARS = 24;
 const HASH_CHARS = 6;
 const MAX_TIMEOUT_SECONDS = 600;
-/** Some clients measure `timeout` in milliseconds, others in seconds. A smaller number means seconds. */
+/** Some clients measure `timeout` in milliseconds, others in seconds. A number below this one is in seconds. */
 const MIN_TIMEOUT_MS = 1_000;
 const MAX_SERVERS = 50;
-/** A field is suggested instead of an unknown one if at most this many edits separate them. */
+/** Suggests a known field for an unknown one if at most this many edits separate them. */
 const MAX_SLIPS = 2;
-/** Some programs write `env:` before the name. */
+/** Some clients write `env:` before the name. */
 const VARIABLE = /\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/g;
-/** Only an editor can fill in these placeholders. */
+/** Only an editor can replace these placeholders. */
 const EDITORS_VARIABLE = /\$\{(?:input:|command:|config:|workspaceFolder|userHome)/;
-/** Fields of other clients that are ignored: descriptions, and permissions that this file cannot grant. */
+/** Ignored fields of other clients: descriptions, and permissions that this file cannot grant. */
 const PASSED_OVER = new Set([
   "alwaysAllow",
   "author",
@@ -92,9 +92,9 @@ const PASSED_OVER = new Set([
   "version",
   "watchPaths",
 ]);
-/** Other clients' names for our fields. The last one has priority. */
+/** Other clients' names for our fields. If a server has several, the last one in this list counts. */
 const ALIASES = { serverUrl: "url", httpUrl: "url", transportType: "type", transport: "type" } as const;
-/** Other clients' names for the kinds of servers, in lower case without punctuation. */
+/** Other clients' names for the kinds of transport, in lower case without punctuation. */
 const KINDS: Readonly<Record<string, string>> = {
   local: "stdio",
   remote: "http",
@@ -102,7 +102,7 @@ const KINDS: Readonly<Record<string, string>> = {
   streamablehttp: "http",
 };
 
-/** Programs such as `npx` need these variables to reach the network behind a company's proxy. */
+/** Behind a company's proxy, programs such as `npx` need these variables. */
 const NETWORK = [
   "NODE_EXTRA_CA_CERTS",
   "SSL_CERT_FILE",
@@ -148,9 +148,8 @@ const http = z.strictObject({
 });
 
 /**
- * Reads the text of an `mcp.json`. In every string, replaces `${NAME}` with the environment variable, and
- * `${NAME:-text}` with the variable or the default. Skips servers that are `disabled` without reading them, and servers
- * with a problem.
+ * Parses an `mcp.json`. In each string, replaces `${NAME}` with the environment variable, and `${NAME:-text}` with the
+ * variable or the default. Skips `disabled` servers without reading them, and servers with a problem.
  */
 function readMcpSettings(json: string, env: Environment): McpSettings {
   let parsed: unknown;
@@ -186,7 +185,7 @@ function readEntries(parsed: unknown): [string, unknown][] | undefined {
   return servers && Object.entries(servers);
 }
 
-/** Makes the names unique and valid as prefixes of tool names. A name that must change keeps its last part. */
+/** Makes the names unique and valid as prefixes of tool names. If a name must change, its last part stays. */
 function toServerNames(given: readonly string[]): string[] {
   const plain = given.map((name) => {
     if (SERVER_NAME.test(name)) return name;
@@ -262,7 +261,7 @@ function toOwnFields(entry: Record<string, unknown>): Record<string, unknown> {
   return own;
 }
 
-/** A list names the allowed tools; `*` allows all. Adds `alsoDenied` to the denied tools. */
+/** Converts a list of allowed tools, in which `*` allows all. Adds `alsoDenied` to the denied tools. */
 function toOwnTools(given: unknown, alsoDenied: readonly unknown[]): unknown {
   const tools = Array.isArray(given) ? (given.includes("*") ? {} : { allow: given }) : given;
   if (!isObject(tools) || alsoDenied.length === 0) return tools;
@@ -290,7 +289,7 @@ function isNear(key: string, name: string): boolean {
   return name.startsWith(key) || editDistance(key, name) <= MAX_SLIPS;
 }
 
-/** Fills in the variables in every string, at any depth. A variable that is not set is a problem. */
+/** Replaces the variables in every string, at any depth. An unset variable is a problem. */
 function fillIn(value: unknown, env: Environment, server: string, problems: string[]): unknown {
   if (typeof value === "string") {
     const [editors] = EDITORS_VARIABLE.exec(value) ?? [];
@@ -332,7 +331,7 @@ function values() {
   return z.record(z.string(), text(), "must be an object of strings");
 }
 
-/** Accepts numbers and booleans too, because some files write a port or a switch that way. */
+/** A string. Also accepts numbers and booleans, because some files write a port or a switch without quotation marks. */
 function text() {
   return z.union([z.string(), z.number(), z.boolean()], "must be a string").transform(String);
 }
@@ -346,13 +345,13 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Throws if the file cannot be read. */
+/** Returns a file's text. Throws if the file cannot be read. */
 export type ReadText = (path: string) => string;
 
-/** The path of the file, unless the configuration sets another one. */
+/** The path that is used if none is configured. */
 export const DEFAULT_MCP_CONFIG = "./mcp.json";
 
-/** Reads the file that describes the servers. At the default path, the file is optional. */
+/** Reads the file with the tool servers. At the default path, the file can be missing. */
 export function readMcpFile(path: string, env: Environment, readText: ReadText): McpSettings {
   let json: string;
   try {

@@ -4,13 +4,13 @@ import { editDistance } from "../text/edit-distance.ts";
 const SERVICE_LINK = /_(SERVICE_(HOST|PORT(_.+)?)|PORT(_\d+_(TCP|UDP|SCTP)(_.+)?)?)$/;
 
 const MIN_CHARS = 8;
-/** In shorter names, two edits easily lead to an unrelated name: HOST_NAME is not BOT_NAME. */
+/** With two edits, a shorter name could become an unrelated one: HOST_NAME is not BOT_NAME. */
 const MIN_CHARS_FOR_TWO_EDITS = 10;
 
 /**
- * Returns the known names nearest to `name`, ignoring case. Returns none for another program's variable. No other
- * program sets variables that start with `ownWords`, so a name with the right words but extra or missing ones is a
- * misspelling too. Pure.
+ * Returns the known names that are most similar to `name`, ignoring case. Returns nothing for another program's
+ * variable. Only Palaver's variables start with `ownWords`, so such a name with extra or missing words is also a
+ * misspelling. Pure.
  */
 export function similarNames(name: string, known: readonly string[], ownWords: readonly string[]): string[] {
   const upper = name.toUpperCase();
@@ -26,11 +26,12 @@ function isTypingSlip(name: string, candidate: string): boolean {
   const shorter = Math.min(name.length, candidate.length);
   if (shorter < MIN_CHARS || !candidate.includes("_")) return false;
   const most = shorter < MIN_CHARS_FOR_TWO_EDITS ? 1 : 2;
-  // Each extra letter costs an edit. This cheap check rules out most of the environment, and every start runs it.
+  // Names whose lengths differ too much need more edits. This cheap check skips most variables, and every start runs
+  // it.
   return Math.abs(name.length - candidate.length) <= most && editDistance(name, candidate) <= most;
 }
 
-/** True for EXAMPLE_TOKEN instead of EXAMPLE_BOT_TOKEN, and the reverse. */
+/** True for EXAMPLE_TOKEN and EXAMPLE_BOT_TOKEN, in either order. */
 function hasSameWords(name: string, candidate: string, ownWords: readonly string[]): boolean {
   if (!ownWords.some((word) => name.startsWith(`${word}_`))) return false;
   const words = new Set(name.split("_"));

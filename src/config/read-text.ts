@@ -1,9 +1,9 @@
 import { closeSync, openSync, readSync } from "node:fs";
 
-/** Far more than a policy or a list of tool servers needs. */
+/** Much more than a policy or a list of tool servers needs. */
 const MAX_BYTES = 500_000;
 
-/** The message completes a sentence that starts with the name of the variable. */
+/** The message continues a sentence that starts with the variable's name. */
 export class TooLargeError extends Error {
   override readonly name = "TooLargeError";
 }
@@ -14,7 +14,7 @@ export function readBoundedText(path: string): string {
   const file = openSync(path, "r");
   try {
     let length = 0;
-    // Does not rely on the file's size: a file can grow, and a pipe or a device has no size.
+    // Does not trust the file's size, because a file can grow, and a pipe or a device has no size.
     for (let read = -1; read !== 0 && length < bytes.length; length += read) {
       read = readSync(file, bytes, length, bytes.length - length, null);
     }

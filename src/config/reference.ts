@@ -182,7 +182,7 @@ const BOT: CoreEntries = [
 
 const MAX_LINE_CHARS = 120;
 
-/** The core's sections and one for each platform. The process's own surfaces are last. */
+/** Returns the core's sections, then one for each platform. The local page and the terminal come last. */
 function toSections(modules: readonly AdapterModule[]): Section[] {
   const ofCore = (title: string, entries: CoreEntries): Section => ({ title, entries, schemas: variables });
   const [own, remote] = [modules.filter(({ surface }) => surface), modules.filter(({ surface }) => !surface)];
@@ -200,7 +200,10 @@ function toSections(modules: readonly AdapterModule[]): Section[] {
   ];
 }
 
-/** Returns the whole `.env.example`. A copy gives the default configuration, even with the commented lines enabled. */
+/**
+ * Returns the contents of `.env.example`. Its values are the defaults, so a copy changes nothing, even with all lines
+ * enabled.
+ */
 export function printEnvExample(modules: readonly AdapterModule[]): string {
   const intro =
     "Copy to .env and fill in what you use. If everything stays empty, Palaver answers on its local page from the sandbox gateway, which needs no key. An empty variable counts as unset. `npm run setup` fills it in with you; docs/configuration.md has the same as a table.";
@@ -229,7 +232,6 @@ function toComment(text: string): string {
   return `${lines.join("\n")}\n`;
 }
 
-/** Returns the tables of docs/configuration.md, one for each section. */
 export function printConfigurationTables(modules: readonly AdapterModule[]): string {
   const sections = toSections(modules).map(({ title, entries, schemas }) => {
     const rows = entries.map(({ names, meaning, unset }) => {
@@ -246,7 +248,7 @@ function toLinked(text: string): string {
   return text.replaceAll(/\bdocs\/([a-z]+\.md)\b/g, "[$1]($1)");
 }
 
-/** The schema's default for an unset variable, as text. Undefined if there is no default. */
+/** Returns a variable's default as text; undefined if it has none. */
 function defaultOf(name: string, schemas: z.ZodRawShape): string | undefined {
   const data = z.object(schemas).safeParse({}).data?.[name];
   return typeof data === "string" || typeof data === "number" ? String(data) : undefined;

@@ -5,7 +5,9 @@ import type { Config, FallbackConfig } from "./config.ts";
 import { secretsOfMcp } from "./mcp-servers.ts";
 import { describeQuotas, findUnpriced } from "./policy/money.ts";
 
-/** Lines for the log at the start. They say whether each part is on and how to switch it on, and contain no secrets. */
+/**
+ * Returns lines for the log at the start: whether each part is on, and how to switch it on. They contain no secrets.
+ */
 export function describeConfig(config: Config): string[] {
   return [
     describeGateway(config),
@@ -21,7 +23,7 @@ export function describeConfig(config: Config): string[] {
   ];
 }
 
-/** Sentences for a browser that opens this address while the page is off. Anyone can read them. */
+/** Returns sentences for people who open this address while the local page is off. Anyone can read them. */
 export function describeForVisitors({ platforms, role, modules }: Config): string[] {
   if (platforms.some(({ module }) => module.surface === "terminal")) return ["It answers in this terminal."];
   if (role === "worker") return ["This process answers the messages that other processes receive."];
@@ -33,7 +35,7 @@ export function describeForVisitors({ platforms, role, modules }: Config): strin
   ];
 }
 
-/** Says for each platform whether it is on and how to switch it on. A terminal chat needs no line. */
+/** Says for each platform whether it is on, or how to switch it on. A terminal chat needs no such line. */
 function describePlatforms({ modules, platforms }: Config): string[] {
   const lines = modules.flatMap((module) => {
     if (module.surface === "terminal") return [];
@@ -44,7 +46,7 @@ function describePlatforms({ modules, platforms }: Config): string[] {
   return platforms.length > 0 ? lines : [...lines.slice(0, -1), `${lines.at(-1)}; no one can talk to the bot`];
 }
 
-/** Lists every value of the configuration that must stay secret: keys, tokens, passwords. */
+/** Lists all values of the configuration that must stay secret: keys, tokens and passwords. */
 export function secretsOf(config: Config): string[] {
   const { gateway, redisUrl, metricsToken, admin } = config;
   const secrets = [
@@ -62,18 +64,18 @@ export function secretsOf(config: Config): string[] {
   return secrets.filter((secret) => secret !== undefined);
 }
 
-/** Patterns for the platforms' tokens. A log redacts tokens even if no variable contains them. */
+/** Patterns of the platforms' tokens. The log redacts matching text even if no variable contains it. */
 export function tokenForms(modules: readonly AdapterModule[]): RegExp[] {
   return modules.flatMap(({ tokens = [] }) => tokens);
 }
 
-/** Every form in which the encryption key can be written. */
+/** Returns every usual encoding of the encryption key. */
 function formsOf(key: Uint8Array | undefined): string[] {
   if (key === undefined) return [];
   return (["hex", "base64", "base64url"] as const).map((encoding) => Buffer.from(key).toString(encoding));
 }
 
-/** The password in an address, as written and decoded, and the address itself. */
+/** Returns an address that contains a password, and that password, both encoded and decoded. */
 function passwordsOf(address: string): string[] {
   const { password } = new URL(address);
   return password === "" ? [] : [address, password, unescaped(password)];
@@ -102,7 +104,7 @@ function describeFallback({ model, gateway }: FallbackConfig): string {
   return others.length === 0 ? "" : `, with ${others.join(" and ")} to fall back on`;
 }
 
-/** Lists only names, because a value can be a secret. */
+/** Lists only the names of fields, because a value can be secret. */
 function describeExtraBody({ all, models }: ExtraBody): string {
   const names = new Set([all, ...models.values()].flatMap(Object.keys));
   return names.size === 0 ? "" : `, with ${[...names].join(", ")} added to each request`;
@@ -155,7 +157,6 @@ function describePolicy({ policy: { path, policy }, gateway }: Config): string[]
   ];
 }
 
-/** The configured models, by the variables that name them. */
 export function namedModels({ chatModel, imageModel, fallback }: Config["gateway"]) {
   const named = { CHAT_MODEL: chatModel, CHAT_FALLBACK_MODEL: fallback.model, IMAGE_MODEL: imageModel };
   return Object.entries(named).flatMap(([variable, model]) => (model === undefined ? [] : [{ variable, model }]));

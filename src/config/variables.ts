@@ -19,8 +19,8 @@ const DEFAULT_SYSTEM_PROMPT =
   "You are a helpful assistant in a team's chat. Answer in the language you are written to, briefly and plainly, in Markdown.";
 
 /**
- * The variables of the core. Messages complete "VARIABLE …". They never quote the value, because it can be a secret in
- * the wrong variable.
+ * The core's variables. Each message continues a sentence that starts with the variable's name. Messages never quote
+ * the value, because it can be a secret in the wrong variable.
  */
 export const variables = {
   GATEWAY_BASE_URL: gatewayAddress().optional(),
@@ -99,7 +99,7 @@ export const variables = {
   SHUTDOWN_GRACE_SECONDS: wholeNumber(0, 3600).default(25),
 };
 
-/** Headers by name. A name is a token, and a value is visible ASCII, see RFC 9110, section 5. */
+/** Headers by name. Names and values follow RFC 9110, section 5. */
 const headerFields = z.record(z.string().regex(/^[\w!#$%&'*+.^`|~-]+$/), z.string().regex(/^[\x20-\x7e]*$/));
 
 function headers() {
@@ -113,8 +113,8 @@ function headers() {
 }
 
 /**
- * Removes the version: the documentation of many servers includes it in the address, but Palaver adds /v1 and /v1beta
- * itself.
+ * Removes the version, because Palaver adds /v1 or /v1beta itself, but the documentation of many servers includes it in
+ * the address.
  */
 function gatewayAddress() {
   return webAddress().transform((url) => url.replace(/\/v1(beta)?$/, ""));
@@ -124,7 +124,7 @@ function hostOf(url: string): string {
   return URL.canParse(url) ? new URL(url).hostname : "";
 }
 
-/** An address, optionally with a prefix length. */
+/** True for an IP address, with or without a prefix length. */
 function isNetwork(text: string): boolean {
   const [address = "", length, ...rest] = text.split("/");
   if (isIP(address) === 0 || rest.length > 0) return false;

@@ -6,17 +6,17 @@ import type { Finding } from "../port/finding.ts";
 import type { NamedAddress } from "./platforms.ts";
 
 const ANSWER_MS = 10_000;
-/** These codes do not prove a mistake, because in some networks a machine cannot reach its own public address. */
+/** These error codes do not prove a mistake, because in some networks a machine cannot reach its own public address. */
 const INCONCLUSIVE = new Set(["UND_ERR_CONNECT_TIMEOUT", "ETIMEDOUT", "EHOSTUNREACH", "ENETUNREACH", "TimeoutError"]);
 
-/** The server at the port: either one that this check starts or the running service. */
+/** The server at the port: the running service, or a server that this check starts. */
 interface Host {
   /** Undefined for the running service. */
   probe: string | undefined;
   close(): Promise<void>;
 }
 
-/** Checks that the port is free, and that `PUBLIC_URL` leads to it. */
+/** Checks that the port is free and that `PUBLIC_URL` leads to it. */
 export async function checkAddress(
   config: Config,
   events: readonly NamedAddress[],
@@ -98,7 +98,7 @@ async function checkPublic(
 interface Answer {
   status: number;
   body: string;
-  /** Why the request failed; "" if there was a response. */
+  /** Why the request failed; "" if a response arrived. */
   error: string;
 }
 
@@ -133,7 +133,7 @@ function judge(url: string, { status, body, error }: Answer, expected: string, p
   return to(false, `Something else answers at ${url} (status ${status}).`);
 }
 
-/** The innermost code, because `fetch` wraps the original error. */
+/** Returns the innermost code, because `fetch` wraps the original error. */
 function codeOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   if (error.cause instanceof Error) return codeOf(error.cause);

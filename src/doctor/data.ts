@@ -5,12 +5,14 @@ import { DatabaseError, openDatabase, openForReading } from "../store/database.t
 
 const MIN_FREE_BYTES = 200 * 1024 * 1024;
 
-/** Creates a temporary database in the folder, then removes it with each folder that it created. */
+/**
+ * Checks that the service can write to its folder: creates a temporary database and removes it with all folders that it
+ * created.
+ */
 export function checkData(dataDir: string): Finding[] {
   const folder = resolve(dataDir);
   const made = foldersToMake(folder);
   try {
-    // Creates a missing folder, as the service does.
     openDatabase(join(folder, ".doctor.sqlite")).close();
     const stored = join(folder, "palaver.sqlite");
     if (existsSync(stored)) openForReading(stored).close();
@@ -47,7 +49,7 @@ function remove(path: string): void {
     if (lstatSync(path).isDirectory()) rmdirSync(path);
     else rmSync(path);
   } catch {
-    // The path was never created, or another program is using it now.
+    // The path was never created, or another program uses it now.
   }
 }
 

@@ -7,22 +7,24 @@ import { checkModels, hasNoList, type NamedModels, namedModels, toFinding, toSec
 import type { Finding } from "../port/finding.ts";
 import { checkOllama } from "./ollama.ts";
 
-/** A person is waiting for the result, so nothing is retried. */
+/** Someone is waiting for the result, so nothing is retried. */
 const LIMITS = { connectMs: 5_000, firstTokenMs: 30_000, idleMs: 10_000, totalMs: 45_000, attempts: 1 };
-/** Sets no token limit, because some models reject small ones. `MAX_HEARD_CHARS` aborts a long answer. */
+/**
+ * A question without a token limit, because some models reject small limits. `MAX_HEARD_CHARS` aborts a long answer.
+ */
 const QUESTION = { messages: [{ role: "user" as const, content: "Say yes." }] };
 const MAX_HEARD_CHARS = 2_000;
 
 export interface GatewayCheckOptions {
-  /** Allows one question to each model, which costs a few tokens. */
+  /** If true, asks each model one question, which costs a few tokens. */
   mayChat: boolean;
-  /** Maximum number of history tokens in a request, estimated. */
+  /** Maximum estimated number of history tokens in a request. */
   historyMaxTokens: number;
 }
 
 /**
- * Checks the gateway's address, its key, its models, an answer and how it creates images. Then checks the fallback in
- * the same way. Creates no image, because images cost more.
+ * Checks the gateway's address, key and models, an answer, and how the gateway creates images. Then checks the fallback
+ * in the same way. Does not create an image, because images cost more.
  */
 export async function checkGateway(
   config: GatewayConfig,
@@ -44,7 +46,7 @@ export async function checkGateway(
 
 interface Tried extends OpenOptions, GatewayCheckOptions {
   extraBody: GatewayConfig["extraBody"];
-  /** The configured models, by variable. Those for conversations are asked a question. */
+  /** The configured models by variable. Chat models get a question. */
   models: NamedModels;
 }
 
@@ -57,14 +59,14 @@ async function checkOne(
     const { findings, unlisted, error } = await checkModels(gateway, options.baseUrl, models, signal);
     if (error?.kind === "unreachable" || error?.status === 401) return findings;
     const named = [models.CHAT_MODEL, models.CHAT_FALLBACK_MODEL].filter((name) => name !== undefined);
-    // The operator must correct this name first, so an answer would only confuse.
+    // Do not ask models that the gateway does not list: the operator must first correct their names.
     const asked = named.filter((name) => !unlisted.includes(name));
     const answers: Finding[] = [];
     for (const model of asked) answers.push(await checkChat(gateway, model, mayChat, signal));
     const pictures =
       models.IMAGE_MODEL === undefined ? [] : [await checkPictures(gateway, models.IMAGE_MODEL, options, signal)];
     const hasAnswered = mayChat && answers.some(({ ok }) => ok);
-    // The question made Ollama load the model, so Ollama now reports the context window.
+    // The question has loaded the model, so Ollama now reports its context window.
     const windows = asked.map((model) => checkOllama({ baseUrl: options.baseUrl, model, historyMaxTokens }, signal));
     return [
       ...(error !== undefined && hasAnswered ? [toUnlisted(options.baseUrl)] : findings),
@@ -82,7 +84,7 @@ function toUnlisted(baseUrl: string): Finding {
   return { ok: true, what };
 }
 
-/** Returns the models that the key can use. If the gateway does not list them, returns findings and no models. */
+/** Returns the models that the key can use, or findings if the gateway does not list them. */
 export async function listModels(
   { baseUrl, apiKey, headers, extraBody }: GatewayConfig,
   signal: AbortSignal,
@@ -103,7 +105,7 @@ export async function listModels(
 
 type OpenOptions = Pick<GatewayOptions, "baseUrl" | "apiKey" | "headers" | "extraBody" | "imageApi" | "imageKeyHeader">;
 
-/** Requests token usage, as the service does if an answer reports none. */
+/** Opens the gateway with a request for token usage, as the service does when answers report none. */
 function open({ extraBody, ...options }: OpenOptions): ProbedGateway {
   const all = { stream_options: { include_usage: true }, ...extraBody?.all };
   const models = extraBody?.models ?? new Map();
@@ -148,7 +150,7 @@ async function hearAnswer(gateway: Gateway, model: string, signal: AbortSignal):
   return " The gateway reports no token usage, so quotas and costs are estimated.";
 }
 
-/** Reports which request creates images with this model. Sends no prompt, so it creates no image. */
+/** Reports which request creates images with this model. It sends no prompt, so the gateway creates no image. */
 async function checkPictures(
   gateway: ProbedGateway,
   model: string,

@@ -6,16 +6,15 @@ import type { Finding } from "../port/finding.ts";
 
 const MAX_NAMES = 12;
 
-/** Longest time for a server to connect and list its tools. Must be less than the doctor's time for all servers. */
+/** Maximum time for a server to connect and list its tools. Must be shorter than the doctor's time for all servers. */
 const CONNECT_MS = 40_000;
 const LISTING_MS = 10_000;
 
 interface McpCheck extends Omit<McpSettings, "problems"> {
-  /** The path of `mcp.json`. */
   path: string;
 }
 
-/** Connects to each tool server once. Reports its tools, or why it is skipped. Calls no tools. */
+/** Connects to each tool server once. Reports its tools, or why the configuration skips it. Calls no tools. */
 export async function checkMcp(
   { path, servers: configs, refused }: McpCheck,
   connectMs = CONNECT_MS,

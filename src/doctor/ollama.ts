@@ -4,18 +4,18 @@ import type { Finding } from "../port/finding.ts";
 
 const ASK_MS = 3_000;
 const MAX_BYTES = 256 * 1024;
-/** Tokens for the system prompt, the tools' descriptions and the answer. */
+/** Tokens for everything besides the history: the system prompt, the tools' descriptions and the answer. */
 const ROOM_BESIDES = 4_000;
 const LARGE_ENOUGH = "Start Ollama with OLLAMA_CONTEXT_LENGTH=32768 if your machine has enough memory.";
 
 const VERSION = z.object({ version: z.string() });
-/** Ollama has reported `context_length` since July 2025: https://github.com/ollama/ollama/pull/11331. */
+/** `context_length` exists since July 2025: https://github.com/ollama/ollama/pull/11331. */
 const RUNNING = z.object({
   models: z.array(z.object({ name: z.string(), context_length: z.number().optional() })),
 });
 
 /**
- * Compares the context window of Ollama's model with the history that Palaver sends, because Ollama truncates longer
+ * Compares the model's context window in Ollama with the history that Palaver sends, because Ollama truncates longer
  * input without an error. Returns no findings for other gateways.
  */
 export async function checkOllama(

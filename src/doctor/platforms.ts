@@ -4,7 +4,6 @@ import type { Finding } from "../port/finding.ts";
 import type { AdapterModule, EventsAddress } from "../port/module.ts";
 import type { Section } from "./report.ts";
 
-/** One section for each platform that has a check. */
 export function createPlatformSections(config: Config): Section[] {
   return config.modules
     .filter(({ check }) => check !== undefined)
@@ -23,7 +22,7 @@ export async function checkPlatform(
   return (await module.check?.(on.config, facts, signal)) ?? [];
 }
 
-/** The addresses to which platforms send their events. Empty if other processes receive them. */
+/** Lists the addresses to which platforms send events. Empty if other processes receive the events. */
 export function findEventsAddresses({ platforms, role }: Pick<Config, "platforms" | "role">): NamedAddress[] {
   if (role === "worker") return [];
   return platforms.flatMap(({ module, config }) => {

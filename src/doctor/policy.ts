@@ -5,9 +5,9 @@ import { namedGroupsOf } from "../policy/access.ts";
 import { describeRule, toList } from "../policy/rules.ts";
 import type { Finding } from "../port/finding.ts";
 
-/** Ids of user groups and roles, in the platforms' formats. */
+/** The platforms' formats for ids of user groups and roles. */
 const GROUP_ID = /^(?:S[A-Z0-9]+|\d+)$/;
-/** In a rule, each of these words matches everything of its kind. */
+/** Each of these words matches everything in its part of a rule. */
 const ALL = new Set(["everybody", "everywhere", "everything"]);
 /** Each of these words matches all names of one kind. */
 const KINDS: Readonly<Record<string, RegExp>> = {
@@ -21,7 +21,7 @@ interface NamedModel {
   model: string;
 }
 
-/** Describes the active policy. `warnings` are sentences about changes of the policy file. */
+/** Describes the current policy. `warnings` are sentences about changes of the policy file. */
 export function checkPolicy(
   policy: Policy,
   named: readonly NamedModel[] = [],
@@ -52,7 +52,7 @@ function checkPrices(policy: Policy, named: readonly NamedModel[]): Finding[] {
   }));
 }
 
-/** Describes the policy's section `access`, and finds rules that can never match. */
+/** Describes the policy's `access` section, and finds rules that can never match. */
 function checkAccess(access: AccessPolicy): Finding[] {
   const { admins = [], rules = [] } = access;
   const named: Finding =
@@ -83,7 +83,7 @@ function checkAccess(access: AccessPolicy): Finding[] {
   return [named, ...unknown, ...told, ...(rules.length > 0 ? [rest] : [])];
 }
 
-/** The parts of a rule, prepared for comparison with another rule. */
+/** The permissions, people and channels of a rule, prepared for a comparison. */
 type Parts = ReadonlyArray<{ words: readonly string[]; has: ReadonlySet<string>; kinds: readonly RegExp[] }>;
 
 function toParts(rule: AccessRule): Parts {
@@ -94,7 +94,7 @@ function toParts(rule: AccessRule): Parts {
   });
 }
 
-/** True if the first rule already decides every case of the second rule. */
+/** True if the first rule decides every case of the second rule. */
 function covers(first: Parts, second: Parts): boolean {
   return first.every(({ has, kinds }, index) =>
     second[index]?.words.every((word) => has.has(word) || kinds.some((kind) => kind.test(word))),

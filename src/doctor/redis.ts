@@ -7,19 +7,17 @@ import { CLUSTER_REFUSAL, checkVersion as checkDataVersion, isCluster } from "..
 import { connectToRedis, type RedisConnection } from "../store/redis-connection.ts";
 
 const TRIAL_MS = 10_000;
-/**
- * Scripts that write after reading the time need 5.0, and `SCAN … TYPE` needs 6.0. Versions before 6.2 are not tested.
- */
+/** Palaver's scripts need Redis 5.0 and `SCAN … TYPE` needs 6.0. Versions before 6.2 are not tested. */
 const LEAST_VERSION = { major: 6, minor: 2 };
 
 /**
- * Tests Redis as the service uses it, and checks whether stored data can be lost. Problems with Redis become findings,
- * not rejections.
+ * Tests Redis as the service uses it, and checks whether stored data can be lost. A problem with Redis becomes a
+ * finding, not a rejection.
  */
 export async function checkRedis(url: string): Promise<Finding[]> {
   const connection = connectToRedis(url, pino({ level: "silent" }));
   try {
-    // If Redis is unavailable or refuses, the write test below reports it.
+    // Ignore failures, because the write test below reports them.
     if (await connection.run(() => isCluster(connection.client)).catch(() => false)) {
       return [{ ok: false, what: CLUSTER_REFUSAL }];
     }
@@ -87,8 +85,8 @@ async function checkPersistence({ client, run }: RedisConnection): Promise<Findi
 }
 
 /**
- * How often Redis writes to disk matters, because a platform does not deliver a message again once Palaver has stored
- * it there.
+ * Checks how often Redis writes to disk. A platform does not redeliver a message that Palaver has stored, so a lost
+ * write loses the message.
  */
 function describeSync(appendfsync: string | undefined): Finding {
   if (appendfsync === "no") {
@@ -108,7 +106,7 @@ async function checkVersion({ client, run }: RedisConnection): Promise<Finding> 
   return describeVersion(info.get("redis_version"));
 }
 
-/** Valkey reports the Redis version that it is compatible with. */
+/** Valkey reports the Redis version with which it is compatible. */
 export function describeVersion(version: string | undefined): Finding {
   if (version === undefined)
     return { ok: true, what: "Redis does not report its version; Palaver needs 6.2 or later." };
@@ -137,7 +135,7 @@ async function checkEviction({ client, run }: RedisConnection): Promise<Finding>
   };
 }
 
-/** Reports events that Palaver gave up on. Their authors got a notice. */
+/** Reports events that Palaver gave up on after telling their authors. */
 async function checkGivenUp({ client, run }: RedisConnection): Promise<Finding[]> {
   const given = await run(() => readGivenUp(client));
   const [newest] = given;
@@ -153,7 +151,7 @@ async function checkGivenUp({ client, run }: RedisConnection): Promise<Finding[]
   ];
 }
 
-/** Undefined if the server hides its settings, as hosted servers often do. */
+/** Resolves to undefined if the server hides its settings, as hosted servers often do. */
 async function readSetting({ client, run }: Pick<RedisConnection, "client" | "run">, name: string) {
   try {
     const settings = await run(() => client.configGet(name));

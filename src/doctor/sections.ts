@@ -15,7 +15,7 @@ import type { Section } from "./report.ts";
 const SECTION_MS = 60_000;
 
 interface SectionsOptions extends Pick<GatewayCheckOptions, "mayChat"> {
-  /** Warnings about changes of the policy file. Only a running service knows them. */
+  /** Warnings about changes of the policy file, which only a running service knows. */
   policyWarnings?: readonly string[];
 }
 
@@ -56,7 +56,7 @@ function describeRoles({ role }: Config): Finding[] {
   return [inOrder, { ok: true, what: `ROLE=${role} ${does}: it needs a ROLE=${others} on the same Redis.` }];
 }
 
-/** Never rejects: if a check crashes, that is a finding. */
+/** Never rejects: a check that crashes is reported as a finding. */
 export async function examineSection({ run }: Section): Promise<Finding[]> {
   try {
     return await runWithin(SECTION_MS, run, NEVER);

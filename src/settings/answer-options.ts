@@ -4,46 +4,46 @@ import { takeFlags } from "../text/flags.ts";
 import { quoteName } from "../text/quote-name.ts";
 
 /**
- * The options for answers in a channel, and how people type them after `/model`. A new option needs changes only in
- * this file.
+ * The options for answers in a channel, and how people type them after `/model`. To add an option, change only this
+ * file.
  */
 
-/** More than any model can produce in an answer. */
+/** More than any model can write in one answer. */
 const MAX_TOKENS = 1_000_000;
 /** Platforms return at most this many messages per request. */
 const MAX_CONTEXT = 100;
 const DEFAULT = /^(default|reset)$/i;
 const MAX_FIELD_CHARS = 10;
 
-/** If an option is absent, the gateway's default applies. */
+/** The gateway's default applies to an absent option. */
 export const answerOptions = z.object({
   temperature: z.number().min(0).max(2).exactOptional(),
-  /** Longest answer, including what the model thinks. */
+  /** Maximum answer tokens, including what the model thinks. */
   maxTokens: z.int().min(1).exactOptional(),
   format: z.literal("json").exactOptional(),
-  /** Shows what the model thinks, folded, before its answer. */
+  /** Shows the model's thoughts, collapsed, before its answer. */
   thinking: z.literal("shown").exactOptional(),
-  /** The model searches the web, if the gateway offers that: how much of it the model reads. */
+  /** How much of the web the model reads, if the gateway offers web search. */
   web: z.enum(["low", "medium", "high"]).exactOptional(),
-  /** How many of the channel's last messages the model reads with a question. */
+  /** How many earlier messages of the channel the model reads with a question. */
   context: z.int().min(0).max(MAX_CONTEXT).exactOptional(),
 });
 
 export type AnswerOptions = z.infer<typeof answerOptions>;
 
-/** If a key has the value undefined, its option is reset. */
+/** A key with the value undefined resets its option. */
 export type OptionChanges = { [Name in keyof AnswerOptions]?: AnswerOptions[Name] | undefined };
 
 interface OptionWords {
-  /** The flag that people type, without dashes: `length`. */
+  /** The flag without dashes: `length`. */
   flag: string;
   /** The label of the option's form field. */
   hint: string;
   choices?: readonly string[];
-  /** Returns the change, or a phrase that says which values are allowed. */
+  /** Parses a value. Returns the change, or a phrase that says which values are allowed. */
   read(value: string): OptionChanges | string;
   usual: OptionChanges;
-  /** Returns a phrase for the end of a sentence. Undefined if the gateway's default applies. */
+  /** Returns a phrase for the end of a sentence; undefined if the gateway's default applies. */
   describe(options: AnswerOptions): string | undefined;
 }
 
@@ -129,7 +129,7 @@ export const ANSWER_OPTION_FIELDS: readonly CommandField[] = ALL.map(({ flag, hi
   ...(choices ? { choices: choices.map((value) => ({ name: value, value })) } : { maxChars: MAX_FIELD_CHARS }),
 }));
 
-/** Undefined if no option is left. */
+/** Returns undefined if no option is left. */
 export function changeOptions(before: AnswerOptions, changes: OptionChanges): AnswerOptions | undefined {
   const entries = Object.entries({ ...before, ...changes }).filter(([, value]) => value !== undefined);
   return entries.length === 0 ? undefined : answerOptions.parse(Object.fromEntries(entries));
@@ -144,11 +144,11 @@ export interface WrittenOptions {
   /** The text without the options. */
   rest: string;
   changes: OptionChanges;
-  /** Each problem is part of a sentence. */
+  /** Each problem is a part of a sentence. */
   problems: string[];
 }
 
-/** Separates the options from the rest of the text, and finds every problem. Pure. */
+/** Separates the options from the rest of a text, and finds every problem. Pure. */
 export function readAnswerOptions(text: string): WrittenOptions {
   const problems: string[] = [];
   const changes: OptionChanges = {};

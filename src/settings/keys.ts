@@ -9,32 +9,35 @@ import { SETTING_NAMES, SETTINGS, type SettingName, type SettingValues, type Sto
 /** The keys under which the settings are stored. */
 
 const NAMESPACE = "settings";
-/** After this share of its TTL, a setting that is used is rewritten with a full TTL. */
+/** A used setting gets its full TTL again once this share of it has passed. */
 const REFRESH_SHARE = 0.1;
 
-/** Includes the workspace, because two workspaces that share a channel use the same channel id. */
+/** Includes the workspace, because a channel that two workspaces share has the same id in both. */
 export type Channel = Pick<ReplyAddress, "platform" | "workspaceId" | "channelId">;
 
 const stored = z.object({
   value: z.unknown(),
   /** The author, if the setting must be erased with their data. */
   authorId: z.string().exactOptional(),
-  /** When it was written, by the store's clock. */
+  /** When the setting was written, by the store's clock. */
   at: z.number(),
 });
 
-/** Stores each setting under its own key, so that writing one never overwrites another. Rejects if the store does. */
+/**
+ * Stores each setting under its own key, so that a change never overwrites another setting. Methods reject if the store
+ * does.
+ */
 export interface SettingKeys {
   /** `isAging` is true if a value is old enough for `refresh`. */
   read(channel: Channel, names: readonly SettingName[]): Promise<Stored & { isAging: boolean }>;
-  /** If there is an author, the setting is erased with their data. */
+  /** With an author, the setting is erased with their data. */
   write<Name extends SettingName>(
     channel: Channel,
     name: Name,
     value: SettingValues[Name],
     authorId?: string,
   ): Promise<void>;
-  /** Rewrites the stored settings with a full TTL. A setting that is erased meanwhile stays erased. */
+  /** Rewrites the stored settings with their full TTL. A setting that is erased at the same time stays erased. */
   refresh(channel: Channel, names: readonly SettingName[]): Promise<void>;
   erase(channel: Channel, names: readonly SettingName[]): Promise<void>;
   /** Resolves to the settings that a person wrote, by channel. */
@@ -114,7 +117,7 @@ function toKey(name: SettingName, { platform, workspaceId = "", channelId }: Cha
   return [name, ...[platform, workspaceId, channelId].map(toKeyPart)].join(":");
 }
 
-/** Undefined for ids that are too long to be parsed. */
+/** Undefined if the key has an id that is too long to be parsed. */
 function readKey(key: string): { name: SettingName; channel: Channel } | undefined {
   const [first, ...parts] = key.split(":");
   const name = SETTING_NAMES.find((known) => known === first);
@@ -125,7 +128,7 @@ function readKey(key: string): { name: SettingName; channel: Channel } | undefin
   return { name, channel: { platform, channelId, ...(workspaceId !== "" && { workspaceId }) } };
 }
 
-/** Returns the part after the name. It is the same for all settings of a channel. */
+/** Returns the part after the setting's name, which is the same for all settings of a channel. */
 function toPlace(key: string): string {
   return key.slice(key.indexOf(":"));
 }

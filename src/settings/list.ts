@@ -15,7 +15,7 @@ const all = {
   persona: setting(z.string(), (persona) => `Persona: ${persona.replaceAll("\n", "\n  ")}`),
   /** Names of the tool servers that are switched off. */
   serversOff: setting(z.array(z.string()), (names) => `Tool servers switched off: ${names.join(", ")}`),
-  /** Prompts that the bot suggests to people who start a conversation. Absent: the usual prompts. */
+  /** Prompts that the bot suggests at the start of a conversation. Absent: the default prompts. */
   prompts: setting(z.array(z.string()), (prompts) => `Suggests: ${prompts.join(" | ")}`),
   listens: LISTENS,
   timezone: TIMEZONE,

@@ -3,7 +3,7 @@ import type { Setting } from "./setting.ts";
 
 const CHOICES = ["on", "off"].map((value) => ({ name: value, value }));
 
-/** `/listen on`: the bot answers every message in a channel. `/listen off`: it answers only mentions. */
+/** With `/listen on`, the bot answers every message in a channel. With `/listen off`, it answers only mentions. */
 export const LISTENS: Setting<true> = {
   schema: z.literal(true),
   describe: () => "Answers every message that is not for someone else",

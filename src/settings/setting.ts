@@ -6,18 +6,21 @@ export interface Setting<Value> {
   schema: z.ZodType<Value>;
   /** Returns a line for the dashboard. */
   describe(value: Value): string;
-  /** Absent if a command in `commands/` sets it. */
+  /** Absent if a command in `commands/` sets the setting. */
   command?: SettingCommand<Value>;
 }
 
-/** A command that shows a setting to everyone. People who can change settings can set it. */
+/** A command that shows a setting to everyone. People with the permission can change it. */
 export interface SettingCommand<Value> extends CommandHelp {
-  /** Parses the text after the command. Without `value`, the setting is reset. Undefined if the text is invalid. */
+  /**
+   * Parses the text after the command. A result without `value` resets the setting; undefined means that the text is
+   * invalid.
+   */
   read(words: string): { value?: Value } | undefined;
-  /** Returns the value as one word for the audit log. */
+  /** Returns one word for the audit log. */
   toWord(value: Value | undefined): string;
   /** Returns a sentence that shows the asker the current value. */
   say(value: Value | undefined): string;
-  /** Says how to change the setting. */
+  /** A sentence that says how to change the setting. */
   hint: string;
 }

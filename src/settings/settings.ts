@@ -4,9 +4,9 @@ import type { Stores } from "../store/keyv.ts";
 import { type Channel, createSettingKeys, type SettingKeys, type SettingKeysOptions } from "./keys.ts";
 import { SETTING_NAMES, type SettingName, type SettingValues, type Stored } from "./list.ts";
 
-/** The settings that a channel has. For missing settings, the configuration applies. */
+/** A channel's own settings. The configuration applies for the others. */
 export interface ChannelSettings extends Stored {
-  /** False if the store is unavailable, so that the settings are unknown. */
+  /** False if the settings are unknown, because the store is unavailable. */
   isKnown: boolean;
 }
 
@@ -14,13 +14,13 @@ export interface OwnSettings extends Stored, Omit<Channel, "platform"> {}
 
 export interface ChannelInForce extends Channel, Stored {}
 
-/** Settings by channel. They expire `ttlMs` after their last use. A damaged value counts as missing. */
+/** Settings by channel. A setting expires `ttlMs` after its last use. A damaged value counts as missing. */
 export interface Settings {
   /** Never rejects. If the store is unavailable, returns no settings. */
   read(channel: Channel): Promise<ChannelSettings>;
   /**
-   * The value undefined resets the setting. If there is an author, the setting is erased with their data. Resolves to
-   * true if the store accepted the change.
+   * Sets a setting; undefined resets it. With an author, the setting is erased with their data. Resolves to true if the
+   * store accepted the change.
    */
   set<Name extends SettingName>(
     channel: Channel,
@@ -28,21 +28,21 @@ export interface Settings {
     value: SettingValues[Name] | undefined,
     authorId?: string,
   ): Promise<boolean>;
-  /** Calls `change` with the stored value and stores its result. Resolves as `set` does. */
+  /** Calls `change` with the stored value and stores the result. Resolves as `set` does. */
   change<Name extends SettingName>(
     channel: Channel,
     name: Name,
     change: (before: Stored[Name]) => SettingValues[Name] | undefined,
   ): Promise<boolean>;
   isListening: IsListening;
-  /** Resolves to the channels that have settings, by name. Rejects if the store is unavailable. */
+  /** Resolves to all channels with settings, sorted by name. Rejects if the store is unavailable. */
   list(): Promise<ChannelInForce[]>;
   /** Erases all settings of a channel. Rejects if the store is unavailable. */
   erase(channel: Channel): Promise<void>;
   exportAuthor(platform: string, authorId: string): Promise<OwnSettings[]>;
 }
 
-/** Allows one retry: a person is waiting, and each attempt takes two seconds if the store is unavailable. */
+/** Only one retry: a person waits, and without the store each attempt takes two seconds. */
 const PAUSES_MS = [200];
 
 export function createSettings(options: SettingKeysOptions & Pick<Stores, "inTurn">): Settings {
@@ -71,7 +71,7 @@ export function createSettings(options: SettingKeysOptions & Pick<Stores, "inTur
     const { isAging, ...stored } = await keys.read(channel, names);
     if (!isAging) return stored;
     try {
-      // In turn, so that a refresh cannot overwrite a setting that is set at the same time.
+      // In turn, so that a refresh cannot overwrite a change made at the same time.
       await inTurn(channel, (keys) => keys.refresh(channel, names));
     } catch (err) {
       log.warn({ err, ...toFields(channel) }, "the TTL of a channel's settings could not be extended");

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { Setting } from "./setting.ts";
 
-/** `/timezone Europe/Berlin`: the time zone of schedules in a channel, for people without one in their profile. */
+/** `/timezone Europe/Berlin` sets the time zone of a channel's schedules, for people without one in their profile. */
 export const TIMEZONE: Setting<string> = {
   schema: z.string().max(64),
   describe: (zone) => `Time zone: ${zone}`,
@@ -22,7 +22,6 @@ export const TIMEZONE: Setting<string> = {
   },
 };
 
-/** True for the name of a time zone. */
 export function isZone(name: string): boolean {
   try {
     return name !== "" && new Intl.DateTimeFormat("en", { timeZone: name }).resolvedOptions().timeZone !== "";

@@ -15,8 +15,8 @@ import { isDeepStrictEqual, parseEnv } from "node:util";
 const OWNER_ONLY = 0o600;
 
 /**
- * Sets variables in the text of an `.env`. Replaces the lines of existing variables, appends the others, and leaves all
- * other lines as they are. Throws if Node would read other values from the result.
+ * Sets variables in the text of an `.env`: replaces the lines of existing variables, appends the others, and keeps all
+ * other lines. Throws if Node would read other values from the result.
  */
 export function mergeEnv(text: string, values: Readonly<Record<string, string>>): string {
   const lines = text === "" ? [] : text.replace(/\n$/, "").split("\n");
@@ -30,7 +30,7 @@ export function mergeEnv(text: string, values: Readonly<Record<string, string>>)
   }
   const merged = lines.length === 0 ? "" : `${lines.join("\n")}\n`;
   const before = parseEnv(text);
-  // The loop above replaces only the first line of a value with several lines.
+  // For a value with several lines, the loop replaced only the first line.
   const isLong = Object.keys(values).some((name) => before[name]?.includes("\n"));
   if (isLong || !isDeepStrictEqual({ ...parseEnv(merged) }, { ...before, ...values })) {
     throw new Error("These values cannot be added to the file without changing its other lines.");
@@ -61,7 +61,7 @@ export function canWriteEnvFile(path: string): boolean {
   }
 }
 
-/** Replaces the file completely or not at all. Only the owner can read it. */
+/** Replaces the file completely or not at all. Only its owner can read it. */
 export function writeEnvFile(path: string, text: string): void {
   const target = toTarget(path);
   const draft = `${target}.${randomUUID()}`;
@@ -73,7 +73,7 @@ export function writeEnvFile(path: string, text: string): void {
   }
 }
 
-/** If the file is a symbolic link, writes to its target, so that the link stays. */
+/** Returns the target of a symbolic link, so that the link itself stays. */
 function toTarget(path: string): string {
   try {
     return realpathSync(path);
@@ -82,7 +82,7 @@ function toTarget(path: string): string {
   }
 }
 
-/** Node has no escapes here, so this picks a quotation mark that the value does not contain. */
+/** Puts a value in a quotation mark that it does not contain, because Node knows no escapes here. */
 function quote(value: string): string {
   if (/^[\w./:@%+=,~-]+$/.test(value)) return value;
   const mark = ["'", "`", '"'].find((each) => !value.includes(each)) ?? "'";

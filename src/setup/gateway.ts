@@ -4,7 +4,7 @@ interface Preset {
   id: string;
   label: string;
   address: string;
-  /** A suggested key if the server accepts any. */
+  /** A suggestion, for servers that accept any key. */
   key?: string;
   tasks: SetupTask[];
 }
@@ -72,7 +72,7 @@ const PRESETS: readonly Preset[] = [
   },
 ];
 
-/** The gateway's step. It has one way for each well-known gateway. */
+/** The gateway's step, with one way for each well-known gateway. */
 export const GATEWAY_STEP: SetupStep = {
   id: "gateway",
   name: "Gateway",

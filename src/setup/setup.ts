@@ -23,18 +23,18 @@ const GATEWAY_GIVEN = [
   "IMAGE_API",
 ];
 const ADDRESS = "GATEWAY_BASE_URL";
-/** The list of models depends on these fields. */
+/** The list of models depends on fields of these kinds. */
 const LISTING: readonly SetupField["kind"][] = ["address", "secret"];
-/** Secrets that are sent to the gateway's address, and must not be sent to another one. */
+/** Secrets that Palaver must send only to the gateway's current address. */
 const GATEWAY_SECRETS = ["GATEWAY_API_KEY", "GATEWAY_HEADERS"];
 /** Variables that belong to no step. The last step offers them. */
 const BESIDES = ["LOCAL_CHAT"];
 const DEFAULT_BOT_NAME = "Palaver";
 
 export interface SetupOptions {
-  /** The environment of the process, including variables from the file. */
+  /** The process's environment, including variables from the file. */
   env: Readonly<Record<string, string | undefined>>;
-  /** The working folder. The next start reads its `.env`. */
+  /** The folder with the `.env` that the next start reads. */
   folder: string;
   modules: readonly AdapterModule[];
 }
@@ -49,18 +49,18 @@ export function createSetup({ env, folder, modules }: SetupOptions): Setup {
   const stepsFor = (values: SetupValues) => toSteps(env, values, modules);
   const givenOf = (values: SetupValues) => readGiven(values, stepsFor(values));
 
-  /** The values of one step and the environment that it needs, so that other values cannot interfere. */
+  /** Returns only the values of one step and the variables that this step needs, so that others cannot interfere. */
   function isolate(stepId: string, given: readonly string[], values: SetupValues): Environment {
     const steps = stepsFor(values).filter(({ id }) => id === stepId);
     const common = given.map((name) => [name, env[name]] as const);
     return { ...Object.fromEntries(common), ...readGiven(values, steps) };
   }
 
-  /** Requests to another address must not contain additional fields for the current gateway. */
+  /** A request to another address must not contain the extra fields for the current gateway. */
   const isolateGateway = (values: SetupValues) =>
     isolate(GATEWAY_STEP.id, env[ADDRESS]?.trim() && isOtherAddress(env, givenOf(values)) ? [] : GATEWAY_GIVEN, values);
 
-  /** The variables that the next start will read. */
+  /** Returns the variables that the next start will read. */
   const readNext = (): Environment => ({ ...parseEnv(readEnvFile(path)), ...outer });
 
   function plan(values: SetupValues): EnvFile {
@@ -105,7 +105,7 @@ export function createSetup({ env, folder, modules }: SetupOptions): Setup {
       const empty = findEmpty(GATEWAY_STEP, isolateGateway(values), LISTING);
       if (empty !== undefined) return { models: [], findings: [empty] };
       let models: readonly string[] = [];
-      // The person will choose the model from the list, so any name is fine for now.
+      // The person has not chosen a model yet, so any name will do.
       const variables = { CHAT_MODEL: "any", ...isolateGateway(values) };
       const run = async ({ gateway }: Config, bounded: AbortSignal): Promise<Finding[]> => {
         const listed = await listModels(gateway, bounded);
@@ -121,7 +121,7 @@ export function createSetup({ env, folder, modules }: SetupOptions): Setup {
       try {
         return { text: mergeEnv("", givenOf(values)), problems };
       } catch {
-        // The problems already name the values that the file cannot contain.
+        // The problems name the values that the file cannot contain.
         return { text: "", problems };
       }
     },
@@ -150,7 +150,7 @@ function toSteps(env: Environment, values: SetupValues, modules: readonly Adapte
   return [...modules.flatMap(({ setup }) => setup?.toStep(how) ?? []), GATEWAY_STEP];
 }
 
-/** The non-empty values that belong to a step. */
+/** Returns the non-empty values that belong to these steps. */
 function readGiven(values: SetupValues, steps: readonly SetupStep[]): Record<string, string> {
   const names = new Set([...BESIDES, ...fieldsOf(steps).map(({ name }) => name)]);
   const entries = Object.entries(values).map(([name, value]) => [name, value.trim()] as const);
@@ -161,7 +161,7 @@ function fieldsOf(steps: readonly SetupStep[]): SetupField[] {
   return steps.flatMap(({ ways }) => ways.flatMap(({ fields }) => fields));
 }
 
-/** A platform or gateway needs a secret to be connected. Other values, such as PUBLIC_URL, can be set without it. */
+/** A platform or gateway needs at least one secret. Other values, such as PUBLIC_URL, do not show that it is set up. */
 function secretNames(steps: readonly SetupStep[]): string[] {
   return fieldsOf(steps).flatMap(({ name, kind }) => (kind === "secret" ? [name] : []));
 }
@@ -170,7 +170,7 @@ function isOtherAddress(current: Environment, { [ADDRESS]: given }: SetupValues)
   return given !== undefined && given !== current[ADDRESS]?.trim();
 }
 
-/** Finds secrets of the current gateway that would be sent to another address. */
+/** Finds secrets of the current gateway that would go to another address. */
 function findMispaired(next: Environment, given: SetupValues): string[] {
   const kept = isOtherAddress(next, given) ? GATEWAY_SECRETS : [];
   return kept
@@ -178,7 +178,10 @@ function findMispaired(next: Environment, given: SetupValues): string[] {
     .map((name) => `${name} belongs to the current address: when you change ${ADDRESS}, enter a new one too.`);
 }
 
-/** Replaces variables with the form's labels. Includes the step's name if there are several steps. */
+/**
+ * Returns a function that replaces variable names with the form's labels. If there are several steps, it adds the
+ * step's name.
+ */
 function createWording(steps: readonly SetupStep[]): (text: string) => string {
   const labels = new Map<string, string>();
   for (const step of steps) {
@@ -188,7 +191,7 @@ function createWording(steps: readonly SetupStep[]): (text: string) => string {
   return (text) => text.replaceAll(/[A-Z]+(?:_[A-Z]+)+/g, (name) => labels.get(name) ?? name);
 }
 
-/** Names the empty fields of the way with the most values. Undefined if no field is empty. */
+/** Lists the empty fields of the way with the most values; undefined if none is empty. */
 function findEmpty(
   { ways }: SetupStep,
   variables: Environment,
@@ -209,11 +212,10 @@ interface Examination {
   variables: Environment;
   modules: readonly AdapterModule[];
   run(config: Config, signal: AbortSignal): Promise<Finding[]>;
-  /** Replaces variables with the form's labels. */
   toWords(text: string): string;
 }
 
-/** Resolves to the findings of `run`, or to the problems of the variables, worded with the form's labels. */
+/** Resolves to the findings of `run`, or to the problems of the variables, in the form's words. */
 async function examine({ variables, modules, run, toWords }: Examination, signal: AbortSignal): Promise<Finding[]> {
   try {
     const config = readConfig(variables, modules);
@@ -232,7 +234,7 @@ async function examine({ variables, modules, run, toWords }: Examination, signal
   }
 }
 
-/** Says why the service would not start with these variables. */
+/** Returns the reasons why the service would not start with these variables. */
 function findProblems(variables: Environment, modules: readonly AdapterModule[]): readonly string[] {
   try {
     readConfig(variables, modules);
@@ -243,7 +245,7 @@ function findProblems(variables: Environment, modules: readonly AdapterModule[])
   }
 }
 
-/** The variables that the process read from the file when it started. */
+/** Reads the variables that this process read from the file at its start. */
 function readLoaded(path: string): Environment {
   try {
     return parseEnv(readEnvFile(path));

@@ -31,7 +31,7 @@ class LeftError extends Error {
 
 const SAVE = "save";
 
-/** Guides a person through the steps in a terminal. Resolves to whether values were saved or shown. */
+/** Guides a person through the steps in a terminal. Resolves to true if values were saved or shown. */
 export async function runSetup({ setup, input, output }: TerminalOptions): Promise<boolean> {
   const talk: Talk = { setup, streams: { input, output }, values: {}, done: new Set() };
   try {
@@ -95,12 +95,12 @@ async function walk(stepId: string, talk: Talk): Promise<void> {
   }
 }
 
-/** Asks for the values of a way and checks them. Resolves to whether they work. */
+/** Asks for the values of a way and checks them. Resolves to true if they work. */
 async function attempt(step: SetupStep, wayId: string, showsTasks: boolean, talk: Talk): Promise<boolean> {
   const { setup, values, streams } = talk;
   const { output } = streams;
   const fields = step.ways.find(({ id }) => id === wayId)?.fields ?? [];
-  // Removes the values of ways that were not chosen.
+  // Removes the values of ways that the person did not choose.
   for (const { name } of step.ways.flatMap((way) => way.fields)) {
     if (!fields.some((field) => field.name === name)) delete values[name];
   }
@@ -166,7 +166,7 @@ function showTasks(tasks: SetupWay["tasks"], output: Writable): void {
   }
 }
 
-/** Writes changed text to a new file outside the project, so that a person can copy it. */
+/** Returns a file's path. Changed text is first written to a new file outside the project, for the person to copy. */
 function toPath({ path, text: changed }: PasteFile): string {
   if (changed === undefined) return path;
   const draft = join(mkdtempSync(join(tmpdir(), "palaver-")), basename(path));
@@ -174,7 +174,7 @@ function toPath({ path, text: changed }: PasteFile): string {
   return draft;
 }
 
-/** Resolves to the models that the gateway lists. Undefined if the gateway is unreachable or refuses the key. */
+/** Resolves to the gateway's models; undefined if the gateway is unreachable or refuses the key. */
 async function listModels(title: string, { setup, values, streams }: Talk): Promise<readonly string[] | undefined> {
   const busy = begin("Listing the models…", streams.output);
   const { models, findings } = await setup.listModels(values, new AbortController().signal);
@@ -195,9 +195,9 @@ function begin(words: string, output: Writable): SpinnerResult {
   return busy;
 }
 
-/** Prints findings as the doctor does, one per line, so that links stay intact. */
+/** Prints findings one per line, like the doctor, so that links stay intact. */
 function show(output: Writable, title: string, findings: readonly Finding[]): void {
-  // Findings of the setup contain no secrets.
+  // The setup's findings contain no secrets.
   const options = { redact: (words: string) => words, hasColor: hasColors(output) };
   for (const finding of findings) output.write(`${formatFinding(title, finding, options)}\n`);
 }
@@ -239,7 +239,7 @@ async function save(talk: Talk): Promise<boolean> {
   return true;
 }
 
-/** Says what to write first, and how the person can see that it arrived. */
+/** Says what to write to the bot first, and that the log reports its arrival. */
 function showGreetings({ setup, values, done, streams }: Talk): void {
   const greetings = setup
     .steps(values)

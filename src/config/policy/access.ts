@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** The words for people, places and permissions in a rule. Chat commands use them too. */
+/** The words of a rule for people, channels and permissions. Chat commands use them too. */
 const WHO = ["everybody", "members", "guests", "external", "bots", "admins"] as const;
 const WHERE = ["everywhere", "direct", "channels", "page"] as const;
 const WHAT = ["everything", "chat", "pictures", "files", "tools", "models", "settings"] as const;
@@ -10,7 +10,7 @@ const NAMED_WHO = ["person", "group", "role", "workspace"] as const;
 const NAMED_WHERE = ["channel", "category", "workspace", "platform"] as const;
 const NAMED_WHAT = ["model", "tool", "server"] as const;
 
-/** Limits for the length of a name or id, and for their number in one rule. */
+/** Limits for the length of a name or id, and for the number of them in one rule. */
 const MAX_NAME_CHARS = 200;
 const MAX_SELECTORS = 50;
 const MAX_RULES = 500;
@@ -36,7 +36,7 @@ export const accessRule = z
     message: "must have either allow or deny, not both",
   });
 
-/** One rule: permissions, people and places. If a part is absent, the rule applies to all of that kind. */
+/** A rule. It applies to everything of a kind that it does not name: all permissions, people or channels. */
 export type AccessRule = z.output<typeof accessRule>;
 
 export const access = z
@@ -58,7 +58,7 @@ function oneOrMore<T extends z.ZodType>(one: T) {
   });
 }
 
-/** Describes what is wrong with one of several entries, because the union's own message does not. */
+/** Describes what is wrong with one of several entries; the message of Zod's union does not. */
 function describeList(input: unknown, one: z.ZodType): string {
   const wrong = (Array.isArray(input) ? input : [input]).find((each) => !one.safeParse(each).success);
   if (wrong === undefined) return `must have between 1 and ${MAX_SELECTORS} entries`;

@@ -4,7 +4,7 @@ import { accessRule } from "./access.ts";
 const MAX_NAME_CHARS = 100;
 const MAX_MODELS = 100;
 const MAX_RULES = 200;
-/** A limit counts as nearly used up if less than this percentage is left. */
+/** The default percentage: a limit counts as nearly reached if less than this is left. */
 const USUAL_SHARE = 20;
 
 const name = z

@@ -25,10 +25,7 @@ export function describeQuotas({ quotas, prices }: Policy): string[] {
   );
 }
 
-/**
- * Returns the `models` without a price. For these models, limits of money count only the costs that the gateway
- * reports.
- */
+/** Returns the `models` without a price. For these models, a money limit counts only costs that the gateway reports. */
 export function findUnpriced<T extends { model: string }>({ quotas, prices }: Policy, models: readonly T[]): T[] {
   const hasMoney = SCOPES.some((scope) => WINDOWS.some((window) => quotas?.[scope]?.[window]?.money !== undefined));
   const priced = prices?.models ?? {};

@@ -11,7 +11,7 @@ import { quotas } from "./quotas.ts";
 
 /** Further problems are only counted. */
 const MAX_PROBLEMS = 50;
-/** A field is suggested instead of an unknown one if at most this many edits separate them. */
+/** Suggests a known field for an unknown one if at most this many edits separate them. */
 const MAX_SLIPS = 2;
 
 const sections = {
@@ -24,16 +24,15 @@ const sections = {
 /** The whole file. Only editors use `$schema`. */
 export const policySchema = z.strictObject({ $schema: z.string().optional(), ...sections }, "must be an object");
 
-/** Permissions, quotas, prices and models. If a section is absent, it restricts nothing. */
+/** Permissions, quotas, prices and models. An absent section restricts nothing. */
 export type Policy = Omit<z.output<typeof policySchema>, "$schema">;
 
 export interface PolicySettings {
   policy: Policy;
-  /** All problems, each as one sentence without a full stop. */
+  /** Each problem is one sentence without a full stop. */
   problems: readonly string[];
 }
 
-/** Reads the file as YAML or JSON. */
 export function readPolicyFile(path: string, readText: ReadText): PolicySettings {
   let text: string;
   try {
@@ -51,10 +50,10 @@ export function readPolicyFile(path: string, readText: ReadText): PolicySettings
 }
 
 function readPolicy(text: string): PolicySettings {
-  // Loaded only if there is a policy file, because the library's seventy modules would slow down every start.
+  // Loaded only if there is a policy file, because its seventy modules would slow down every start.
   const { LineCounter, parseDocument } = createRequire(import.meta.url)("yaml") as typeof import("yaml");
   const lineCounter = new LineCounter();
-  // The library's own check for unique keys compares each key with all others in its map, which takes quadratic time.
+  // The library's own check compares each key with all others, which takes quadratic time.
   const document = parseDocument(text, { lineCounter, prettyErrors: false, uniqueKeys: false });
   const wrong = [...document.errors.map(({ pos, code }) => ({ at: pos[0], code })), ...findDuplicateKeys(document)];
   if (wrong.length > 0) {
@@ -68,7 +67,7 @@ function readPolicy(text: string): PolicySettings {
   } catch {
     return refuse("has an alias (*) to a missing anchor, or too many aliases");
   }
-  // A full disk or a lost ConfigMap can leave an empty file. An empty file must not allow everything.
+  // A full disk or a lost ConfigMap can leave an empty file, which must not allow everything.
   if (content === null || content === undefined) return refuse("is empty: write {} for a policy without rules");
   const { success, data, error } = policySchema.safeParse(content);
   if (!success) return refuse(...error.issues.flatMap(describeIssue));
@@ -98,7 +97,7 @@ function refuse(...given: string[]): PolicySettings {
   return { policy: {}, problems: [...problems.slice(0, MAX_PROBLEMS), `has ${rest} more problems`] };
 }
 
-/** Writes the position in the usual form: `access[2].who`. */
+/** Writes the position of an issue as `access[2].who`. */
 function describeIssue(issue: z.core.$ZodIssue): string[] {
   const place = issue.path.reduce<string>(
     (before, part) =>

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** The time windows, shortest first. All start and end in UTC. */
+/** The time windows, shortest first. All of them follow UTC. */
 export const WINDOWS = ["minute", "hour", "day", "month"] as const;
 export const SCOPES = ["person", "channel", "workspace", "all"] as const;
 export const MEASURES = ["tokens", "requests", "pictures", "money"] as const;
@@ -12,7 +12,7 @@ export type QuotaMeasure = (typeof MEASURES)[number];
 /** With a smaller limit, nearly every answer would be truncated. */
 const MIN_ANSWER_TOKENS = 16;
 const MAX_ANSWER_TOKENS = 1_000_000;
-/** Sums are counted in billionths of a currency; above this limit they would no longer be exact. */
+/** Sums are counted in billionths of a currency unit; above this limit, they would no longer be exact. */
 const MAX_MONEY = 1_000_000;
 
 const count = z.int("must be a whole number").min(0, "must not be less than 0").describe("The maximum; 0 allows none.");
