@@ -2,30 +2,31 @@ import { type ChatMessage, textOf } from "../gateway/chunks.ts";
 import type { HistoryEntry } from "../history/record.ts";
 import { leaveOut } from "../text/leave-out.ts";
 
-/** Images of any size count about as much as 1024 × 1024 pixels cost with common models. */
+/** An image's assumed cost: about as much as 1024 × 1024 pixels cost with common models. */
 const IMAGE_TOKENS = 800;
-/** Tokens for the frame of a message, or of a call in it, in addition to its text. */
+/** Tokens that a message or a call costs in addition to its text. */
 const FRAME_TOKENS = 4;
-/** A text that must be kept although it does not fit keeps about this many tokens. */
+/** If a text that must stay does not fit, about this many of its tokens stay. */
 const MIN_TEXT_TOKENS = 32;
-/** No token is assumed to have more characters, so a huge text is measured only once. */
+/** Assumes that no token has more characters, so that a huge text needs only one estimate. */
 const MAX_CHARS_PER_TOKEN = 8;
-/** The share of the room that a truncated text may leave unused, at one character per token. The search stops there. */
+/**
+ * A truncated text can leave this share of its space unused, at one character per token. The search for its length
+ * stops there.
+ */
 const UNUSED_SHARE = 1 / 128;
 
 /** Estimates the tokens of a text. */
 export type Estimate = (text: string) => number;
 
-/** Estimates the cost of an entry in a request: texts, names, calls, results and images. Attachments come on top. */
+/** Estimates what an entry costs in a request, without its attachments. */
 export function countTokens({ author, messages }: HistoryEntry, estimate: Estimate): number {
-  // Once in its field, and once before the text if several people talk.
+  // The name is in its own field, and before the text if several people talk.
   const name = author === undefined ? 0 : 2 * estimate(author.name);
   return messages.reduce((sum, message) => sum + countMessage(message, estimate), name);
 }
 
-/**
- * Shortens the middle of the person's message so that the entry costs at most `maxTokens`; at least a few words stay.
- */
+/** Removes the middle of a message so that its entry costs at most `maxTokens`. At least a few words stay. */
 export function shortenToFit(entry: HistoryEntry, maxTokens: number, estimate: Estimate): HistoryEntry {
   const excess = countTokens(entry, estimate) - maxTokens;
   if (excess <= 0) return entry;
@@ -40,7 +41,6 @@ export function shortenToFit(entry: HistoryEntry, maxTokens: number, estimate: E
   return { ...entry, messages };
 }
 
-/** Estimates the cost of a message in a request. */
 export function countMessage(message: ChatMessage, estimate: Estimate): number {
   let tokens = FRAME_TOKENS + estimate(textOf(message));
   if (typeof message.content !== "string") {
@@ -55,7 +55,7 @@ export function countMessage(message: ChatMessage, estimate: Estimate): number {
   return tokens;
 }
 
-/** Keeps both ends of the text, nearly as much as fits. Tries few lengths, because each one costs an estimate. */
+/** Keeps both ends of the text, as long as nearly fits. Tries few lengths, because each estimate takes time. */
 function shortenText(text: string, maxTokens: number, estimate: Estimate): string {
   const measure = (chars: number) => ({ chars, tokens: estimate(leaveOut(text, chars)) });
   const enough = Math.max(1, Math.floor(maxTokens * UNUSED_SHARE));
@@ -79,7 +79,10 @@ function halfWay(low: Look, high: Look): number {
   return Math.floor((low.chars + high.chars) / 2);
 }
 
-/** Estimates the length at which an evenly dense text reaches `maxTokens`, a little nearer to the middle. */
+/**
+ * Estimates the length at which a text reaches `maxTokens`, if its tokens are evenly distributed. Moves the result a
+ * little to the middle of the range.
+ */
 function whereFull(low: Look, high: Look, maxTokens: number, enough: number): number {
   const share = (maxTokens - low.tokens) / Math.max(1, high.tokens - low.tokens);
   const even = low.chars + share * (high.chars - low.chars);

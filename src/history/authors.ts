@@ -4,13 +4,12 @@ import { concerns, type HistoryEntry } from "./record.ts";
 
 const PAGE_ENTRIES = 100;
 
-/** One person's messages and the answers to them. */
 export interface AuthorExport {
   platform: string;
   authorId: string;
   /** Unix milliseconds. */
   exportedAt: number;
-  /** By conversation: the person's messages and the answers to them, oldest first. */
+  /** The person's messages and the answers to them, oldest first, by conversation. */
   conversations: Array<{ conversationId: string; entries: HistoryEntry[] }>;
 }
 
@@ -22,12 +21,12 @@ export interface AuthorRecords {
 }
 
 export interface AuthorCount {
-  /** Messages and answers to them. */
+  /** Number of messages and answers. */
   entries: number;
   conversations: number;
 }
 
-/** Reads and erases one person's entries. Finds them through the store's owner index. */
+/** Exports and erases one person's entries, which it finds through the store's owner index. */
 export function createAuthorRecords(keys: HistoryKeys, inTurn: RunInConversation, now: () => number): AuthorRecords {
   return {
     async exportAuthor(platform, authorId) {
@@ -52,7 +51,7 @@ export function createAuthorRecords(keys: HistoryKeys, inTurn: RunInConversation
           erased += await inTurn(conversationId, (keys) => forgetPage(keys, now, conversationId, page, owner));
         }
       }
-      // Also erases entries that are written meanwhile.
+      // Also erases entries that were written in the meantime.
       await keys.eraseOf(owner);
       return erased;
     },
@@ -70,8 +69,8 @@ export function createAuthorRecords(keys: HistoryKeys, inTurn: RunInConversation
 }
 
 /**
- * Erases a page of one conversation, but keeps the numbers that other entries continue from. Resolves to the number of
- * erased entries.
+ * Erases a page of one conversation's entries, but keeps the numbers that other entries continue. Resolves to the
+ * number of erased entries.
  */
 async function forgetPage(
   keys: HistoryKeys,
@@ -83,12 +82,12 @@ async function forgetPage(
   const stored = await keys.readFound(page);
   const erased = page.flatMap(({ entryKey }, index) => {
     const found = stored[index];
-    // Also erases entries that cannot be read, because the index says whose they are.
+    // Also erase entries that cannot be parsed, because the index says whose they are.
     const isTheirs = found?.entry === undefined || concerns(found.entry, owner);
     return isTheirs ? [{ entryKey, ids: [], after: found?.after }] : [];
   });
   await keys.erase(erased);
-  // Erased messages count as read, so they are not fetched from the platform again.
+  // Mark the erased messages as fetched, so that the platform does not provide them again.
   const head = await keys.readHead(conversationId);
   if (head !== undefined) await keys.writeHead(conversationId, { ...head, broughtUntil: now() });
   return erased.length;

@@ -19,22 +19,24 @@ import {
   toIndexKey,
 } from "./record.ts";
 
-/** More entries than can be appended in one millisecond. */
+/** No process can append more entries than this in one millisecond. */
 const SEQS_PER_MS = 1_000;
 const PAGE_ENTRIES = 100;
 
 /**
- * Stores conversations. The queue gives each conversation to one worker, and no other process can write to it. Every
- * promise rejects if the store is unavailable, so that an outage never looks like an empty history. A value that is
- * damaged or has another version counts as missing. Everything expires `ttlMs` after it was appended.
+ * Stores conversations. The queue gives each conversation to one worker at a time, and only that worker writes to it.
+ * Every promise rejects if the store is unavailable, so an outage never looks like an empty history. A value that is
+ * damaged or has another version counts as missing. Each entry expires `ttlMs` after it was appended.
  */
 export interface History {
   /**
-   * Appends an entry and all keys that find it, or stores nothing at all. The cost does not depend on the
-   * conversation's length. If an entry with this id exists, replaces it in its position. `aliases` are further message
-   * ids that find it, such as those of the messages an answer was posted in; earlier aliases stay. `after` finds the
-   * entry it continues: messages in between belong to another branch. Without a known `after`, a person's message
-   * follows everything before it, and an answer follows the entry right before it.
+   * Appends an entry and all keys that find it, or stores nothing. The cost does not depend on the conversation's
+   * length. If an entry with this id exists, replaces it in its position.
+   *
+   * `aliases` are more message ids that find the entry, such as those of the messages that show an answer. Earlier
+   * aliases stay. `after` finds the entry that this one continues; messages between the two belong to another branch.
+   * Without a known `after`, a person's message continues everything before it, and an answer continues the entry right
+   * before it.
    */
   append(
     conversationId: string,
@@ -44,45 +46,54 @@ export interface History {
     news?: HeadNews,
   ): Promise<void>;
   /**
-   * Appends an answer long after it was given, unless that answer or a later one is stored. If the entry that it
-   * continues is missing, first appends the `asked` questions that were neither deleted nor erased. Resolves to false
-   * if the answer continues nothing.
+   * Appends an answer long after the bot gave it, unless that answer or a later one is stored. If the entry that it
+   * continues is missing, first appends those of the `asked` questions that no one deleted or erased. Resolves to false
+   * if the answer continues no entry.
    */
   appendLate(conversationId: string, answer: Continuation, asked?: readonly Continuation[]): Promise<boolean>;
   /** Resolves to true if the conversation never had an entry. */
   isNew(conversationId: string): Promise<boolean>;
   /**
-   * Until this time, others' messages in the conversation's place are stored or were erased. Unix milliseconds;
-   * `Infinity` if unknown, undefined if the conversation is new and nothing was ever added with `bring`.
+   * Resolves to the time up to which others' messages in this channel or thread are stored or were erased. Unix
+   * milliseconds; `Infinity` if the time is unknown, undefined if the conversation is new and `bring` never added
+   * anything.
    */
   broughtUntil(conversationId: string): Promise<number | undefined>;
-  /** Appends others' messages until that time, all or none. Skips messages that are already stored. */
+  /** Appends others' messages up to the time `until`, all or none. Skips messages that are already stored. */
   bring(conversationId: string, entries: readonly HistoryEntry[], until: number): Promise<void>;
-  /** Reads the newest entry and those before it on its branch, oldest first. The cost depends only on `maxEntries`. */
+  /**
+   * Reads the newest entry and the entries before it on its branch, oldest first. The cost depends only on
+   * `maxEntries`.
+   */
   read(conversationId: string, options: ReadOptions): Promise<{ entries: HistoryEntry[]; hasOlder: boolean }>;
-  /** The first entry of the conversation. Undefined if it was erased. */
+  /** Resolves to the first entry of the conversation; undefined if it was erased. */
   readFirst(conversationId: string): Promise<HistoryEntry | undefined>;
   /** Finds the entry for a platform message or a turn. */
   find(messageId: string): Promise<{ conversationId: string; entryId: string } | undefined>;
-  /** Changes a person's message without extending its lifetime. Resolves to false if the message is not stored. */
+  /** Changes a person's message, but not when it expires. Resolves to false if the message is not stored. */
   edit(messageId: string, text: string, attachments: AttachmentRef[]): Promise<boolean>;
-  /** Erases the whole entry of a message. An answer in several messages is erased with any of them. */
+  /** Erases the whole entry that a message belongs to. An answer in several messages is erased with any of them. */
   remove(messageId: string): Promise<boolean>;
-  /** Remembers for a day that an unknown message was deleted, because a message can arrive after its deletion. */
+  /**
+   * Remembers for a day that a message was deleted before it was stored, because a message can arrive after its
+   * deletion.
+   */
   markDeleted(messageId: string): Promise<void>;
-  /** Resolves to the messages that were deleted before they arrived. */
+  /** Resolves to those of the messages that were deleted before they arrived. */
   deletedOf(messageIds: readonly string[]): Promise<string[]>;
-  /** True if the bot answers without a mention: at the time `at` (Unix milliseconds), or now if `at` is absent. */
+  /** Resolves to true if the bot answers without a mention at the time `at` (Unix milliseconds; absent: now). */
   isFollowed(conversationId: string, at?: number): Promise<boolean>;
-  /** `since` is the time of the message that made the bot follow. Following again changes nothing. */
+  /** `since` is the time of the message that made the bot follow. Following a followed conversation changes nothing. */
   setFollowed(conversationId: string, followed: boolean, since?: number): Promise<void>;
-  /** A person's messages and the answers to them. */
+  /** Exports a person's messages and the answers to them. */
   exportAuthor(platform: string, authorId: string): Promise<AuthorExport>;
-  /** Does not read the entries. */
+  /** Counts without reading the entries. */
   countAuthor(platform: string, authorId: string): Promise<AuthorCount>;
-  /** The conversations in which a person took part, most recent first. Does not read entries. */
+  /** Lists the conversations in which a person took part, most recent first. Does not read the entries. */
   conversationsOf(platform: string, authorId: string): Promise<string[]>;
-  /** Erases a person's messages, the answers to them and all their indexes. Resolves to the number of entries. */
+  /**
+   * Erases a person's messages, the answers to them and everything that finds them. Resolves to the number of entries.
+   */
   forgetAuthor(platform: string, authorId: string): Promise<number>;
   /**
    * Erases the whole conversation, or one person's messages and the answers to them. Resolves to the ids of the erased
@@ -93,15 +104,15 @@ export interface History {
   conversations(prefix: string): AsyncIterable<string>;
 }
 
-/** What a question changes in its conversation. */
+/** Changes of a conversation's head that a question brings. */
 export interface HeadNews {
-  /** Others said nothing until then that is not stored, see `broughtUntil`. */
+  /** Up to this time, no message of others is missing in the store, see `broughtUntil`. */
   nothingUntil?: number | undefined;
-  /** The bot follows the conversation from this message on, see `setFollowed`. */
+  /** The bot follows the conversation from this time on, see `setFollowed`. */
   followedSince?: number | undefined;
 }
 
-/** An entry and what it continues. */
+/** An entry, and the id of the entry that it continues. */
 export interface Continuation {
   entry: HistoryEntry;
   aliases?: readonly string[];
@@ -112,7 +123,7 @@ export interface ReadOptions {
   maxEntries: number;
   /** Reading stops soon after this many characters. Absent: no limit. */
   maxChars?: number;
-  /** Reads only entries that this one follows; none if it is unknown. */
+  /** Reads only the entries that this one continues. Reads nothing if this id is unknown. */
   beforeId?: string;
   /** Like `beforeId`, but includes that entry. */
   upToId?: string;
@@ -123,7 +134,7 @@ export interface HistoryOptions extends Pick<Stores, "open" | "inTurn"> {
   log: Logger;
   /** Unix milliseconds. */
   now: () => number;
-  /** A clock that never goes back, see `Stores.now`. Entry numbers start from it. Absent: `now`. */
+  /** A clock that never goes back, see `Stores.now`. Entry numbers start at its time. Absent: `now`. */
   clock?: () => number;
 }
 
@@ -222,7 +233,7 @@ async function read(keys: HistoryKeys, conversationId: string, options: ReadOpti
   return readChain(keys, known, { conversationId, seq: position.seq, isLeftOut }, { maxEntries, maxChars });
 }
 
-/** Changes the entry of a message while no other change of that conversation is running. */
+/** Runs a change of a message's entry while no other change of that conversation runs. */
 async function atPosition(
   keys: HistoryKeys,
   inTurn: RunInConversation,
@@ -232,7 +243,7 @@ async function atPosition(
   const found = await keys.readPosition(messageId);
   if (found === undefined) return false;
   return inTurn(found.conversationId, async (keys) => {
-    // The message may have been erased during the wait.
+    // The message may have been erased while this change waited.
     const position = await keys.readPosition(messageId);
     return position === undefined || toEntryKey(position) !== toEntryKey(found) ? false : change(position, keys);
   });
@@ -241,11 +252,11 @@ async function atPosition(
 interface Append extends Continuation {
   conversationId: string;
   news?: HeadNews | undefined;
-  /** Never replaces an entry; is appended only after the entry it continues. */
+  /** If true, never replaces an entry, and is appended only after the entry that it continues. */
   isLate?: true;
 }
 
-/** Appends an entry, or replaces it in its position on its old branch. Resolves to true if it is stored. */
+/** Appends an entry, or replaces it in its position and branch. Resolves to true if the entry is stored. */
 async function append(keys: HistoryKeys, now: () => number, appended: Append): Promise<boolean> {
   const { conversationId, entry, aliases = [], after, news, isLate } = appended;
   const headKey = toHeadKey(conversationId);
@@ -257,7 +268,7 @@ async function append(keys: HistoryKeys, now: () => number, appended: Append): P
   );
   if (isLate && place === undefined && continued === undefined) return false;
   const old = place && (await keys.readEntry(place));
-  // The stored answer can belong to an earlier edition of the question.
+  // The stored answer may belong to a later edit of the question.
   if (isLate && place !== undefined && !(old?.entry !== undefined && isLaterEnd(entry, old.entry))) return true;
   const seq = place?.seq ?? known.last + 1;
   const parent = old === undefined ? toParent(entry, seq, continued?.seq) : old.after;
@@ -277,7 +288,7 @@ function withNews(head: Head, { nothingUntil, followedSince }: HeadNews = {}): H
   };
 }
 
-/** Leaves out entries that were deleted before they arrived or erased with the rest of their place. */
+/** Leaves out entries that were deleted before they arrived, or erased with their conversation. */
 async function withoutErased(
   keys: HistoryKeys,
   conversationId: string,
@@ -293,7 +304,7 @@ function isLaterEnd({ end = 1 }: HistoryEntry, { end: before = 1 }: HistoryEntry
   return end > before;
 }
 
-/** The number to store as `after`. An answer omits it if it continues the entry right before it. */
+/** Returns the number to store as `after`. It is undefined for an answer to the entry right before it. */
 function toParent({ author }: HistoryEntry, seq: number, continued: number | undefined): number | undefined {
   const isImplied = author === undefined && continued === seq - 1;
   return isImplied || (continued !== undefined && continued >= seq) ? undefined : continued;
@@ -305,7 +316,7 @@ interface Bring {
   until: number;
 }
 
-/** Does not move messages that are already stored elsewhere. */
+/** Skips messages that are already stored in another conversation. */
 async function bring(keys: HistoryKeys, now: () => number, { conversationId, entries, until }: Bring): Promise<void> {
   const headKey = toHeadKey(conversationId);
   const indexKeys = entries.map(({ id }) => toIndexKey(id));
@@ -327,20 +338,20 @@ async function readBroughtUntil(keys: HistoryKeys, conversationId: string): Prom
   const { broughtUntil, first, last } = head;
   if (broughtUntil !== undefined) return broughtUntil;
   if (last < first) return undefined;
-  // The conversation is older than this field.
+  // The conversation was stored before `broughtUntil` existed.
   const newest = await keys.readEntry({ conversationId, seq: last });
   return newest?.entry?.at ?? Infinity;
 }
 
-/** The position of a stored, visible entry. Undefined if the index is stale. */
+/** Returns the position of a stored, visible entry; undefined if the index is stale. */
 function placeOf(position: Position | undefined, conversationId: string, head: Head): Position | undefined {
   if (position?.conversationId !== conversationId) return undefined;
   return position.seq >= head.first && position.seq <= head.last ? position : undefined;
 }
 
 /**
- * The head of an unknown conversation. Its numbers start at the clock and grow more slowly than the clock. If a head
- * was lost, its entries therefore have smaller numbers than all later ones, so they are never shown and never
+ * Returns the head of a new conversation. Its numbers start at the clock and then grow more slowly than the clock. If a
+ * head is lost, the old entries therefore have smaller numbers than all later ones, so they are never shown and never
  * overwritten.
  */
 function emptyHead(now: () => number): Head {
@@ -348,14 +359,13 @@ function emptyHead(now: () => number): Head {
   return { first, last: first - 1, followed: false };
 }
 
-/** An entry to erase, with all its keys. Entries that continue it will continue its predecessor. */
+/** Returns an entry with all its keys. Entries that continue an erased entry continue its predecessor instead. */
 function toErasure(place: Place, { entry, aliases, after }: StoredEntry): Erasure {
   return { entryKey: toEntryKey(place), ids: [entry.id, ...aliases], after };
 }
 
 /**
- * Erases a person's messages and the answers to them, or all entries. The conversation then still exists, but without
- * them. Returns the ids.
+ * Erases a person's messages and the answers to them, or all entries; the conversation itself stays. Returns the ids.
  */
 async function eraseConversation(
   keys: HistoryKeys,
@@ -370,13 +380,13 @@ async function eraseConversation(
     const length = Math.min(PAGE_ENTRIES, head.last - from + 1);
     const places = Array.from({ length }, (_, offset) => ({ conversationId, seq: from + offset }));
     const found = await keys.readEntries(places);
-    // Lets other work run, because an embedded store responds without leaving this thread.
+    // Lets other work run, because an embedded store never leaves this thread.
     await setImmediate();
     const erasures: Erasure[] = [];
     for (const [index, place] of places.entries()) {
       const stored = found[index];
       const erasure = stored?.entry === undefined ? toBareErasure(place) : toErasure(place, stored);
-      // If everything is erased, no branch needs a starting point, and unreadable entries are erased too.
+      // If everything is erased, no branch needs a predecessor, and unreadable entries are erased too.
       if (person === undefined) erasures.push({ ...erasure, after: undefined });
       else if (stored?.entry !== undefined && concerns(stored.entry, person)) erasures.push(erasure);
       else continue;
@@ -384,8 +394,8 @@ async function eraseConversation(
     }
     if (erasures.length > 0) await keys.erase(erasures);
   }
-  // Erased messages must not be fetched from the platform again. One number stays, because an erased conversation is
-  // not new.
+  // Erased messages must not be fetched from the platform again. One number stays in use, because an erased
+  // conversation does not count as new.
   const first = person === undefined ? Math.max(head.first, head.last) : head.first;
   await keys.writeHead(conversationId, { ...head, first, broughtUntil: now() });
   return erased;
@@ -395,14 +405,17 @@ function toBareErasure(place: Place): Erasure {
   return { entryKey: toEntryKey(place), ids: [], after: undefined };
 }
 
-/** Additional entries to read, because some can be erased or belong to other branches. */
+/** Maximum number of entries to read in addition, because some are erased or belong to other branches. */
 const MAX_OTHER_ENTRIES = 1_000;
 
-/** Entries to read after a jump back along a branch. If branches alternate, each has only a few entries in a row. */
+/**
+ * Number of entries to read after a jump back along a branch: in alternating branches, only a few entries in a row
+ * belong to the same one.
+ */
 const ENTRIES_AFTER_JUMP = 8;
 
 /**
- * If characters are limited, the first read has this many entries. Each further read is larger by the growth factor.
+ * If `maxChars` is set, the first read has this many entries, and each further read is `MORE_EACH_TIME` times as large.
  */
 const FIRST_ENTRIES = 32;
 const MORE_EACH_TIME = 4;
@@ -410,13 +423,13 @@ const MORE_EACH_TIME = 4;
 interface ChainStart {
   conversationId: string;
   seq: number;
-  /** If true, leaves out that entry and reads only the entries that it follows. */
+  /** If true, reads only the entries that this one continues. */
   isLeftOut: boolean;
 }
 
 /**
- * Reads an entry and those it follows, up to the requested number. If an entry names the one it continues, skips the
- * entries in between, because they belong to another branch. The cost depends only on `maxEntries`.
+ * Reads an entry and those that it continues, up to `maxEntries`. Skips entries between an entry and the one that it
+ * continues, because they belong to another branch. The cost depends only on `maxEntries`.
  */
 async function readChain(
   keys: HistoryKeys,
@@ -450,7 +463,7 @@ async function readChain(
   }
   return {
     entries: newestFirst.slice(0, maxEntries).toReversed(),
-    // There can be more entries before those that were read. If none was read, the others cannot be reached.
+    // Older entries can exist. If nothing was read, older entries cannot be reached.
     hasOlder: newestFirst.length > maxEntries || (newestFirst.length > 0 && at >= head.first),
   };
 }
@@ -463,7 +476,7 @@ function countChars({ messages }: HistoryEntry): number {
 function createStep(): (at: number, stored: StoredEntry | ErasedEntry | undefined) => number {
   let isLine = false;
   return (at, stored) => {
-    // This message continues nothing, so it was written in a place where people see all messages in one sequence.
+    // This message continues no entry, so people saw all earlier messages of its channel or thread in one sequence.
     if (stored?.entry?.author !== undefined && stored.after === undefined) isLine = true;
     const after = isLine ? undefined : stored?.after;
     return after !== undefined && after < at ? after : at - 1;

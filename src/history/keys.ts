@@ -18,10 +18,7 @@ import {
 } from "./record.ts";
 
 const NAMESPACE = "history";
-/**
- * Longer than any platform repeats unacknowledged events. Slack repeats them for an hour, or for a day if delayed
- * events are enabled.
- */
+/** Longer than any platform redelivers events: Slack does for an hour, or for a day if delayed events are enabled. */
 const DELETED_MS = 25 * 3_600_000;
 
 export type Place = Pick<Position, "conversationId" | "seq">;
@@ -39,38 +36,35 @@ export interface FoundEntry extends Place {
 export interface Erasure {
   entryKey: string;
   ids: readonly string[];
-  /** The number of the entry it continued; a record of this number replaces the entry. Undefined: nothing stays. */
+  /** The number of the entry that the erased one continued, which a small record keeps. Undefined: nothing is kept. */
   after: number | undefined;
 }
 
-/** Reads and writes of the history. Each is one call to the store and succeeds or fails as a whole. */
+/** Reads and writes the history. Each method makes one call to the store, which succeeds or fails as a whole. */
 export interface HistoryKeys {
   readers: Readers;
   getMany(keys: string[]): Promise<unknown[]>;
   readPosition(id: string): Promise<Position | undefined>;
   readEntry(place: Place): Promise<StoredEntry | ErasedEntry | undefined>;
   readEntries(places: Place[]): Promise<Array<StoredEntry | ErasedEntry | undefined>>;
-  /** Writes entries of one conversation with all keys that find them, and the conversation's head. */
+  /** Writes entries of one conversation, all keys that find them, and the conversation's head. */
   writeEntries(entries: readonly PlacedEntry[], head: Head): Promise<void>;
-  /** Rewrites an existing entry without changing when it expires. */
+  /** Rewrites an entry, but not when it expires. */
   rewriteEntry(place: Place, stored: StoredEntry): Promise<void>;
   readHead(conversationId: string): Promise<Head | undefined>;
   writeHead(conversationId: string, head: Head): Promise<void>;
   markDeleted(messageId: string): Promise<void>;
   erase(erasures: readonly Erasure[]): Promise<void>;
-  /** The entries about a person, newest last. Does not read them. */
+  /** Finds the entries about a person, newest last, without reading them. */
   find(owner: Owner): Promise<FoundEntry[]>;
   readFound(found: readonly FoundEntry[]): Promise<Array<StoredEntry | ErasedEntry | undefined>>;
-  /** Erases everything about a person, including entries that are written meanwhile. */
+  /** Erases everything about a person, including entries that are written in the meantime. */
   eraseOf(owner: Owner): Promise<void>;
-  /** Everything in one namespace of the history. */
+  /** Iterates over a namespace of the history. */
   walk(namespace: string): AsyncIterable<[key: string, value: unknown]>;
 }
 
-/**
- * Runs a change of one conversation after its earlier changes have ended. The change must write with the keys that it
- * gets.
- */
+/** Runs a change of one conversation after its earlier changes. The change must write with the keys that it gets. */
 export type RunInConversation = <T>(conversationId: string, task: (keys: HistoryKeys) => Promise<T>) => Promise<T>;
 
 export function createHistoryKeys(open: Stores["open"], ttlMs: number, log: Logger): HistoryKeys {
@@ -135,7 +129,7 @@ export function createHistoryKeys(open: Stores["open"], ttlMs: number, log: Logg
   return keys;
 }
 
-/** The index keys of erased entries, except keys that now belong to another entry. */
+/** Returns the index keys of erased entries, except keys that now lead to another entry. */
 async function ownIndexKeys(keys: HistoryKeys, erasures: readonly Erasure[]): Promise<string[]> {
   const owners = new Map(erasures.flatMap(({ entryKey, ids }) => ids.map((id) => [toIndexKey(id), entryKey] as const)));
   if (owners.size === 0) return [];
@@ -147,7 +141,7 @@ async function ownIndexKeys(keys: HistoryKeys, erasures: readonly Erasure[]): Pr
   });
 }
 
-/** An entry and the ids that find it. They belong to the people whom the entry is about. */
+/** Returns the keys and values for an entry. They belong to the people whom the entry is about. */
 function toEntries(position: Position, stored: StoredEntry): OwnedEntry[] {
   const owner = ownersOf(stored.entry);
   const ids = [...new Set([position.entryId, ...stored.aliases])];

@@ -5,7 +5,7 @@ import { source } from "../port/source.ts";
 import { readKeyPart, toKeyPart } from "../store/key-part.ts";
 import type { Owner } from "../store/owned.ts";
 
-/** The schemas of stored values, their keys, and functions that read both. */
+/** The schemas of stored values and of their keys. */
 
 const person = z.object({ platform: z.string(), id: z.string() });
 const textOrParts = z.union([z.string(), z.array(z.looseObject({ type: z.string() }))]);
@@ -25,7 +25,7 @@ const message = whole<ChatMessage>(
 );
 const attachment = whole<AttachmentRef>(person.extend({ name: z.string(), sizeBytes: z.number() }));
 
-/** An answer that a newer one replaced. */
+/** An answer that was later replaced by another one. */
 const formerAnswer = z.object({
   edition: z.int(),
   at: z.number(),
@@ -36,37 +36,37 @@ const formerAnswer = z.object({
 export type FormerAnswer = z.infer<typeof formerAnswer>;
 
 export const historyEntry = z.object({
-  /** The platform's id for a person's message, or the turn's id for an answer. Unique across all conversations. */
+  /** The platform's id of a person's message, or the turn's id of an answer. Unique across all conversations. */
   id: z.string(),
   /** Unix milliseconds. */
   at: z.number(),
-  /** The author of a person's message. Absent for an answer. The name is untrusted text. */
+  /** The author of a person's message; absent for an answer. The name is untrusted. */
   author: person.extend({ name: z.string() }).exactOptional(),
-  /** The person whose question was answered. Absent for a person's message. */
+  /** The person whose question this answers; absent for a person's message. */
   askedBy: person.exactOptional(),
-  /** For a person, one user message. For an answer, its tool calls, their results and its text, always together. */
+  /** A person's single message, or an answer's tool calls, their results and its text. */
   messages: z.array(message),
   attachments: z.array(attachment).exactOptional(),
-  /** The pages behind an answer, in the order of their numbers; absent: none. */
+  /** The pages that an answer is based on, in the order of their numbers. */
   sources: z.array(source).exactOptional(),
-  /** The text broke off; the part that people saw is stored. */
+  /** True if the answer was interrupted. The entry contains the part that users saw. */
   partial: z.boolean().exactOptional(),
-  /** True if the gateway refused to answer. It would also refuse every later request that contains this question. */
+  /** True if the gateway refused to answer. It would refuse every later request with this question too. */
   isRefused: z.boolean().exactOptional(),
   /** Counts the answers to the same question, starting at 1. Absent: 1. */
   edition: z.int().exactOptional(),
   /**
-   * How often the turn had ended when this answer was stored. Absent: once. Clocks of different processes cannot show
-   * the order.
+   * How often the turn had ended when this answer was stored; absent: once. It gives the order, because clocks of
+   * different processes cannot.
    */
   end: z.int().exactOptional(),
-  /** Earlier answers, oldest first. The model does not see them. */
+  /** The answers that this one replaced, oldest first. The model does not get them. */
   former: z.array(formerAnswer).exactOptional(),
-  /** True for a message to others from before the bot was asked. */
+  /** True for a message between people that was written before someone asked the bot. */
   isEarlier: z.boolean().exactOptional(),
-  /** The kind of author of an earlier message. Absent for a person. */
+  /** The kind of author of an earlier message; absent for a person. */
   by: z.enum(["app", "bot"]).exactOptional(),
-  /** True for the earlier message that started the thread. */
+  /** True if this earlier message started the thread. */
   isRoot: z.boolean().exactOptional(),
   /** Id of the message that this one quotes. */
   quotes: z.string().exactOptional(),
@@ -76,30 +76,30 @@ export const historyEntry = z.object({
 export type HistoryEntry = z.infer<typeof historyEntry>;
 
 const head = z.object({
-  /** Numbers of the first and last entry. Entries between them can be missing. */
+  /** Numbers of the first and the last entry. Numbers between them can be unused. */
   first: z.int(),
   last: z.int(),
   followed: z.boolean(),
-  /** Time of the message that made the bot follow, in Unix milliseconds. */
+  /** Time of the message that made the bot follow the conversation, in Unix milliseconds. */
   followedSince: z.number().optional(),
-  /** Others' messages up to this time are stored or were erased. Unix milliseconds. */
+  /** Up to this time, others' messages are stored or were erased. Unix milliseconds. */
   broughtUntil: z.number().optional(),
 });
 
-/** Stored once per conversation. Its size does not depend on the length of the conversation. */
+/** One value per conversation, of constant size. */
 export type Head = z.infer<typeof head>;
 
 const position = z.object({ conversationId: z.string(), seq: z.int(), entryId: z.string() });
 
-/** The position of an entry. Stored under its id and each of its aliases. */
+/** The position of an entry, stored under its id and each of its aliases. */
 export type Position = z.infer<typeof position>;
 
 const storedEntry = z.object({
   entry: historyEntry,
   aliases: z.array(z.string()),
   /**
-   * Number of the entry that it continues. Absent: a question continues everything before it, an answer continues the
-   * entry right before it.
+   * Number of the entry that this one continues. Absent: a question continues everything before it, and an answer
+   * continues the entry right before it.
    */
   after: z.int().exactOptional(),
 });
@@ -107,15 +107,15 @@ export type StoredEntry = z.infer<typeof storedEntry>;
 
 const erasedEntry = z.object({ entry: z.undefined().optional(), after: z.int() });
 
-/** Replaces an erased entry that named the entry before it, so that later entries can still follow the chain. */
+/** Replaces an erased entry that continued another one, so that later entries can still follow the branch. */
 export type ErasedEntry = z.infer<typeof erasedEntry>;
 
-/** Accepts a value whose type is declared elsewhere. Checks the important fields and keeps all of them. */
+/** Returns a schema for a type that is declared elsewhere. Checks only the fields of `schema` and keeps all others. */
 function whole<T>(schema: z.ZodType): z.ZodType<T> {
   return z.custom<T>((value) => schema.safeParse(value).success);
 }
 
-/** Reads a stored value. Undefined if it is missing or damaged. */
+/** Parses a stored value. Returns undefined if the value is missing or damaged. */
 export type Read<T> = (key: string, value: unknown) => T | undefined;
 
 export interface Readers {
@@ -124,7 +124,7 @@ export interface Readers {
   entry: Read<StoredEntry | ErasedEntry>;
 }
 
-/** Calls `onUnreadable` with the key of each stored value that cannot be read. */
+/** Calls `onUnreadable` with the key of each value that cannot be parsed. */
 export function createReaders(onUnreadable: (key: string) => void): Readers {
   const readerOf =
     <T>(schema: z.ZodType<T>): Read<T> =>
@@ -150,7 +150,6 @@ export function toEntryKey({ conversationId, seq }: { conversationId: string; se
   return `e:${toKeyPart(conversationId)}:${seq}`;
 }
 
-/** `id` is an entry's id or one of its aliases. */
 export function toIndexKey(id: string): string {
   return `i:${toKeyPart(id)}`;
 }
@@ -160,9 +159,7 @@ export function toDeletedKey(messageId: string): string {
   return `d:${toKeyPart(messageId)}`;
 }
 
-/**
- * Reads an entry's position from its key. Undefined for other keys. An id that is too long to be decoded stays encoded.
- */
+/** Parses the key of an entry; undefined for other keys. An id that is too long to be decoded stays encoded. */
 export function readEntryKey(key: string): { entryKey: string; conversationId: string; seq: number } | undefined {
   const [kind, part = "", seq] = key.split(":");
   return kind === "e" ? { entryKey: key, conversationId: readKeyPart(part) ?? part, seq: Number(seq) } : undefined;
