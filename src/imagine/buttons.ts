@@ -17,13 +17,16 @@ export const NOT_SET_UP =
   "I can't create images: no image model is configured. The operator can set `IMAGE_MODEL` to one that the AI service offers.";
 const HAS_ENDED = "This has already ended.";
 
-/** The buttons for the asker and for moderators. Each resolves to a sentence if nothing was done. */
+/**
+ * Handles the buttons under images, for the asker and for moderators. Each method resolves to a sentence if it did
+ * nothing.
+ */
 export interface PictureButtons {
-  /** Retry: creates the failed parts of a turn again. */
+  /** Handles Retry: creates the failed images of a turn again. */
   drawAgain(running: RunningPictures, event: ActionEvent, signal: AbortSignal): Promise<string | undefined>;
-  /** Delete. */
+  /** Handles Delete. */
   remove(event: ActionEvent, signal: AbortSignal): Promise<string | undefined>;
-  /** Handles a Stop that came too late. */
+  /** Handles a Stop that came after the end of the turn. */
   stopLate(event: ActionEvent): Promise<string>;
 }
 
@@ -31,11 +34,11 @@ export interface PictureButtonsDeps extends FindPicture {
   records: Pick<TurnRecords, "savePicture">;
   runs: Pick<PictureRuns, "run" | "writeHistory">;
   findRefusal: FindRefusal;
-  /** Prevents the gateway from fetching deleted pictures. */
+  /** Stops the gateway from fetching deleted images. */
   references: Pick<References, "erase">;
-  /** The default model. If undefined, the bot creates no pictures. */
+  /** The default image model. Undefined: the bot creates no images. */
   model: string | undefined;
-  /** Also undefined if the store does not respond. */
+  /** Resolves to undefined if the record is missing or the store is unavailable. */
   load(id: string): Promise<PictureTurn | undefined>;
   sinkOf: SinkOf;
   log: Logger;
@@ -65,7 +68,7 @@ export function createPictureButtons(deps: PictureButtonsDeps): PictureButtons {
     const { turn } = found;
     if (turn.phase === "final") {
       const { author } = event;
-      // For a new picture, both the asker and the person who pressed need the permission.
+      // A new image needs the permission of both the asker and the person who pressed the button.
       const byPresser = await findRefusal(turn, author);
       const refusal = byPresser ?? (isSamePerson(author, turn) ? undefined : await findRefusal(turn));
       if (refusal !== undefined) return refusal;
@@ -90,9 +93,9 @@ export function createPictureButtons(deps: PictureButtonsDeps): PictureButtons {
       if (!isRefusal(err)) throw err;
       log.warn({ err, turnId: turn.id }, "a picture could not be removed");
     }
-    // Erases the file before its name is removed from the record, so that a retry can repeat everything.
+    // Erase the file before the record forgets its name, so that a retry can repeat both.
     if (part.attachment !== undefined) await references.erase([part.attachment]);
-    // The turn may have started again meanwhile.
+    // Another press may have restarted the turn in the meantime.
     const current = (await find(turn.id)) ?? turn;
     current.parts[number - 1] = { state: "deleted" };
     await records.savePicture(current);

@@ -19,23 +19,23 @@ import type { PicturePart, PictureTurn } from "../turn/record.ts";
 import { describePictureFailure, PictureError, toStopped } from "./failure.ts";
 import { toAltText, toCaption, toFileName } from "./wording.ts";
 
-/** The number of parallel requests in one turn. */
+/** Maximum number of parallel requests in one turn. */
 const MAX_PARALLEL = 2;
-/** Longest time for one picture, including retries after the gateway's refusals. */
+/** Maximum time for one image, including retries after the gateway refused a request. */
 const PART_TIMEOUT_MS = 300_000;
-/** Longest time for a whole turn. It is enough for two rounds of two parts each. */
+/** Maximum time for a whole turn: enough for two rounds of two images each, plus uploads. */
 const JOB_TIMEOUT_MS = 900_000;
-/** How long a picture can wait for its turn in the channel and for its upload. */
+/** Maximum time that an image waits for its place in the channel and for its upload. */
 const UPLOAD_TIMEOUT_MS = 180_000;
-/** Links to references last longer than one request. After this time, new ones are created. */
+/** Links to reference images outlast one request. Later requests get new links. */
 const LINKS_KEPT_MS = 180_000;
-/** More than the largest size of any model. */
+/** More pixels than any model creates. */
 const MAX_PIXELS = 100_000_000;
 const MAX_SIDE = 16_384;
 
-/** Pauses before an upload is retried, unless a rate limit names a time. */
+/** Pauses before an upload is retried, unless the platform's rate limit names another time. */
 const PAUSES_MS = [500, 2_000, 5_000, 10_000] as const;
-/** The longest pause that the platform can ask for. */
+/** The longest pause that a platform can ask for; an upload with a longer one fails. */
 const MAX_WAIT_MS = 30_000;
 
 const NOT_TAKEN = "The image was created, but I couldn't post it here.";
@@ -44,31 +44,34 @@ export interface DrawingDeps {
   right: Right;
   gateway: Pick<Gateway, "generateImage">;
   references: Pick<References, "prepare" | "load">;
-  /** Called for each finished part, with the reason of `stop` if the part was stopped. The next step waits for it. */
+  /**
+   * Called for each finished image, with the reason of `stop` if the image was stopped. The next step waits for the
+   * result.
+   */
   onEnd(turn: PictureTurn, number: number, error: unknown): Promise<void>;
-  /** Reserves quota for a picture before the request. Rejects if a limit does not allow the picture. */
+  /** Reserves quota for an image before its request. Rejects if a limit does not allow the image. */
   reserve(turn: PictureTurn, number: number, signal: AbortSignal): Promise<PictureReservation>;
 }
 
 export interface PictureReservation {
-  /** Counts the usage of a request. */
+  /** Counts what a request used. */
   settle(spent: { pictures: number; usage?: ImageUsage | undefined } | Unspent): Promise<void>;
 }
 
 export interface Drawing {
   turn: PictureTurn;
   sink: ReplySink;
-  /** Called with a description of what a picture waits for, or with "" when the wait is over. */
+  /** Called with what an image waits for, or with "" when the wait is over. */
   onNotice(text: string): void;
-  /** If true, the first request is made even while the model is paused. */
+  /** If true, makes the first request even while the model is paused. */
   mustAsk: boolean;
-  /** Ends the turn early. Shows the finished pictures and counts the others as stopped. */
+  /** Ends the turn early: finished images are shown, and the others count as stopped. */
   stop: AbortSignal;
 }
 
 /**
- * Creates and shows every pending part, each in its own message. A failure ends only its part. Rejects only with the
- * signal's reason. Pending parts can then be created later, and parts that are already visible are found again.
+ * Creates and shows every pending image, each in its own message. A failure ends only its own image. Rejects only with
+ * the signal's reason. A later call then creates the pending images and finds those that are already visible.
  */
 export async function drawParts(deps: DrawingDeps, drawing: Drawing, signal: AbortSignal): Promise<void> {
   const { turn } = drawing;
@@ -76,7 +79,7 @@ export async function drawParts(deps: DrawingDeps, drawing: Drawing, signal: Abo
   const deadlineMs = performance.now() + JOB_TIMEOUT_MS;
   const numbers = turn.parts.flatMap(({ state }, index) => (state === "pending" ? [index + 1] : []));
   await mapBounded(numbers, MAX_PARALLEL, async (number) => {
-    // A rejection would abandon the other parts that are in progress.
+    // Do not reject, because that would abandon the other images.
     if (signal.aborted) return;
     const timeoutMs = Math.max(1, Math.min(PART_TIMEOUT_MS, deadlineMs - performance.now()));
     let failure: unknown;
@@ -128,7 +131,7 @@ async function drawPart(
   try {
     image = await runWithin(timeoutMs, draw, AbortSignal.any([signal, stop]));
   } catch (error) {
-    // An interrupted request may have created the picture anyway.
+    // An interrupted request may have created the image, so count it.
     if (error instanceof PictureError || isUnsent(error)) await settle("unsent");
     else await settle(isUndrawn(error) ? "refused" : { pictures: 1 });
     throw error;
@@ -143,7 +146,7 @@ async function drawPart(
   return { state: "done", messageId: posted.id, attachment: posted.attachments?.[0], text: image.text, tokens };
 }
 
-/** Rejects with a `PictureError` if the platform does not accept the picture. */
+/** Rejects with a `PictureError` if the platform refuses the image. */
 async function show(
   right: Right,
   sink: ReplySink,
@@ -175,13 +178,13 @@ function describeUntaken(cause: unknown): string {
   return `${NOT_TAKEN} ${describeLack(missing)} Then press Retry.`;
 }
 
-/** Removes a message whose upload may still be in flight. Ignores failures. */
+/** Removes a message after its upload has finished. Ignores failures. */
 async function takeBack(right: Right, sink: ReplySink, uploading: Promise<Posted>): Promise<void> {
   try {
     const { id } = await callPlatform(right, () => uploading);
     await callPlatform(right, (signal) => sink.remove(id, signal));
   } catch {
-    // The message was never posted, or its outcome is unknown.
+    // The message was never posted, or no one knows whether it was.
   }
 }
 
@@ -222,7 +225,7 @@ async function toFile(
   };
 }
 
-/** Returns the picture unchanged if the platform accepts a file of its size. Otherwise encodes it again. */
+/** Returns the image unchanged if the platform accepts a file of its size. Otherwise encodes it again. */
 async function fit(
   image: GeneratedImage,
   maxBytes: number,
@@ -236,12 +239,15 @@ async function fit(
   throw new PictureError("The image was created, but it's larger than files can be here. Ask for a smaller size.");
 }
 
-/** The person who asked for a turn's pictures. */
+/** Names the asker as the owner of files. */
 function ownerOf({ reply, author }: PictureTurn): string {
   return `${reply.platform}:${author.id}`;
 }
 
-/** Parallel parts share the links. Bytes are kept only during a request. */
+/**
+ * Creates the source of reference images for all parallel requests of a turn. The requests share the links, and each
+ * keeps the bytes only while it runs.
+ */
 function createSource({ prepare, load }: DrawingDeps["references"], turn: PictureTurn): ReferenceSource | undefined {
   const refs = turn.references;
   if (refs.length === 0) return undefined;

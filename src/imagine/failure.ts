@@ -5,20 +5,20 @@ import { quoteName } from "../text/quote-name.ts";
 import { describeEnding } from "../turn/endings.ts";
 import type { PicturePart } from "../turn/record.ts";
 
-/** Says as a sentence of Markdown why a picture is missing, and whether a retry can help. */
+/** Why an image is missing, as a Markdown sentence, and whether a retry can help. */
 export interface PictureFailure {
   reason: string;
   canRetry: boolean;
 }
 
-/** An error whose message tells the reader in plain words what to do. */
+/** Its message is shown to people and says what to do. */
 export class PictureError extends Error {
   override readonly name = "PictureError";
 }
 
 const GIVEN_UP = "I tried several times and couldn't finish this.";
 
-/** The state of a picture that was stopped or given up before it was created. */
+/** Returns the state of an image that was stopped or given up before it was created. */
 export function toStopped({ reason }: AbortSignal): PicturePart {
   return { state: "failed", reason: reason === "given-up" ? GIVEN_UP : "Stopped.", canRetry: true };
 }
@@ -26,7 +26,7 @@ export function toStopped({ reason }: AbortSignal): PicturePart {
 const FILTERED = "The AI service's safety filter blocked this image. Describe it differently.";
 const AGAIN = "Press Retry to create it again.";
 
-/** Says in plain words why there is no picture. Quotes only the model's own text. `now` is in Unix milliseconds. */
+/** Says in plain words why an image is missing. Quotes only the model's own text. `now` is in Unix milliseconds. */
 export function describePictureFailure(error: unknown, model: string, now: number): PictureFailure {
   if (error instanceof PictureError) return { reason: error.message, canRetry: true };
   if (error instanceof DOMException && error.name === "TimeoutError") {
@@ -40,7 +40,7 @@ export function describePictureFailure(error: unknown, model: string, now: numbe
   return { reason: note.replace(/^_|_$/g, "").replace("Press Retry to ask again.", AGAIN), canRetry: retry };
 }
 
-/** The failures for which a picture needs other sentences than an answer. */
+/** Describes failures for which an image needs another sentence than an answer. */
 function describeOwn(error: GatewayError, model: string): PictureFailure | undefined {
   const { kind, type, status, quote } = error;
   if (isFiltered(error)) return { reason: FILTERED, canRetry: true };

@@ -3,18 +3,16 @@ import { hasBegun, type PictureTurn } from "../turn/record.ts";
 import type { TurnRecords } from "../turn/records.ts";
 import type { RunningTurns } from "../turn/running.ts";
 
-/** How long a picture's button waits for the picture's record. */
+/** How long a press on an image's button waits for the image's record. */
 const SETTLE_MS = 180_000;
 const LOOK_MS = 250;
 
 export interface FindPicture {
-  /**
-   * Returns the running turn's record, because it has all changes. If the turn is not running, returns the stored
-   * record.
-   */
+  /** Resolves to a running turn's record, which has all changes, or else to the stored record. */
   find(id: string): Promise<PictureTurn | undefined>;
   /**
-   * Like `find`, but waits until this picture is finished, because people can press before the record has the picture.
+   * Like `find`, but first waits until this image is finished, because people can press its button before the record is
+   * updated.
    */
   findSettled(id: string, number: number, signal: AbortSignal): Promise<PictureTurn | undefined>;
 }

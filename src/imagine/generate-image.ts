@@ -7,11 +7,11 @@ import type { PictureTurn } from "../turn/record.ts";
 import type { PicturesWithin } from "./pictures-within.ts";
 import { type ImagineRequest, MAX_COUNT } from "./request.ts";
 
-/** Longer than a picture job's own time limit, so that the job fails first and its error gives the reason. */
+/** Longer than an image turn's own timeout, so the turn fails first and its error gives the reason. */
 const TIMEOUT_MS = 960_000;
-/** The largest number of calls in one turn. An unsure model would keep calling, and each picture costs money. */
+/** Maximum number of calls in one turn. An unsure model would call again and again, and each image costs money. */
 const MAX_CALLS = 3;
-/** How many history entries to search for pictures. */
+/** How many history entries the tool searches for images. */
 const MAX_ENTRIES = 30;
 const PICTURE_NAME = /\.(png|jpe?g|webp|gif|avif|hei[cf]|tiff?|bmp)$/i;
 
@@ -42,7 +42,9 @@ export interface GenerateImageDeps {
   maxReferences: number;
 }
 
-/** Lets the chat model create pictures. Each picture appears in the conversation as soon as it is finished. */
+/**
+ * A tool with which the chat model creates images. Each image appears in the conversation as soon as it is finished.
+ */
 export function createGenerateImage({ imagine, history, maxReferences }: GenerateImageDeps): Tool {
   return defineTool({
     name: "generate_image",
@@ -81,7 +83,7 @@ export function createGenerateImage({ imagine, history, maxReferences }: Generat
   });
 }
 
-/** The named pictures in the same order. Throws a `ToolError` if one is missing or is not a picture. */
+/** Returns the named images in their order. Throws a `ToolError` if a name is unknown or its file is not an image. */
 async function findReferences(
   history: Pick<History, "read">,
   { conversationId }: ToolContext,
@@ -105,7 +107,7 @@ async function findReferences(
   });
 }
 
-/** The branch is empty if this turn's pictures failed, or if its question could not be stored. */
+/** Returns [] if this turn's images failed or its question could not be stored. */
 async function readBranch(history: Pick<History, "read">, conversationId: string, upToId: string | undefined) {
   const maxEntries = MAX_ENTRIES;
   const branch = upToId === undefined ? [] : (await history.read(conversationId, { maxEntries, upToId })).entries;

@@ -14,18 +14,17 @@ import { createWaitingMessages, type WaitingDeps, type WaitingMessages } from ".
 const GIVEN_UP = "I tried several times and couldn't finish this. Please ask again.";
 const NOT_HERE = "I can't write here, so I didn't create an image. Add me to this channel, then ask again.";
 
-/** Creates each event's pictures once, and resumes after a crash. A method rejects if its event must be retried. */
+/** Creates each event's images once, and resumes after a crash. A method rejects if its event must be retried. */
 export interface Imagine extends PicturesWithin, Pick<WaitingMessages, "erase" | "dismissAll"> {
   /**
-   * Handles a command or a button when `isWanted` resolves to true. A Stop in the batch ends it. Events that were given
-   * up create nothing.
+   * Handles a command or a button press if `isWanted` resolves to true. If the batch contains a Stop, the turn ends.
+   * Creates nothing for events that the queue gave up on.
    */
   work(batch: PictureBatch, isWanted: Promise<boolean>, signal: AbortSignal): Promise<Worked>;
-  /** Call this with an event that has to wait for other pictures. */
+  /** Call this for an event that waits for other images. */
   onWaiting(event: InboundEvent): void;
 }
 
-/** Events about one turn that are handled together. */
 export interface PictureBatch {
   events: readonly InboundEvent[];
   isGivenUp?: true;
@@ -33,7 +32,7 @@ export interface PictureBatch {
 
 export interface Worked {
   done: readonly InboundEvent[];
-  /** A sentence for the person if nothing was done. */
+  /** A sentence for the person. Undefined: something was done. */
   refusal?: string | undefined;
 }
 
@@ -56,7 +55,10 @@ export function createImagine(deps: ImagineDeps): Imagine {
   const runs = createPictureRuns(deps);
   const { inTurn } = deps.line;
 
-  /** Pictures must not wait for an unreachable store. Pictures that people already see are found on the platform. */
+  /**
+   * Resolves to undefined if the store is unavailable, because creating images must not wait for it. Images that are
+   * already visible are found on the platform.
+   */
   async function load(id: string): Promise<PictureTurn | undefined> {
     try {
       return await records.loadPicture(id);
@@ -82,20 +84,20 @@ export function createImagine(deps: ImagineDeps): Imagine {
     const { turn } = begun;
     if (turn.phase === "final") return undefined;
     running.open(turn);
-    // Another live process may be posting the message now.
+    // Another process may still be posting the message, so look for it first.
     const right = turn.isPosting ? asResumed(deps.right) : deps.right;
     const isShown = await createPictureRuns({ ...deps, right }).run(running, turn, signal, false);
     return isShown ? undefined : NOT_HERE;
   }
 
-  /** Immediately ends a turn that waits here. When the queue hands the turn out, it has already ended. */
+  /** Ends a waiting turn immediately. When the queue hands out the turn, it has already ended. */
   async function stopWaiting(running: RunningPictures, event: PictureEvent): Promise<void> {
     if (turns.findWaiting(running.id) !== running) return;
     await turns.whileRunning(running, () =>
       inTurn(running.id, async () => {
         await waiting.announced(running.id);
         const turn = await load(running.id);
-        // The record may have been erased. If another process works on the turn, that process receives the Stop too.
+        // The record may have been erased. If another process runs the turn, that process receives the Stop too.
         if (turn !== undefined && !hasBegun(turn)) await drawNew(running, event, NEVER);
       }),
     );
@@ -118,7 +120,7 @@ export function createImagine(deps: ImagineDeps): Imagine {
       for (const event of events.slice(1)) running.notice(event);
       if (isGivenUp) running.giveUp();
       return turns.whileRunning(running, () =>
-        // The queue can hand out a waiting turn while `stopWaiting` is ending it.
+        // The queue can hand out a waiting turn while `stopWaiting` ends it.
         inTurn(id, async () => {
           const turn = isGivenUp && !isRetry ? await load(id) : undefined;
           const isUnknown = isGivenUp && !isRetry && (turn === undefined || !hasBegun(turn));
@@ -155,7 +157,7 @@ export function createImagine(deps: ImagineDeps): Imagine {
   };
 }
 
-/** Starts an event's turn, or continues the turn after an earlier attempt. */
+/** Starts an event's turn, or continues the turn of an earlier attempt. */
 function createBegin(deps: ImagineDeps, waiting: WaitingMessages, load: PictureButtonsDeps["load"]) {
   const { model } = deps;
 
@@ -165,7 +167,8 @@ function createBegin(deps: ImagineDeps, waiting: WaitingMessages, load: PictureB
     if (known !== undefined && hasBegun(known)) return { turn: known };
     const made = model === undefined ? { refusal: NOT_SET_UP } : await readTurn({ ...deps, model }, event, signal);
     if ("refusal" in made) return made;
-    // Continues the message which says that the turn waits. Another process may have posted it meanwhile.
+    // Continues the message that says that the turn waits. Another process may have posted that message in the
+    // meantime.
     const waited = (await load(id)) ?? known;
     if (waited === undefined) return made;
     const { posted, removed, isPosting } = waited;
@@ -173,7 +176,7 @@ function createBegin(deps: ImagineDeps, waiting: WaitingMessages, load: PictureB
   };
 }
 
-/** The record of a turn before its request is read. */
+/** Returns a turn's record before its request is parsed. */
 function toWaitingTurn(event: PictureEvent): PictureTurn {
   const { key, at, reply, author } = event;
   const place = { id: toTurnId(key), conversationId: toConversationOf(event), reply, author };

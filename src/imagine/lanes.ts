@@ -2,9 +2,9 @@ import type { EventLane, InboundEvent } from "../port/events.ts";
 import { readPictureId, toTurnId } from "../port/ids.ts";
 
 /**
- * The lane of an event about pictures. Undefined for other events. A picture turn shares its lane with its Retry and
- * its Stop. All deletions share one lane. A Stop needs no slot, and stays in the lane until the turn that it stops has
- * ended.
+ * Returns the queue's lane for an event about images; undefined for other events. A turn, its Retry and its Stop share
+ * one lane. All deletions share another one. A Stop needs no slot, and stays in the lane until the turn that it stops
+ * has ended.
  */
 export function toPictureLane(event: InboundEvent): EventLane | undefined {
   const ownId = toTurnId(event.key);

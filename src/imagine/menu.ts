@@ -11,7 +11,7 @@ export interface ImagineMenuDeps extends Pick<FindPicture, "find"> {
   maxReferences: number;
 }
 
-/** Provides the choices for the platforms' forms, and the request of an existing picture. */
+/** Returns the choices for the platforms' image forms, and the request of an existing image. */
 export function createImagineMenu({ find, listModels, maxReferences }: ImagineMenuDeps): ImagineMenu {
   return {
     ratios: ASPECT_RATIOS,
@@ -24,7 +24,7 @@ export function createImagineMenu({ find, listModels, maxReferences }: ImagineMe
       if (id === undefined) return undefined;
       const turn = await find(id.turnId);
       signal.throwIfAborted();
-      // A person who sees a picture can be faster than its record. The submitted form waits for the record.
+      // A person can press before the record contains the image. The submitted form then waits for the record.
       const state = turn?.parts[id.part - 1]?.state;
       if (turn === undefined || !maySee(by, turn) || (state !== "done" && state !== "pending")) return undefined;
       return { prompt: turn.prompt, options: toOptions(turn, pictureId) };

@@ -9,7 +9,7 @@ import { maySee, NOT_HERE } from "../turn/rights.ts";
 import type { FindPicture } from "./find-picture.ts";
 import { describeProblems, describeTooMany, type ImagineRequest, readImagineRequest, toNextSize } from "./request.ts";
 
-/** The refusals if a picture is no longer stored or cannot be opened again. */
+/** Refusals for an image that is no longer stored or can no longer be opened. */
 export const TOO_OLD = "This image is too old: I no longer have its request. Please ask again.";
 const NOT_OPEN = "I can't open this image again here, so I can't start from it.";
 const NOT_READY = "This image isn't finished yet. Press the button again in a moment.";
@@ -18,7 +18,7 @@ const LARGEST = "This image is already at the largest size.";
 export interface NewTurnDeps extends FindPicture {
   findRefusal: FindRefusal;
   listModels: ListModels;
-  /** The default model. */
+  /** The default image model. */
   model: string;
   maxReferences: number;
 }
@@ -28,7 +28,7 @@ type CommandDeps = Pick<NewTurnDeps, "findSettled" | "listModels" | "model" | "m
 /** A turn that has not started, or a refusal. */
 export type NewTurn = { turn: PictureTurn } | { refusal: string };
 
-/** Turns a command or a button into a turn. Rejects only with the signal's reason, or if the store is unavailable. */
+/** Turns a command or a button press into a turn. Rejects with the signal's reason, or if the store is unavailable. */
 export async function readTurn(
   deps: NewTurnDeps,
   event: CommandEvent | ActionEvent,
@@ -49,13 +49,13 @@ async function readPress(
   return source === undefined ? { refusal: TOO_OLD } : toNextTurn(event, source, part, maxReferences);
 }
 
-/** Resolves to the refusal if the author is not allowed to create this picture. `author` is by default the turn's. */
+/** Resolves to a refusal if the author must not create this image. Without `author`, checks the turn's author. */
 export type FindRefusal = (turn: PictureTurn, author?: Author) => Promise<string | undefined>;
 
 export function createFindRefusal({ judge }: Pick<Access, "judge">): FindRefusal {
   return async ({ model, references, change, reply, ...turn }, author = turn.author) => {
     const decide = await judge();
-    // If a button starts the turn, its first picture is the bot's.
+    // If a button starts the turn, its first reference is the bot's own image.
     const files = references.length - (change === undefined ? 0 : 1);
     const permissions = ["pictures", `model:${model}`, ...(files > 0 ? ["files" as const] : [])] as const;
     const decisions = permissions.map((permission) => decide({ author, reply }, permission));
@@ -63,7 +63,7 @@ export function createFindRefusal({ judge }: Pick<Access, "judge">): FindRefusal
   };
 }
 
-/** Turns a command into a turn. Collects all of its problems first. Rejects only with the signal's reason. */
+/** Turns a command into a turn, or into a refusal that lists all problems. Rejects only with the signal's reason. */
 export async function readCommand(deps: CommandDeps, event: CommandEvent, signal: AbortSignal): Promise<NewTurn> {
   const { request, problems } = readImagineRequest(event.text, event.options ?? {});
   const source =
@@ -76,20 +76,20 @@ export async function readCommand(deps: CommandDeps, event: CommandEvent, signal
   return { turn: toTurn({ ...place, after: source?.turn.id, id: toTurnId(event.key), request, model, references }) };
 }
 
-/** The place in which an event's pictures are shown, and the conversation that they belong to. */
+/** Returns where an event's images are shown, and the conversation that they belong to. */
 function toPlace(
   { kind, author, reply: place, key, conversationId }: CommandEvent | ActionEvent,
   source: PictureTurn | undefined,
 ): Pick<PictureTurn, "conversationId" | "reply" | "author"> {
   const isOfPrivate = source?.reply.visibleTo !== undefined;
-  // A picture that only one person saw stays private to that person.
+  // The new image of a private one stays private to the same person.
   const reply = isOfPrivate && place.visibleTo === undefined ? { ...place, visibleTo: author.id } : place;
   const goesOn = source !== undefined && (kind === "action" || isOfPrivate);
   const begun = { conversationId: goesOn ? source.conversationId : conversationId, reply, key };
   return { conversationId: toConversationOf(begun), reply, author };
 }
 
-/** The picture to change and its turn. */
+/** The image to change, and its turn. */
 interface Basis {
   turn: PictureTurn;
   picture: AttachmentRef;
@@ -137,7 +137,7 @@ async function readModel(
 }
 
 export interface TurnSource extends Pick<PictureTurn, "id" | "conversationId" | "reply" | "author"> {
-  /** The history entry that the pictures follow. */
+  /** The id of the history entry that the images continue. */
   after: string | undefined;
   request: ImagineRequest;
   model: string;
@@ -154,7 +154,7 @@ function toPending(count: number): PicturePart[] {
   return Array.from({ length: count }, () => ({ state: "pending" }));
 }
 
-/** Creates the turn for a button under a picture: the same request again, a variation, or the next size. */
+/** Creates the turn for a button under an image: the same request again, a variation, or the next size. */
 export function toNextTurn(event: ActionEvent, source: PictureTurn, number: number, maxReferences: number): NewTurn {
   const { action, key } = event;
   if (!maySee(event, source)) return { refusal: NOT_HERE };

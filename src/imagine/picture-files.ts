@@ -8,10 +8,7 @@ import { filesOf, type PictureTurn, picturesOf } from "../turn/record.ts";
 import type { PictureFiles } from "../turn/records.ts";
 
 export interface KeptFiles extends PictureFiles {
-  /**
-   * Copies the files that their platform will delete, and stores the copies with the turn. Rejects only with the
-   * signal's reason.
-   */
+  /** Stores copies of those files of a turn that their platform will delete. Rejects only with the signal's reason. */
   keep(turn: PictureTurn, signal: AbortSignal): Promise<void>;
 }
 
@@ -22,7 +19,7 @@ export interface PictureFilesOptions extends Pick<Stores, "open" | "inTurn"> {
   log: Logger;
 }
 
-/** The copies of references and pictures, and the links to these copies. */
+/** Manages copies of reference and created images, and the links to these copies. */
 export function createPictureFiles({ adapterOf, links, ...options }: PictureFilesOptions): KeptFiles {
   const read = createReadPicture(async (ref, signal) => adapterOf(ref.platform).openAttachment(ref, signal));
   const copies = createPictureCopies({ ...options, read });
@@ -35,7 +32,7 @@ export function createPictureFiles({ adapterOf, links, ...options }: PictureFile
     async erase(turn) {
       await copies.erase(filesOf(turn), turn.id);
       await links.erase(turn.references, turn.id);
-      // Other turns may have links to these files.
+      // Other turns may have links to these files too.
       await links.erase(picturesOf(turn));
     },
     async forget(platform, authorId) {

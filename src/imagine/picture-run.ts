@@ -20,7 +20,9 @@ import { type DrawingDeps, drawParts, type PictureReservation } from "./drawing.
 import type { KeptFiles } from "./picture-files.ts";
 import { toHistoryText, toProgress, toRefused, toSummary } from "./wording.ts";
 
-/** How long a turn waits for its first message. Requests start after that message, because it has the Stop button. */
+/**
+ * How long a turn waits for its first message. Requests start after that message, because it contains the Stop button.
+ */
 const FIRST_MESSAGE_MS = 120_000;
 
 export interface PictureRunsDeps extends Pick<DrawingDeps, "gateway" | "references"> {
@@ -31,7 +33,7 @@ export interface PictureRunsDeps extends Pick<DrawingDeps, "gateway" | "referenc
   adapterOf(platform: string): Pick<Adapter, "sink">;
   sinkOf: SinkOf;
   right: Right;
-  /** Called after every finished or failed picture. */
+  /** Called after every finished or failed image. */
   onProgress(turnId: string): void;
   metrics: Pick<Metrics, "pictureEnded" | "tokens" | "platformCall" | "rateLimited">;
   quota: Pick<Quota, "reserve">;
@@ -40,17 +42,18 @@ export interface PictureRunsDeps extends Pick<DrawingDeps, "gateway" | "referenc
 
 export interface PictureRuns {
   /**
-   * Creates a turn's pending pictures. A message above them shows the progress and disappears when all pictures are
-   * visible. If the channel accepts no message, resolves to false without a request. Rejects if the turn must be
+   * Creates a turn's pending images. A message above them shows the progress and disappears when all images are
+   * visible. Resolves to false, without a request, if the channel accepts no message. Rejects if the turn must be
    * retried, for example with the signal's reason. With `mustAsk`, makes the first request even while the model is
    * paused.
    */
   run(running: RunningPictures, turn: PictureTurn, signal: AbortSignal, mustAsk: boolean): Promise<boolean>;
   /**
-   * Like `run`, for a turn inside an answer, which shows the progress itself. The signal stops the turn with `stopped`.
+   * Like `run`, for images that belong to an answer. The answer shows the progress. A signal with the reason `stopped`
+   * ends the turn.
    */
   runWithin(turn: PictureTurn, onNotice: (text: string) => void, signal: AbortSignal, mustAsk: boolean): Promise<void>;
-  /** Updates the only history entry for a turn's pictures. Never rejects. */
+  /** Creates or updates the history entry for a turn's images. Never rejects. */
   writeHistory(turn: PictureTurn): Promise<void>;
 }
 
@@ -58,7 +61,7 @@ export function createPictureRuns(deps: PictureRunsDeps): PictureRuns {
   const { records, files, history, adapterOf, sinkOf, onProgress, metrics, quota, log } = deps;
 
   /**
-   * The entry counts as a user message. Models see pictures only in user messages, and they imitate their own messages.
+   * The entry counts as a user message: models see images only in user messages, and they imitate their own messages.
    */
   async function writeHistory(turn: PictureTurn): Promise<void> {
     const { id, at, conversationId, reply, author, after } = turn;
@@ -83,8 +86,8 @@ export function createPictureRuns(deps: PictureRunsDeps): PictureRuns {
         onProgress(turnId);
         const isDrawn = error === undefined;
         const outcome = isDrawn ? "drawn" : error === "stopped" ? "stopped" : "failed";
-        // Counts the part before the record has it, because a process that resumes the turn counts only the parts that
-        // are still pending.
+        // Count the image before the record contains it, because a process that resumes the turn counts only pending
+        // images.
         await metrics.pictureEnded(outcome, `${turnId}:${number}:${ends.length}`);
         if (outcome === "failed") log.warn({ err: error, turnId, number, model }, "a picture was not drawn");
         else log.info({ turnId, number, model }, isDrawn ? "picture shown" : "a picture was stopped");
@@ -142,7 +145,7 @@ export function createPictureRuns(deps: PictureRunsDeps): PictureRuns {
   };
 }
 
-/** Writes the progress message during the requests. Resolves to false if the channel refuses the message. */
+/** Keeps the progress message up to date during the requests. Resolves to false if the channel refuses the message. */
 async function writeProgress(
   { right, records, scheduler, metrics, log }: PictureRunsDeps,
   sink: ReplySink,
@@ -181,7 +184,7 @@ async function writeProgress(
       if (error !== undefined) log.warn({ err: error, turnId: turn.id, call }, "a write was refused");
     },
     onRefused() {
-      // After a later refusal the pictures are shown anyway, because a person removed the message or a filter blocked
+      // Ignore a refusal of a later edit and still show the images: a person deleted the message, or a filter blocked
       // it.
       isRefused ||= turn.posted.length === 0;
       first.resolve(false);
@@ -195,7 +198,7 @@ async function writeProgress(
   return !isRefused || turn.posted.length > 0;
 }
 
-/** Aborts the first controller for the reason `stopped`, and the second one for any other reason. */
+/** Splits a signal in two: the reason `stopped` aborts the first part, and every other reason aborts the second. */
 function splitSignal(signal: AbortSignal): [stop: AbortSignal, cut: AbortSignal] {
   const [stop, cut] = [new AbortController(), new AbortController()];
   const passOn = () => (isAborted(signal, "stopped") ? stop : cut).abort(signal.reason);

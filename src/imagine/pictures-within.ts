@@ -10,36 +10,35 @@ import { PictureError } from "./failure.ts";
 import { type FindRefusal, type TurnSource, toTurn } from "./new-turn.ts";
 import { createPictureRuns, type PictureRunsDeps } from "./picture-run.ts";
 
-/** Pictures inside an answer. Each has its own turn, and its buttons contain that turn's id. */
+/** Creates the images that belong to an answer. They form a turn, and their buttons contain that turn's id. */
 export interface PicturesWithin {
-  /** Creates pictures next to the answer. Resolves to the record with the result of each part. */
+  /** Creates images next to the answer. Resolves to a record with the result for each image. */
   draw(request: TurnRequest, onNotice: (text: string) => void, signal: AbortSignal): Promise<PictureTurn>;
   /**
-   * Shows a picture that came with an answer, and stores it like a created one. Skips a picture that is already
-   * visible.
+   * Shows an image that came with an answer, and stores it like a created one. Skips an image that is already visible.
    */
   show: ShowPicture;
 }
 
-/** A turn's request for pictures. The same id means the same request. */
+/** An answer's request for images. A repeated id means the same request. */
 interface TurnRequest extends Omit<TurnSource, "model"> {
-  /** If true, the first request is made even while the model is paused. */
+  /** If true, makes the first request even while the model is paused. */
   mustAsk: boolean;
 }
 
 export interface PicturesWithinDeps extends PictureRunsDeps {
   turns: Pick<RunningTurns, "whileRunning">;
-  /** The default model. If undefined, the bot creates no pictures. */
+  /** The default image model. Undefined: the bot creates no images. */
   model: string | undefined;
   findRefusal: FindRefusal;
-  /** Also undefined if the store does not respond. */
+  /** Resolves to undefined if the record is missing or the store is unavailable. */
   load(id: string): Promise<PictureTurn | undefined>;
 }
 
 export function createPicturesWithin(deps: PicturesWithinDeps): PicturesWithin {
   const { turns, model, findRefusal, load } = deps;
 
-  /** Creates the turn, or continues an earlier process's turn. Resolves to a refusal if the turn is not permitted. */
+  /** Starts the turn or continues another process's turn. Resolves to a refusal if the turn is not permitted. */
   async function draw(
     source: TurnSource,
     work: (turn: PictureTurn) => Promise<void>,
@@ -50,7 +49,6 @@ export function createPicturesWithin(deps: PicturesWithinDeps): PicturesWithin {
     if (refusal !== undefined) return { refusal };
     const running = createRunningPictures(turn.id);
     running.open(turn);
-    // A Stop reaches this turn through its answer.
     if (turn.phase !== "final") await turns.whileRunning(running, () => work(turn));
     return { turn };
   }
@@ -75,7 +73,7 @@ export function createPicturesWithin(deps: PicturesWithinDeps): PicturesWithin {
   };
 }
 
-/** Imitates a gateway that has created the picture in a data URL. */
+/** Returns a gateway that immediately "creates" the image in a data URL. */
 function givePicture(dataUrl: string): Pick<Gateway, "generateImage"> {
   return {
     generateImage: () => readGiven(dataUrl),
@@ -87,6 +85,6 @@ async function readGiven(dataUrl: string): Promise<GeneratedImage> {
   if (bytes.length > DEFAULT_LIMITS.maxImageBytes) throw new PictureError("It is too large.");
   const mimeType = await sniffImage(bytes);
   if (mimeType === undefined) throw new PictureError("What the model sent can't be opened as an image.");
-  // The picture's tokens were counted with the answer.
+  // The answer already counted the image's tokens.
   return { bytes, mimeType, text: "", usage: { promptTokens: 0, completionTokens: 0 } };
 }

@@ -4,9 +4,9 @@ import type { AttachmentRef } from "../port/events.ts";
 import { takeFlags } from "../text/flags.ts";
 import { quoteName } from "../text/quote-name.ts";
 
-/** The largest number of pictures in one turn. */
+/** Maximum number of images in one turn. */
 export const MAX_COUNT = 4;
-/** Longest description, in UTF-16 units. */
+/** Maximum length of a prompt, in UTF-16 units. */
 const MAX_PROMPT_CHARS = 4_000;
 
 export interface ImagineRequest {
@@ -14,7 +14,7 @@ export interface ImagineRequest {
   ratio?: string;
   size?: string;
   count: number;
-  /** The model's name as the person wrote it. Undefined means the default model. */
+  /** The model's name as the person wrote it; undefined for the default model. */
   model?: string;
   isSpoiler: boolean;
   basis?: string;
@@ -26,7 +26,7 @@ export interface ReadRequest {
   problems: string[];
 }
 
-/** The form's fields, by the names of the flags. */
+/** The fields of the form, by the names of the command's flags. */
 const FLAGS: ReadonlyMap<string, keyof ImagineOptions> = new Map([
   ["ar", "ratio"],
   ["aspect", "ratio"],
@@ -39,7 +39,7 @@ const FLAGS: ReadonlyMap<string, keyof ImagineOptions> = new Map([
 ]);
 const KNOWN_FLAGS = ["ar", "size", "count", "model", "spoiler"].map((flag) => `\`--${flag}\``).join(", ");
 
-/** Reads a command's text and a form's fields. If they differ, the text counts. Reports all problems at once. Pure. */
+/** Parses a command's text and a form's fields. If they differ, the text counts. Returns all problems at once. Pure. */
 export function readImagineRequest(text: string, options: ImagineOptions): ReadRequest {
   const problems: string[] = [];
   const { prompt, given } = readFlags(text, problems);
@@ -69,7 +69,7 @@ function readFlags(text: string, problems: string[]): { prompt: string; given: I
   const prompt = takeFlags(text, ({ dash, name, value }) => {
     const field = FLAGS.get(name);
     if (field === undefined) {
-      // Ordinary sentences contain long dashes too.
+      // People also write long dashes in ordinary sentences.
       if (dash !== "--") return undefined;
       problems.push(`there is no option ${quoteName(`--${name}`)}, only ${KNOWN_FLAGS}`);
       return "";
@@ -108,7 +108,7 @@ function readCount(given: string | undefined, problems: string[]): number {
   return 1;
 }
 
-/** Accepts `16x9` and `16/9` for `16:9`. */
+/** Turns `16x9` and `16/9` into `16:9`. */
 function toRatio(text: string): string {
   return text.replace(/\s/g, "").replace(/[x×/]/i, ":");
 }
@@ -118,7 +118,7 @@ function toFilled(text: string | undefined): string | undefined {
   return trimmed === "" ? undefined : trimmed;
 }
 
-/** The next larger size. Undefined for the largest. A picture without a size has the smallest. */
+/** Returns the next larger size; undefined for the largest. Without a size, an image has the smallest. */
 export function toNextSize(size: string | undefined): string | undefined {
   return IMAGE_SIZES[IMAGE_SIZES.indexOf(size ?? IMAGE_SIZES[0] ?? "") + 1];
 }

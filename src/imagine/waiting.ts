@@ -16,9 +16,9 @@ import { toWaiting } from "./wording.ts";
 
 const MAX_ANNOUNCED = 1_000;
 
-/** The state that all picture turns in this process share. */
+/** State that all image turns of this process share. */
 export interface PictureLine {
-  /** Waiting messages that are being posted, by turn. */
+  /** By turn: the waiting messages that are being posted. */
   announcements: BoundedMap<string, Promise<void>>;
   /** Runs one task per turn at a time. */
   inTurn: KeyedQueue["run"];
@@ -29,20 +29,20 @@ export function createPictureLine(): PictureLine {
 }
 
 /**
- * Posts a turn's message early, to say that the turn waits. The record contains the message, so the process that runs
- * the turn, whichever it is, continues this message.
+ * Posts a message that says that a turn waits. The record contains the message, so any process that later runs the turn
+ * continues this message.
  */
 export interface WaitingMessages {
-  /** Posts the message unless the turn has one or has started. Ignores failures. */
+  /** Posts the message, unless the turn already has a message or has started. Ignores failures. */
   announce(fresh: PictureTurn): void;
-  /** Resolves when this process no longer posts the message. */
+  /** Resolves as soon as this process is not posting the message. */
   announced(turnId: string): Promise<void>;
   /** Removes the message and the record of a turn that has not started. Rejects if that must be retried. */
   dismiss(turnId: string): Promise<void>;
   /** Discards a person's waiting turns. */
   dismissAll(owner: Owner): Promise<void>;
   /**
-   * Erases a person's or a conversation's picture turns, and removes the messages of the waiting ones. Resolves to all
+   * Erases a person's or a conversation's image turns and removes the messages of the waiting ones. Resolves to all
    * erased turns.
    */
   erase(of: Belonging): Promise<PictureTurn[]>;
@@ -60,7 +60,9 @@ export interface WaitingDeps {
 export function createWaitingMessages({ records, adapterOf, sinkOf, right, line, log }: WaitingDeps): WaitingMessages {
   const { announcements } = line;
 
-  /** True if the turn continues in another message, because two processes posted one at the same time. */
+  /**
+   * Resolves to true if the turn continues in another message, because two processes posted a message at the same time.
+   */
   async function isLeftBehind(turnId: string, messageId: string): Promise<boolean> {
     const load = async () => {
       const turn = await records.loadPicture(turnId);
@@ -74,7 +76,7 @@ export function createWaitingMessages({ records, adapterOf, sinkOf, right, line,
 
   async function post(fresh: PictureTurn): Promise<void> {
     const { id, reply } = fresh;
-    // Stores the record first. The process that runs the turn then knows, even after a crash, that a message can exist.
+    // Store the record first. The process that runs the turn then knows, even after a crash, that a message can exist.
     const stored = await records.updatePicture(id, (known) => known ?? fresh);
     if (stored === undefined || hasBegun(stored) || stored.posted.length > 0) return;
     const sink = sinkOf(reply, adapterOf(reply.platform).sink(reply, stored === fresh ? right : asResumed(right)));
@@ -120,7 +122,7 @@ export function createWaitingMessages({ records, adapterOf, sinkOf, right, line,
   };
 }
 
-/** A Stop from the asker. It tells every process that the request for these pictures was erased. */
+/** Returns a Stop by the asker. It tells every process that the request for these images was erased. */
 export function toErasureStop(
   turnId: string,
   { conversationId, reply, author }: Pick<ActionEvent, "conversationId" | "reply" | "author">,

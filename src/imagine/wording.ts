@@ -8,23 +8,23 @@ import { truncate } from "../text/truncate.ts";
 import { isDone, type PictureTurn } from "../turn/record.ts";
 import { toNextSize } from "./request.ts";
 
-/** The longest part of the model's text about its picture, in characters. */
+/** Maximum length of the model's own text about its image, in characters. */
 const MAX_TEXT_CHARS = 1_000;
-/** Discord allows 1,024 and Slack 2,000. */
+/** Discord allows 1,024 characters and Slack 2,000. */
 const MAX_ALT_CHARS = 1_000;
 const MAX_NAME_CHARS = 60;
 
-/** The facts in a picture's caption. */
+/** Facts for an image's caption. */
 interface Drawn {
   text: string;
   tokens: number | undefined;
-  /** True if the second gateway created the picture, because the first was down. */
+  /** True if the second gateway created the image, because the first was down. */
   isElsewhere?: boolean;
-  /** The requested ratio and size, if the picture has different ones. */
+  /** The requested ratio or size that the image does not have. */
   unmet?: readonly string[] | undefined;
 }
 
-/** The caption of a picture, with its buttons. */
+/** Returns an image's caption with its buttons. */
 export function toCaption(turn: PictureTurn, number: number, drawn: Drawn, limits: SinkLimits): Draft {
   const line = toLine(turn, number, drawn);
   const words = healMarkdown(truncate(neutralize(drawn.text).trim(), MAX_TEXT_CHARS));
@@ -37,7 +37,7 @@ function toLine(turn: PictureTurn, number: number, { tokens, isElsewhere = false
   const { prompt, change, ratio, size, model, author, parts } = turn;
   const place = parts.length === 1 ? undefined : `${number} of ${parts.length}`;
   const kind = change === "vary" ? "variation" : change === "upscale" ? "enlarged" : undefined;
-  // Gateways without token counts report 0.
+  // Some gateways report 0 tokens instead of none.
   const cost = tokens === undefined || tokens === 0 ? undefined : `${tokens.toLocaleString("en-US")} tokens`;
   const by = isElsewhere ? `${quoteName(model)} of the second AI service` : quoteName(model);
   const met = [ratio, size].filter((value) => value === undefined || !unmet.includes(value));
@@ -58,7 +58,7 @@ function toButtons({ id, size }: PictureTurn, number: number): Button[] {
   ];
 }
 
-/** Says how far a turn has come. `notice` says what the turn waits for. */
+/** Describes a turn's progress. `notice` says what the turn waits for. */
 export function toProgress({ prompt, parts }: PictureTurn, notice: string): string {
   const ended = parts.filter(({ state }) => state !== "pending").length;
   const count = parts.length === 1 ? "" : ` ${ended} of ${parts.length} done`;
@@ -66,13 +66,13 @@ export function toProgress({ prompt, parts }: PictureTurn, notice: string): stri
   return `Creating ${quoteName(prompt)} …${count}${note}`;
 }
 
-/** Says that a turn has to wait for other pictures. */
+/** Says that a turn waits for other images. */
 export function toWaiting({ id }: Pick<PictureTurn, "id">): Draft {
   const stop: Button = { action: "stop", turnId: toPictureId(id, 0), label: "Stop" };
   return { markdown: "Waiting for other images to finish.", buttons: [stop], streaming: false };
 }
 
-/** The final message of a turn. Empty if all pictures are shown. */
+/** Returns the last message of a turn; empty if all images are visible. */
 export function toSummary(turn: PictureTurn): Closing {
   const failures = turn.parts.flatMap((part, index) =>
     part.state === "failed" ? [{ ...part, number: index + 1 }] : [],
@@ -83,7 +83,7 @@ export function toSummary(turn: PictureTurn): Closing {
   return { note: `${toHeadline(turn, failures.length)}\n\n${toReasons(failures)}`, buttons };
 }
 
-/** Replaces a text that the platform does not accept. */
+/** Replaces a text that the platform refused. */
 export function toRefused(turn: PictureTurn): Closing {
   return { note: "_A filter here blocked what I wrote about these images._", buttons: [toRetry(turn)] };
 }
@@ -93,7 +93,7 @@ function toRetry({ id }: PictureTurn): Button {
 }
 
 function toHeadline({ prompt, parts }: PictureTurn, failed: number): string {
-  // The reason says whether the picture was not created or not shown.
+  // The failure's reason says whether the image was not created or could not be shown.
   if (parts.length === 1) return `No image of ${quoteName(prompt)}.`;
   return `${failed} of ${parts.length} images of ${quoteName(prompt)} ${failed === 1 ? "is" : "are"} missing.`;
 }
@@ -104,7 +104,7 @@ function toReasons(failures: ReadonlyArray<{ reason: string; number: number }>):
   return failures.map(({ reason, number }) => `- Image ${number}: ${reason}`).join("\n");
 }
 
-/** A file name made from the prompt: "a-red-fox-2.png". */
+/** Derives a file name from the prompt, for example "a-red-fox-2.png". */
 export function toFileName({ prompt, parts }: PictureTurn, number: number, mimeType: string): string {
   const words =
     prompt
@@ -120,7 +120,7 @@ export function toAltText({ prompt }: Pick<PictureTurn, "prompt">): string {
   return truncate(neutralize(prompt).replace(/\s+/g, " ").trim(), MAX_ALT_CHARS);
 }
 
-/** Describes pictures in the history. The text is a user message, because the pictures are attached to it. */
+/** Describes images for the history. The text is a user message, because the images are attached to it. */
 export function toHistoryText({ prompt, parts, author }: PictureTurn): string {
   const count = parts.filter(isDone).length;
   const images = count === 1 ? "An image was" : `${count} images were`;
