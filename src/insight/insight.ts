@@ -10,7 +10,7 @@ import type { Story } from "./story.ts";
 import { createTrends, type Trends } from "./trends.ts";
 import { createTurnWatch, type TurnWatch } from "./turn-watch.ts";
 
-/** Data for the dashboard about all processes of a service. */
+/** What all processes of a service report for the dashboard. */
 export interface Insight {
   trends: Trends;
   turns: TurnWatch;

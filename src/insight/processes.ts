@@ -5,38 +5,38 @@ import type { InsightStore } from "./insight-store.ts";
 import { story } from "./story.ts";
 
 const REPORT_MS = 1_000;
-/** A process without a report for this long counts as stopped. */
+/** A process that has not reported for this long counts as stopped. */
 const GONE_MS = 8_000;
-/** Maximum number of running turns in one report. */
+/** Maximum number of running turns in a report. */
 const MAX_RUNNING = 200;
 
 const report = z.object({
   v: z.literal(1),
-  /** The process's name on the dashboard: host and process id. */
+  /** Host name and process id, as the dashboard shows them. */
   name: z.string(),
   role: z.string(),
   version: z.string(),
-  /** Unix milliseconds; so are the times below. */
+  /** Unix milliseconds, like the times below. */
   startedAt: z.number(),
   at: z.number(),
   memoryBytes: z.number(),
-  /** 99th percentile of the event loop's delay in the last seconds, in milliseconds. */
+  /** 99th percentile of the event loop's delay over the last seconds, in milliseconds. */
   loopLagMs: z.number(),
   places: z.number(),
   active: z.number(),
   waiting: z.number(),
   isStoreReachable: z.boolean(),
   gateway: z.string(),
-  /** The platforms that the process runs, and whether each is connected. */
+  /** The process's platforms, and whether each is connected. */
   platforms: z.record(z.string(), z.boolean()),
-  /** Rate limits that pace replies: the number of replies under each limit, and the wait until the next call. */
+  /** The rate limits that pace replies, each with its number of replies and the time until its next call. */
   budgets: z.array(z.object({ key: z.string(), replies: z.number(), nextInMs: z.number().nullable() })),
-  /** Models that are paused, because they failed or asked for it. */
+  /** Number of models that are paused after failures or at the gateway's request. */
   pausedModels: z.number().default(0),
   running: z.array(story),
 });
 
-/** Each process reports this about itself once per second. */
+/** A process's report about itself, written once per second. */
 export type ProcessReport = z.infer<typeof report>;
 
 export interface Processes {
@@ -51,7 +51,7 @@ export interface ProcessesOptions {
   /** Unique among all processes. */
   id: string;
   describe(): ProcessReport | Promise<ProcessReport>;
-  /** If true, no other process reads reports, so the report is created only when it is read. */
+  /** If true, no other process exists, so the report is created only when the dashboard reads it. */
   isAlone: boolean;
   log: Logger;
 }

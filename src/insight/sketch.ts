@@ -1,11 +1,11 @@
 /**
- * Counts durations so that the counts of several processes and hours can be added up. Each duration counts in a step of
- * a scale, and each step is larger than the one before by the eighth root of two. So a percentile is off by at most 4.5
- * %, and sums are exact.
+ * Counts durations in a form that can be added up over processes and hours. A duration counts in a step of a scale;
+ * each step is larger than the one before by the eighth root of two. Percentiles are therefore off by at most 4.5 %,
+ * and sums are exact.
  */
 
 const STEPS_PER_DOUBLING = 8;
-/** One hour. Longer durations count as one hour. */
+/** One hour. A longer duration counts as one hour. */
 const LONGEST_MS = 3_600_000;
 
 /** Returns the index of the step for a duration, starting at 0. */
@@ -25,8 +25,8 @@ export function countOf(sketch: Sketch): number {
 }
 
 /**
- * Returns the duration in milliseconds that a `share` (0 to 1) of all durations does not exceed. Undefined if nothing
- * was counted.
+ * Returns the duration in milliseconds that the `share` (0 to 1) of all durations does not exceed; undefined without
+ * any durations.
  */
 export function percentile(sketch: Sketch, share: number): number | undefined {
   const wanted = Math.max(1, Math.ceil(countOf(sketch) * share));

@@ -9,18 +9,18 @@ import { countOf, percentile, type Sketch, toStep } from "./sketch.ts";
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
-/** Counts are written to the store this often, and when a turn ends. */
+/** Counts are stored at this interval and at the end of each turn. */
 const FLUSH_MS = 30_000;
 /** Pause before a failed write is retried. */
 const AGAIN_MS = 1_000;
 const END_PAUSES_MS = Array.from({ length: 30 }, () => AGAIN_MS);
-/** Maximum number of labels per count in a process. Further labels count as one. */
+/** Maximum number of labels per count in a process. All further labels count as "others". */
 const MAX_LABELS = 100;
-/** Maximum number of batches that wait for an unavailable store. This covers half an hour of a busy service. */
+/** Maximum number of batches that wait for an unavailable store: half an hour of a busy service. */
 const MAX_BATCHES = 1_000;
 const OTHERS = "others";
 
-/** The lengths of buckets. Each count goes into one bucket of each length, and shorter buckets expire sooner. */
+/** The bucket lengths. Each count goes into one bucket of each length; shorter buckets expire sooner. */
 const SPANS = [
   { prefix: "m", lengthMs: 5 * MINUTE_MS, keptMs: DAY_MS + HOUR_MS },
   { prefix: "h", lengthMs: HOUR_MS, keptMs: 8 * DAY_MS },
@@ -28,7 +28,7 @@ const SPANS = [
 ] as const;
 type Span = (typeof SPANS)[number];
 
-/** The available ranges, each with its bucket length. */
+/** The dashboard's time ranges, with their bucket length. */
 export const RANGES = {
   hour: { span: SPANS[0], points: 12 },
   day: { span: SPANS[0], points: 288 },
@@ -38,20 +38,17 @@ export const RANGES = {
 } as const;
 export type RangeName = keyof typeof RANGES;
 
-/** Events that are counted, each with a few labels. */
+/** Kinds of events that are counted, each by labels. */
 export type CountName = "turns" | "tools" | "votes" | "pictures";
-/** Durations that are measured. The label of `tool` is the tool's name. */
+/** Kinds of durations that are measured. The label of a `tool` duration is the tool's name. */
 export type MeasureName = "firstToken" | "firstVisible" | "lag" | "tool";
 
 export interface Series {
-  /** The start of each point, in Unix milliseconds. */
+  /** Start of each point, in Unix milliseconds. */
   at: number[];
-  /** By label: one number for each point. */
+  /** By label, a number for each point. */
   counts: Record<CountName, Record<string, number[]>>;
-  /**
-   * By label, and for all labels under "all". Percentiles for each point, null if nothing was measured, and for the
-   * whole range.
-   */
+  /** By label, and under "all" for all labels together. */
   times: Record<MeasureName, Record<string, Percentiles>>;
   tokens: { prompt: number[]; completion: number[] };
 }
@@ -64,17 +61,17 @@ export interface Percentiles {
   all: { p50: number; p95: number; p99: number };
 }
 
-/** Counts over time for all processes. Counting never throws and never waits. */
+/** Counts of all processes over time. Counting never throws and never waits. */
 export interface Trends {
   count(name: CountName, label: string, by?: number): void;
   measure(name: MeasureName, label: string, ms: number): void;
   /**
-   * Counts an ended turn once per `id`, even if several processes report it, for example after a crash. Resolves when
-   * the count is stored. After half a minute of failures, resolves anyway, and the count is retried later. Resolves to
-   * false if the turn was counted before or may have been.
+   * Counts an ended turn once per `id`, even if several processes report it, for example after a crash. Resolves to
+   * true when the count is stored, or after half a minute of failures; the count is then stored later. Resolves to
+   * false if the turn was or may have been counted before.
    */
   end(id: string, ended: Ended): Promise<boolean>;
-  /** Stores the counts. Also resolves if that fails, and then retries later. */
+  /** Stores the counts. If that fails, resolves anyway and retries later. */
   flush(): Promise<void>;
   /** Rejects if the store is unavailable. */
   read(range: RangeName): Promise<Series>;
@@ -98,14 +95,14 @@ export function createTrends({ counters, now, log }: TrendsOptions): Trends {
   const by = randomUUID();
   const labels = new Map<string, Set<string>>();
   let waiting = new Map<string, number>();
-  /** Counts that are being stored. A batch keeps its name until it is stored, so it counts once. */
+  /** Batches of counts that are being stored. A batch keeps its name until it is stored, so it counts once. */
   const batches: Batch[] = [];
   let batchCount = 0;
   let again: NodeJS.Timeout | undefined;
   let flushing: Promise<void> = Promise.resolve();
   const timer = setInterval(() => void flush(), FLUSH_MS).unref();
 
-  /** Limits the number of labels, because people and models can use any names. */
+  /** Replaces a label if there are too many, because people and models can use any names. */
   function toLabel(name: string, label: string): string {
     const known = labels.get(name) ?? new Set();
     labels.set(name, known);
@@ -113,7 +110,7 @@ export function createTrends({ counters, now, log }: TrendsOptions): Trends {
     return known.has(label) ? truncate(label.replaceAll("|", "/"), 200, "") : OTHERS;
   }
 
-  /** Ignores values that cannot be counted. The caller passes negative or unknown durations as 0. */
+  /** Ignores values that cannot be counted. Callers pass a negative or unknown duration as 0. */
   function add(to: Map<string, number>, count: string, by: number): void {
     if (Number.isSafeInteger(by) && by > 0) to.set(count, (to.get(count) ?? 0) + by);
   }
@@ -124,7 +121,7 @@ export function createTrends({ counters, now, log }: TrendsOptions): Trends {
   function addBatch(once: string, counts: ReadonlyMap<string, number>): Batch {
     const batch = { once, additions: toAdditions(Object.fromEntries(counts), now()), isNew: false };
     batches.push(batch);
-    // The store is unavailable. The first batch is being sent, so the oldest batch after it is dropped.
+    // The store is unavailable: drop the oldest batch that is not being sent.
     if (batches.length > MAX_BATCHES) batches.splice(1, 1);
     return batch;
   }
@@ -163,7 +160,7 @@ export function createTrends({ counters, now, log }: TrendsOptions): Trends {
         await flush();
         if (batches.includes(batch)) throw new Error("It is not stored yet.");
       };
-      // Once the turn has left the queue, no other process reports its end.
+      // Wait, because no other process reports the end of a turn that has left the queue.
       await retry(store, { pausesMs: END_PAUSES_MS, isIdle: true }, NEVER).catch(() => {});
       return batch.isNew;
     },
@@ -200,7 +197,7 @@ function startOf({ lengthMs }: Span, at: number): number {
   return Math.floor(at / lengthMs) * lengthMs;
 }
 
-/** The start times of the newest `points` buckets, oldest first. */
+/** Returns the start times of the newest `points` buckets, oldest first. */
 function startsOf(span: Span, points: number, at: number): number[] {
   const last = startOf(span, at);
   return Array.from({ length: points }, (_, index) => last - (points - 1 - index) * span.lengthMs);

@@ -12,14 +12,14 @@ const TURNS = "turns";
 const FAILURES = "failures";
 const MAX_TURNS = 500;
 const MAX_FAILURES = 500;
-/** Maximum number of arrivals of unseen text that are timed separately. */
+/** Maximum number of text arrivals that are timed separately while their text is not visible. */
 const MAX_ARRIVALS = 1_000;
-/** Longest time that the end of a turn waits for its story, if no other process would report it. */
+/** If no other process would report a turn's end, the end waits at most this long for its story to be stored. */
 const KEEP_MS = 2_000;
-/** These pauses let the store be unavailable for half a minute without losing the story. */
+/** With these pauses, a story survives half a minute without the store. */
 const KEEP_PAUSES_MS = [...PATIENT_PAUSES_MS, 4_000, 4_000, 4_000, 4_000, 4_000];
 
-/** Outcomes that are not failures. */
+/** Outcomes that do not count as failures. */
 const FINE: ReadonlySet<string> = new Set(["complete", "stopped", "waiting", "refused"]);
 
 export interface TurnStart {
@@ -30,12 +30,12 @@ export interface TurnStart {
   model: string;
   /** Unix milliseconds. */
   askedAt: number;
-  /** Number of starts of the turn, including this one. */
+  /** Number of times the turn was started, including this one. */
   attempts: number;
 }
 
 export interface End {
-  /** Number of ends of the turn, including this one. A retry restarts a turn. */
+  /** Number of times the turn has ended, including this one. A Retry restarts a turn. */
   number: number;
   outcome: string;
   note: string;
@@ -44,7 +44,9 @@ export interface End {
   calls: ReadonlyArray<{ name: string; tookMs?: number; state?: string }>;
 }
 
-/** A stored end of a turn. The next attempt at the question reports it again. */
+/**
+ * The end of a turn, as stored with it. If the process dies, the next attempt at the question reports this end again.
+ */
 export interface KeptEnd extends Omit<End, "note">, Omit<TurnStart, "askedAt" | "attempts"> {
   /** Unix milliseconds. */
   at: number;
@@ -54,41 +56,40 @@ export interface KeptEnd extends Omit<End, "note">, Omit<TurnStart, "askedAt" | 
 export interface TurnListener {
   /** Adds a step in the bot's own words, without text from people or the model. */
   note(what: string): void;
-  /** A tool call started or ended. The story does not contain the arguments. */
+  /** Notes that a tool call started or ended. The story does not contain its arguments. */
   step(state: "running" | "done" | "failed"): void;
   retry(waitMs: number, why: string): void;
-  /** The platform refused a call. Both arguments are single words. */
+  /** Notes that the platform refused a call. Both arguments are single words. */
   writeFailed(call: string, why: string): void;
   firstToken(): void;
   firstVisible(): void;
-  /** Wraps a receiver of the answer's text to measure when text arrives. */
+  /** Wraps `onText` to measure when text arrives. */
   listen(onText: (text: string) => void): (text: string) => void;
-  /** A call was refused. `why` is one word for who refused it and why. */
+  /** Notes that a call was refused. `why` is one word for who refused it and why. */
   refused(why: string): void;
-  /** The platform now shows this many units of the text. */
+  /** Notes that users now see this many units of the text. */
   shown(units: number): void;
-  /** The turn has ended. Resolves when it is counted, or when it cannot be counted. */
+  /** Notes the end of the turn. Resolves when the end is counted, or when counting has failed. */
   end(end: End): Promise<void>;
-  /** Another process continues the turn, or the turn restarts. Ignored after the end. */
+  /** Notes that another process continues the turn, or that it restarts. Ignored after the end. */
   leave(reason: unknown): void;
 }
 
-/** Follows turns: the running ones in this process, and the latest ended ones in all processes. */
+/** Follows the running turns of this process, and lists the latest ended turns of all processes. */
 export interface TurnWatch {
-  /** If another process can take over the turn, its `end` waits until the story is stored. */
+  /** Starts to follow a turn. If another process can take over the turn, its `end` waits until the story is stored. */
   begin(beginning: TurnStart, right: Right): TurnListener;
-  /** Reports a turn's end that a process stored before it died. Never rejects. */
+  /** Reports a stored end of a turn whose process died. Never rejects. */
   makeUp(end: KeptEnd): Promise<void>;
-  /** The turns that this process is running. */
   running(): Story[];
-  /** Resolve to the latest ended turns of all processes, newest first: all of them, or only failures. */
+  /** Both list ended turns of all processes, newest first. */
   turns(): Promise<Story[]>;
   failures(): Promise<Story[]>;
   /** Erases the stories for which `isErased` returns true. */
   forget(isErased: (story: Story) => boolean): Promise<void>;
 }
 
-/** The state of a call that did not run in this attempt, because it was only planned or ran earlier. */
+/** The state of a call that did not run in this attempt: it was only planned, or ran earlier. */
 const NOT_RUN = "not run";
 const STEP_WORDS = { running: "A tool was called", done: "A tool ended", failed: "A tool failed" } as const;
 
@@ -123,7 +124,7 @@ export interface TurnWatchOptions {
 export function createTurnWatch({ store, trends, process, now, log }: TurnWatchOptions): TurnWatch {
   const running = new Map<string, Story>();
 
-  /** Retries both lists together: if one lacks the story, the other may lack it too. */
+  /** If one list lacks the story, the other may lack it too, so a retry writes to both. */
   async function keep(story: Story): Promise<void> {
     const text = JSON.stringify(story);
     const push = async () => {
@@ -135,8 +136,8 @@ export function createTurnWatch({ store, trends, process, now, log }: TurnWatchO
   }
 
   /**
-   * Returns each story once, even if a lost confirmation stored it twice. If a turn waited for approval, returns only
-   * its later end.
+   * Returns each story once, even if a lost confirmation stored it twice. A turn that waited for approval and then
+   * ended is listed only with its last end.
    */
   async function read(list: string): Promise<Story[]> {
     const stories = (await store.list(list)).flatMap((text) => readStory(text) ?? []);
@@ -149,7 +150,7 @@ export function createTurnWatch({ store, trends, process, now, log }: TurnWatchO
     });
   }
 
-  /** Counts last, so that every counted turn has a story. */
+  /** Counts after the story is stored, so that every counted turn has a story. */
   async function endWith(story: Story): Promise<void> {
     await keep(story);
     await trends.end(story.id, toEnded(story));
@@ -167,7 +168,7 @@ export function createTurnWatch({ store, trends, process, now, log }: TurnWatchO
         async ended() {
           running.delete(id);
           const kept = endWith(story);
-          // If another process can take over the turn, it reports the end until the turn has left the queue.
+          // Another process can report this end while the turn is in the queue, so wait until the story is stored.
           await (canBeTakenOver(right) ? kept : waitAtMost(kept, KEEP_MS));
         },
       });
@@ -237,7 +238,7 @@ interface ListenerDeps {
 }
 
 function listenTo(story: Story, { trends, now, ended, left }: ListenerDeps): TurnListener {
-  /** Arrivals of text that users don't see yet: the length of the text before each arrival, and its time. */
+  /** Text that users don't see yet: the length of the text before each arrival, and the time of the arrival. */
   const arrivals: Array<{ from: number; at: number }> = [];
 
   function note(what: string, isBad = false): void {
@@ -305,7 +306,7 @@ function listenTo(story: Story, { trends, now, ended, left }: ListenerDeps): Tur
   };
 }
 
-/** Gives the end an id, so that it is counted and stored once. */
+/** Returns a turn's end with an id, so that it is counted and stored once. */
 function toEndOf({ turnId }: Story, { number, outcome, messages, used, calls }: Omit<End, "note">, endedAt: number) {
   const tokens = { prompt: used.promptTokens, completion: used.completionTokens, estimated: used.estimatedTokens };
   const tools = calls.map(({ name, tookMs, state = NOT_RUN }) => {
@@ -326,8 +327,8 @@ function toEnded({ outcome = "unknown", tokens, tools }: Story): Ended {
 }
 
 /**
- * The lists for a story, in the order of writing. If the process dies in between, a failure is missing in the second
- * list, but never only in the first.
+ * Returns the lists for a story, in the order of writing. The list of failures comes first: if the process dies in
+ * between, the dashboard still shows the failure.
  */
 function listsOf({ outcome = "" }: Story): ReadonlyArray<readonly [list: string, max: number]> {
   return [...(FINE.has(outcome) ? [] : [[FAILURES, MAX_FAILURES] as const]), [TURNS, MAX_TURNS]];

@@ -1,16 +1,17 @@
 export type Redact = (text: string) => string;
 
 const MAX_DEPTH = 6;
-/** Maximum number of values in one log line, because an SDK's object can lead to everything that the SDK holds. */
+/** Maximum number of values in one log line, because an SDK's object can reference everything that the SDK holds. */
 const MAX_VALUES = 300;
 const MAX_CHARS = 4000;
 /**
- * Text is redacted before it is truncated, because truncation could leave half a key. This limits how much is redacted.
+ * Maximum length of a text that is redacted. Redaction comes before truncation, because half a key would not be
+ * recognized.
  */
 const MAX_CHARS_READ = 50_000;
 
 /**
- * Fields that are copied from an error if they are numbers or single words. Never headers, bodies, requests or
+ * Fields of an error that are logged if they are numbers or single words. Never headers, bodies, requests or
  * configurations.
  */
 const ERROR_FIELDS = [
@@ -29,9 +30,9 @@ const NAME = /^[\w./:@+[\]-]{1,120}$/;
 const FRAME = /^ +at .*$/;
 
 /**
- * Turns a value into plain values of limited size for the log. Reduces errors to known fields at any depth, and bytes
- * to their count. Redacts every text before truncating it. An error's message can quote people, the model, a file name
- * or a gateway, so without `withMessages` only a `LoggableError`'s own words stay. Never throws.
+ * Turns a value into plain values of limited size for the log. Logs only known fields of an error, at any depth, and
+ * only the size of bytes. Redacts each text before truncating it. An error's message can quote people, the model, a
+ * file name or a gateway: without `withMessages`, only the own words of a `LoggableError` are logged. Never throws.
  */
 export function describeForLog(value: unknown, redact: Redact, withMessages = false): unknown {
   let valuesLeft = MAX_VALUES;
@@ -62,7 +63,10 @@ export function describeForLog(value: unknown, redact: Redact, withMessages = fa
     return Object.fromEntries(takeFew(known).map(([name, field]) => [name, describe(field, depth + 1)]));
   }
 
-  /** A cause can be anything, for example a whole response or a person's text. */
+  /**
+   * Returns a cause if it is an error or a number. Other causes can be anything, for example a whole response or a
+   * person's text.
+   */
   function toCause(cause: unknown): unknown {
     if (cause instanceof Error || typeof cause === "number") return cause;
     return withMessages && typeof cause === "string" ? cause : "[not an error]";
@@ -77,17 +81,17 @@ export function describeForLog(value: unknown, redact: Redact, withMessages = fa
   try {
     return describe(value, 0);
   } catch {
-    // Another library's getter can throw, but logging must not.
+    // A getter of another library can throw, but logging must not.
     return "[unreadable]";
   }
 }
 
-/** True if a text from outside is a name, such as an id or a code, not a sentence. */
+/** True if a text from outside is a name, such as an id or a code, and not a sentence. */
 export function isName(text: string): boolean {
   return NAME.test(text);
 }
 
-/** The stack's frames. The message before them can contain lines that look like frames. */
+/** Returns the frames of a stack, without the error's message, because that can contain lines that look like frames. */
 function toFrames({ message, stack = "" }: Error): string {
   const behind = message === "" ? stack : stack.slice(stack.indexOf(message) + message.length);
   const frames = stack.includes(message) ? behind.split("\n").filter((line) => FRAME.test(line)) : [];

@@ -6,7 +6,7 @@ const DEBUG = pino.levels.values["debug"] ?? 20;
 
 export interface LogOptions {
   level: string;
-  /** Values that must not appear in the log. Everything that looks like a key is removed too. */
+  /** Secret values to redact. Everything that looks like a key is redacted too. */
   secrets: readonly string[];
   /** Patterns of the platforms' tokens. */
   tokens: readonly RegExp[];
@@ -15,8 +15,8 @@ export interface LogOptions {
 }
 
 /**
- * Creates a logger whose lines contain no secrets: it reduces errors to known fields and redacts finished lines. Quotes
- * in an error's message appear only at `debug` and below, in a separate line.
+ * Creates a logger that never logs secrets: it logs only known fields of errors and redacts each finished line. An
+ * error's message, which can quote people, appears only at `debug` and below, on a separate line.
  */
 export function createLogger({ level, secrets, tokens, destination = toStandardOutput() }: LogOptions): Logger {
   const redactor = createRedactor(secrets, tokens);
@@ -29,11 +29,11 @@ export function createLogger({ level, secrets, tokens, destination = toStandardO
   return pino(
     {
       level,
-      // Log collectors already know the process id and the host name.
+      // Log collectors already add the process id and the host name.
       base: null,
       timestamp: stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
-      // Pino's own serializer copies every field of an error. Fields of a child logger pass only through this
+      // Pino's own serializer would copy every field of an error. A child logger's fields pass only through this
       // serializer.
       serializers: { err: describe },
       hooks: {
@@ -55,10 +55,7 @@ export function createLogger({ level, secrets, tokens, destination = toStandardO
   );
 }
 
-/**
- * Writes each line at once. Pino's default writes in the background, so the last line before an exit could appear too
- * early.
- */
+/** Writes each line synchronously. With Pino's default, the last lines before an exit can be lost. */
 function toStandardOutput(): DestinationStream {
   return pino.destination({ dest: 1, sync: true });
 }

@@ -1,39 +1,39 @@
 const MARK = "[redacted]";
 
 /**
- * Patterns for all vendors' keys. The first group stays in the text. A letter or digit before a match makes it part of
- * a longer word: "task-…" is not "sk-…".
+ * Patterns of all vendors' keys. The first group is not redacted. After a letter or digit nothing matches, because
+ * "task-…" is not "sk-…".
  */
 const FORMS: readonly RegExp[] = [
   /(?<![A-Za-z0-9])sk-[\w-]{8,}/,
   /(\bBearer\s+)[^\s"'\\,;]{6,}/i,
-  // Signed addresses: the parameters that make them valid, even if the address itself is a parameter.
+  // Parameters that sign an address, even if the address itself is a parameter.
   /((?:[?&]|%3F|%26)[\w.-]{0,40}(?:sig|signature|hm|token|key|secret|password|credential)(?:=|%3D))[^\s"'<>\\&]+/i,
   /(:\/\/)[^\s/"'<>@:]{0,100}:[^\s/"'<>@]{1,300}(?=@)/,
 ];
 
-/** Cheaper patterns for JSON. They can match too much, but never too little. */
+/** Cheaper patterns for lines of JSON. They can match too much, but never too little. */
 const SUSPICIOUS = /sk-|bearer\s|(?:sig|signature|hm|token|key|secret|password|credential)(?:=|%3D)|:\/\/[^\s/"]*@/i;
 
-/** Shorter secrets are not redacted, because they would match ordinary words. */
+/** Shorter secrets are not redacted, because they could match ordinary words. */
 const MIN_SECRET_CHARS = 6;
 
 export interface Redactor {
   text: (text: string) => string;
-  /** Redacts keys and values in one line of JSON. The result is still one line of JSON. */
+  /** Redacts one line of JSON. The result is still one line of JSON. */
   line: (line: string) => string;
 }
 
 /**
- * Redacts these exact values, also if they are escaped for JSON or an address, and everything that looks like a key.
- * `tokens` are patterns of the platforms' tokens.
+ * Creates a redactor for exact secret values, also in their JSON and URL encodings, and for everything that looks like
+ * a key. `tokens` are patterns of the platforms' tokens.
  */
 export function createRedactor(secrets: readonly string[], tokens: readonly RegExp[]): Redactor {
   const forms = [...tokens, ...FORMS].map(({ source, flags }) => new RegExp(source, `${flags}g`));
   const hints = tokens.map(toHint);
   const variants = [...new Set(secrets.filter((secret) => secret.length >= MIN_SECRET_CHARS).flatMap(toVariants))]
     // Longest first: if one secret contains another, replacing the shorter one first would leave the rest of the longer
-    // one.
+    // one visible.
     .sort((a, b) => b.length - a.length);
   const exact =
     variants.length === 0 ? undefined : new RegExp(variants.map((variant) => RegExp.escape(variant)).join("|"), "gi");
@@ -47,7 +47,7 @@ export function createRedactor(secrets: readonly string[], tokens: readonly RegE
   }
 
   function line(json: string): string {
-    // Parsing a line costs more than writing it, so only suspicious lines are parsed.
+    // Parsing a line costs more than writing it, so parse only suspicious lines.
     if (![SUSPICIOUS, ...hints].some((hint) => hint.test(json)) && (exact === undefined || json.search(exact) === -1))
       return json;
     try {
@@ -60,7 +60,10 @@ export function createRedactor(secrets: readonly string[], tokens: readonly RegE
   return { text, line };
 }
 
-/** Removes the lookbehind, because in JSON the letter of an escape such as `\n` can precede a token. */
+/**
+ * Removes the lookbehind, because in JSON a token can follow the letter of an escape such as `
+ * `.
+ */
 function toHint({ source, flags }: RegExp): RegExp {
   return new RegExp(source.replace(/^\(\?<!\[[^\]]*\]\)/, ""), flags);
 }
