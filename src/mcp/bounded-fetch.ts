@@ -1,16 +1,16 @@
 import { Agent, fetch } from "undici";
 
-/** Size limit for one response. A stream that exceeds it is reopened. */
+/** Maximum size of a response. A stream that exceeds it is reopened. */
 const MAX_BODY_BYTES = 16 * 1024 * 1024;
 
-/** Longer than any allowed call. This is the only timeout for other requests. */
+/** Longer than any permitted call. Requests without their own timeout have only this one. */
 const HEADERS_MS = 660_000;
-/** An event stream is silent while the server has nothing to report. */
+/** No body timeout, because an event stream is silent while the server has nothing to report. */
 const agent = new Agent({ headersTimeout: HEADERS_MS, bodyTimeout: 0 });
 
 /** `fetch` with a size limit. If a response is larger, reading its body fails. */
 export async function boundedFetch(url: string | URL, init?: RequestInit): Promise<Response> {
-  // The options are the same, but the DOM library declares different types.
+  // The DOM library's types for these options differ from undici's.
   const options: object = { ...init, dispatcher: agent };
   const { body, status, statusText, headers, url: from } = await fetch(url, options);
   const bounded = body === null ? null : bound(body.getReader());

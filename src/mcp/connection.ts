@@ -21,20 +21,20 @@ import type { TokenStore } from "./tokens.ts";
 
 const AGAIN_MIN_MS = 1_000;
 const AGAIN_MAX_MS = 300_000;
-/** After a session of this length, the next pause is the shortest one again. */
+/** After a session of at least this length, the pause before the next attempt is the shortest one again. */
 const STEADY_MS = 60_000;
-/** A call waits at most this long for a new session after the server has forgotten the old one. */
+/** If the server has forgotten a session, a call waits at most this long for a new one. */
 const RENEWAL_MS = 10_000;
-/** Maximum number of faulty fields that are logged per server. */
+/** Maximum number of faulty fields that are logged for one server. */
 const MAX_FAULTS = 50;
-/** Timeout for checking whether a session is alive. */
+/** Timeout for the ping that tests a session. */
 const PING_MS = 5_000;
-/** Maximum number of concurrent tool calls per server, for all conversations together. */
+/** Maximum number of concurrent tool calls per server, from all conversations together. */
 const MAX_CALLS = 8;
 
 export type ServerState = "connecting" | "ready" | "failed";
 
-/** A call's progress as the server reports it. The text is untrusted. */
+/** Receives a call's progress as the server reports it. The text is untrusted. */
 export type OnProgress = (progress: {
   progress: number;
   total?: number | undefined;
@@ -42,17 +42,17 @@ export type OnProgress = (progress: {
 }) => void;
 
 /**
- * A connection to a server, restored until `close`. A `ToolError` contains the server's result, or says that the call
- * was not sent. After any other error, it is unknown whether the tool ran.
+ * A connection to a server, which is restored until `close`. If a call rejects with a `ToolError`, it contains the
+ * server's result or was never sent. After any other error, no one knows whether the tool ran.
  */
 export interface McpConnection {
   readonly config: McpServerConfig;
   readonly state: ServerState;
-  /** Why the server is not ready, without secrets. Undefined if it is ready. */
+  /** Why the server is not ready, without secrets; undefined if it is ready. */
   readonly problem: string | undefined;
-  /** Does not change while the server is unavailable. */
+  /** Stays the same while the server is unavailable. */
   readonly offer: Offer;
-  /** Runs only a few calls at once. Waiting owners take turns. */
+  /** Runs only `MAX_CALLS` calls at once. Waiting owners take turns. */
   callTool(
     tool: ListedTool,
     args: Record<string, unknown>,
@@ -63,24 +63,24 @@ export interface McpConnection {
   getPrompt(name: string, args: Record<string, string>, signal: AbortSignal): Promise<GetPromptResult>;
   listResources(signal: AbortSignal): Promise<Resource[]>;
   readResource(uri: string, signal: AbortSignal): Promise<ReadResourceResult>;
-  /** Resolves when the server is ready for the first time or the first attempt has failed. */
+  /** Resolves when the server is ready or the first attempt has failed. */
   readonly tried: Promise<void>;
   /** Also stops the server's program. */
   close(): Promise<void>;
 }
 
-/** Timeout for connecting. It includes the time in which npx downloads the program. */
+/** Timeout for a connection attempt, including the time in which npx downloads the program. */
 const CONNECT_MS = 60_000;
 
 export interface ConnectionOptions {
-  /** Stores OAuth tokens. Absent: each connection requests its own. */
+  /** Stores OAuth tokens. Absent: each connection requests its own tokens. */
   tokens?: TokenStore | undefined;
   connectMs?: number;
-  /** Patterns of the platforms' tokens. They are removed from error messages. */
+  /** Patterns of the platforms' tokens, which are redacted in error messages. */
   tokenForms?: readonly RegExp[];
 }
 
-/** Starts connecting. Calls `onOffer` when the server's tools, prompts or resources change. */
+/** Starts to connect. Calls `onOffer` when the server's tools, prompts or resources change. */
 export function connectTo(
   config: McpServerConfig,
   onOffer: () => void,
@@ -103,7 +103,7 @@ export function connectTo(
     onOffer();
   }
 
-  /** Connects. Resolves to the reason when the connection ends; rejects if connecting failed. */
+  /** Connects, and resolves to the reason when the connection ends. Rejects if the connection attempt fails. */
   async function serve(): Promise<LoggableError> {
     const relisting = createNewest<{ session: Session } | undefined>(async (change) => {
       const listing = change && list(change.session);
@@ -192,14 +192,14 @@ async function call(
   args: Record<string, unknown>,
   options: RequestOptions,
 ): Promise<CallToolResult> {
-  // Without the tool's definition, the SDK would list all tools again.
+  // The SDK would list all tools again without the tool's definition.
   const given = { ...options, toolDefinition: tool };
   return client.callTool({ name: tool.name, arguments: args }, given).catch(toUnreadable);
 }
 
 /**
- * Serves again and again until `signal` aborts. Pauses grow if the server fails soon after each start. `onAway` gets
- * the reason and the pause.
+ * Restarts `serve` whenever it ends, until `signal` aborts. Pauses grow if the server fails soon after each start.
+ * `onAway` gets the reason and the pause.
  */
 async function serveAgain(
   serve: () => Promise<LoggableError>,
@@ -219,8 +219,8 @@ async function serveAgain(
 }
 
 /**
- * Reopens the stream of change notices when it ends. Then lists everything again, because something may have changed
- * meanwhile.
+ * Reopens the stream of change notices whenever it ends. Then lists everything again, because the server may have
+ * changed something in the meantime.
  */
 async function followChanges(
   session: Session,
@@ -245,7 +245,7 @@ async function followChanges(
   await serveAgain(() => follow().catch((error) => new LoggableError(describeKind(error))), onAway, over.signal);
 }
 
-/** Limits a server's concurrent calls. A call that gets no slot in time is not sent. */
+/** Limits a server's concurrent calls. A call that waits too long for a slot is not sent. */
 function createSlots({ name, timeoutMs }: McpServerConfig) {
   const inTurn = createFairTurns(MAX_CALLS);
   return async <T>(owner: string, call: () => Promise<T>, signal: AbortSignal): Promise<T> => {
@@ -280,8 +280,8 @@ function untilRenewed(signal: AbortSignal): AbortSignal {
 }
 
 /**
- * A server that has restarted or cleaned up rejects requests in its old session with 404, or often with 400. Some also
- * reject a single call with 400, so this checks the session with a ping.
+ * True if the server no longer knows the session. After a restart or a cleanup, a server rejects such requests with
+ * 404, or often with 400. Some servers also reject a single wrong call with 400, so a ping tests the session.
  */
 async function isForgotten(error: unknown, { sdk, client }: Session, signal: AbortSignal): Promise<boolean> {
   const { transport } = client;

@@ -10,7 +10,7 @@ import { describeResult } from "./result.ts";
 import type { Sdk, Session } from "./session.ts";
 
 const MAX_PROBLEM_CHARS = 200;
-/** Network error codes that prove that the request did not reach the server. */
+/** Network error codes that prove that the server did not get the request. */
 const UNREACHED = new Set([
   "ECONNREFUSED",
   "ENOTFOUND",
@@ -24,21 +24,21 @@ const UNREACHED = new Set([
  * first server.
  */
 const UNREADABLE = new Set(["INVALID_RESULT", "CLIENT_HTTP_UNEXPECTED_CONTENT", "SyntaxError", "ZodError"]);
-/** The SDK's codes for a response that asks for further input. */
+/** The SDK's codes for a response that asks the client for more input. */
 const ASKING = new Set(["CAPABILITY_NOT_SUPPORTED", "INPUT_REQUIRED_ROUNDS_EXCEEDED", "UNSUPPORTED_RESULT_TYPE"]);
-/** A proxy responds with one of these if it lost the server or stopped waiting for it. */
+/** A proxy responds with one of these statuses if it lost the server or stopped waiting for it. */
 const UNANSWERED = new Set([408, 502, 504, 520, 524]);
-/** Limit for an error message, because some servers send a whole page. */
+/** Maximum length of an error message, because some servers send a whole page. */
 const MAX_FAILURE_CHARS = 2_000;
 const MAX_READ_CHARS = 20_000;
 
 /** Describes errors from one server without its secrets. */
 export interface Failures {
-  /** Describes the kind of error in one short line. Text from outside becomes a quote. */
+  /** Describes an error in one short line. Text from outside becomes a quote. */
   toProblem(error: unknown): LoggableError;
   /**
-   * Turns a call's error into a `ToolError` if there was a response: the tool failed, and the model reads why. Without
-   * a response, it is unknown whether the tool ran.
+   * Converts an error of a call. If the server responded, returns a `ToolError`: the tool failed, and the model reads
+   * why. Without a response, no one knows whether the tool ran.
    */
   toCallError(error: unknown, session: Session): LoggableError | ToolError;
 }
@@ -83,14 +83,14 @@ export function createFailures(config: McpServerConfig, tokenForms: readonly Reg
 }
 
 /**
- * Reads only the beginning, because the text can be a whole page. This cannot reveal part of a secret, because the text
- * is later truncated to less than this.
+ * Returns the beginning of a text, because the text can be a whole page. The text is later truncated to even less, so
+ * this cannot leave part of a secret unredacted.
  */
 function toRead(text: string): string {
   return text.slice(0, MAX_READ_CHARS);
 }
 
-/** Returns "" if there is no data or it is nested too deeply. */
+/** Returns "" for data that is missing or nested too deeply. */
 function describeData(data: unknown): string {
   if (typeof data === "string") return data;
   try {
@@ -105,7 +105,7 @@ function isUnreached(error: unknown): boolean {
   return ("code" in error && UNREACHED.has(String(error.code))) || isUnreached(error.cause);
 }
 
-/** The error's name, its HTTP status and the code of its innermost cause. */
+/** Returns the error's name, its HTTP status and the code of its innermost cause. */
 export function describeKind(error: unknown): string {
   if (!(error instanceof Error)) return "unknown";
   const status = "status" in error && typeof error.status === "number" ? `HTTP ${error.status}` : "";
@@ -113,7 +113,7 @@ export function describeKind(error: unknown): string {
   return [error.name, status, isName(String(code ?? "")) ? String(code) : ""].filter((word) => word !== "").join(" ");
 }
 
-/** Includes the innermost cause, because that says why a connection failed. */
+/** Includes the innermost cause, because it says why a connection failed. */
 function describeError(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const { message } = deepestCause(error);
@@ -125,21 +125,21 @@ function deepestCause(error: Error): Error {
   return error.cause instanceof Error ? deepestCause(error.cause) : error;
 }
 
-/** The HTTP status of a rejected request. The SDK's `sse` transport includes it only in the message. */
+/** Returns the HTTP status of a rejected request. The SDK's `sse` transport has it only in the message. */
 export function toStatus(error: unknown, { SdkHttpError }: Sdk): number | undefined {
   if (error instanceof SdkHttpError) return error.status;
   const [, status] = /^Error: Error POSTing to endpoint \(HTTP (\d{3})\)/.exec(String(error)) ?? [];
   return status === undefined ? undefined : Number(status);
 }
 
-/** The server responded, so the tool ran, even if the SDK cannot read the result. */
+/** Returns a failed result if the SDK cannot read the response: the server responded, so the tool ran. */
 export function toUnreadable(error: unknown): CallToolResult {
   const kinds = error instanceof Error ? [error.name, Reflect.get(error, "code")] : [];
   if (!kinds.some((kind) => UNREADABLE.has(String(kind)))) throw error;
   return { content: [{ type: "text", text: "[The call was made, but its result is unreadable.]" }] };
 }
 
-/** The message of a rejection, from JSON-RPC or the body. */
+/** Returns the server's message about a rejected request, from JSON-RPC or from the body. */
 function readBody(error: unknown, { SdkHttpError }: Sdk): string {
   const given = error instanceof SdkHttpError ? error.data.text : undefined;
   const text = typeof given === "string" ? given : "";

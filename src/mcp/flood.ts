@@ -3,7 +3,10 @@ const MAX_MESSAGES = 5_000;
 const MAX_BYTES = 32 * 1024 * 1024;
 const WINDOW_MS = 10_000;
 
-/** Counts what a server sends. Returns false if it is too much. `now` returns milliseconds with any origin. */
+/**
+ * Returns a function that counts a server's messages and returns false once there are too many. `now` returns
+ * milliseconds with any origin.
+ */
 export function createFloodGate(now: () => number = () => performance.now()): (sizeBytes: number) => boolean {
   let since = now();
   let messages = 0;

@@ -1,9 +1,9 @@
 import { LoggableError } from "../port/errors.ts";
 import { readPage as readPageInfo } from "./repair.ts";
 
-/** Size limit for all pages of one list, in characters of JSON. */
+/** Maximum size of all pages of one list, in characters of JSON. */
 const MAX_CHARS = 16 * 1024 * 1024;
-/** Timeout for one list. */
+/** Timeout for all pages of one list. */
 const MAX_MS = 30_000;
 /** Some servers return only one or two tools per page. */
 const MAX_PAGES = 500;
@@ -14,8 +14,8 @@ export type ReadPage<T> = (
 ) => Promise<{ items: readonly T[]; page: Record<string, unknown> }>;
 
 /**
- * Reads all pages of a list within one size limit and one timeout. If a limit is reached or a later page fails,
- * resolves to the pages so far and passes the reason to `onTruncated`. Rejects if the first page fails.
+ * Reads all pages of a list. If a limit is reached or a later page fails, resolves to the pages before and passes the
+ * reason to `onTruncated`. Rejects if the first page fails.
  */
 export async function readList<T>(
   readPage: ReadPage<T>,

@@ -4,7 +4,9 @@ import { createHash } from "node:crypto";
 const MAX_CHARS = 64;
 const HASH_CHARS = 6;
 
-/** Creates unique names `{server}__{tool}` that gateways accept. They do not depend on the order of the tools. Pure. */
+/**
+ * Returns unique names `{server}__{tool}` that gateways accept. The order of the tools does not change the names. Pure.
+ */
 export function toToolNames(server: string, tools: readonly string[]): Map<string, string> {
   const plain = tools.map((tool) => `${server}__${tool.replace(/[^a-zA-Z0-9_-]/g, "_")}`);
   const counts = new Map<string, number>();

@@ -7,19 +7,17 @@ import type { McpTransport } from "../config/mcp-servers.ts";
 import { LoggableError } from "../port/errors.ts";
 import { createFloodGate } from "./flood.ts";
 
-/** Size limit for one message. */
+/** Maximum size of one message. */
 const MAX_LINE_BYTES = 8 * 1024 * 1024;
-/**
- * When its input closes, a program has this time to clean up. Then it gets SIGTERM, and after the same time SIGKILL.
- */
+/** A closing program has this time to clean up. Then it gets SIGTERM, and after the same time SIGKILL. */
 const ENDING_MS = 2_000;
 const LAST_WORDS_MS = 500;
 const LINE_FEED = 0x0a;
 const MAX_WORDS_CHARS = 8_000;
-/** Lines that Node and npm print around the line with the error. */
+/** Lines that Node and npm print around the error. */
 const MORE = /^(?:Node\.js v|Emitted '|npm error (?:A complete log|code |errno |syscall |path ))/;
 
-/** The process groups of the running programs. When this process exits, it kills them all. */
+/** The process groups of the running programs, which this process kills when it exits. */
 const running = new Set<number>();
 process.on("exit", () => {
   for (const pid of running) stop(pid, "SIGKILL");
@@ -27,24 +25,25 @@ process.on("exit", () => {
 
 export interface ProgramOptions {
   program: Extract<McpTransport, { type: "stdio" }>;
-  /** Additional variables for the program's environment. */
+  /** Added to the program's environment. */
   env: Readonly<Record<string, string>>;
-  /** Receives what the program writes to stderr. The text is untrusted. */
+  /** Called with what the program writes to stderr. The text is untrusted. */
   onWords(text: string): void;
 }
 
 export interface ProgramTransport extends Transport {
   readonly pid: number | undefined;
   readonly stderr: Readable | undefined;
-  /** Why the program ended before `close`, with its last output as a quote. Undefined if it did not. */
+  /** Why the program ended before `close` was called, with a quote of its last output. Undefined if it did not. */
   readonly end: LoggableError | undefined;
-  /** The line on stderr that best explains a failure; "" if there is no output. The text is untrusted. */
+  /** Returns the line on stderr that best explains a failure; "" if there is no output. The text is untrusted. */
   lastLine(): string;
 }
 
 /**
  * Runs a server program and exchanges messages as lines on stdin and stdout. Unlike the SDK's transport, it starts the
- * program only once and stops it if it sends too much. The SDK recognizes a program by `pid` and `stderr`.
+ * program only once and stops a program that sends too much. The SDK recognizes a program's transport by `pid` and
+ * `stderr`.
  */
 export function openProgram({
   program: { command, args, env: own, cwd },
@@ -63,7 +62,7 @@ export function openProgram({
       const message = JSON.parse(line.toString("utf8")) as JSONRPCMessage;
       if (typeof message === "object" && message !== null) transport.onmessage?.(message);
     } catch {
-      // Some programs also print a greeting to stdout.
+      // Ignore other lines: some programs print a greeting to stdout.
     }
   }
 
@@ -129,7 +128,7 @@ export function openProgram({
 
   const transport: ProgramTransport = {
     async start() {
-      // Uses a separate process group, so that processes started by a launcher such as npx stop too.
+      // `detached` creates a process group, so that programs started by a launcher such as npx stop too.
       const started = spawn(command, [...args], { env: { ...env, ...own }, stdio: "pipe", detached: true, cwd });
       child = started;
       const { pid } = started;
@@ -169,7 +168,7 @@ export function openProgram({
   return transport;
 }
 
-/** Returns the line that names an error, or else the last line. Node prints more after that line. */
+/** Returns the line that names an error, or else the last line. Node prints more lines after the error. */
 function toLastLine(words: string): string {
   const lines = words.split("\n").filter((line) => /^\S/.test(line) && !MORE.test(line));
   const ofNpm = lines.find((line) => line.startsWith("npm error "));

@@ -20,7 +20,7 @@ export interface PromptOffer {
   arguments: ReadonlyArray<{ name: string; isRequired: boolean }>;
 }
 
-/** Undefined if the message names no prompt. Pure. */
+/** Parses a message; undefined if it names no prompt. Pure. */
 export function readPromptCall(text: string): PromptCall | undefined {
   const [, server, name, rest = ""] = PROMPT.exec(text.trim()) ?? [];
   return server === undefined || name === undefined ? undefined : { server, name, text: rest.trim() };
@@ -37,8 +37,8 @@ export function describePrompt(server: string, { name, arguments: wanted }: Prom
 }
 
 /**
- * Gets a prompt's messages. They count as text from the person who named the prompt. If it is unavailable, resolves to
- * a sentence for that person. Rejects only with the signal's reason.
+ * Gets a prompt's messages, which count as text from the person who named the prompt. If the prompt is unavailable,
+ * resolves to a sentence for that person. Rejects only with the signal's reason.
  */
 export async function readPrompt(
   connection: McpConnection,
@@ -67,11 +67,11 @@ export async function readPrompt(
 }
 
 /**
- * Reads `name=value` for known names. Other words fill the remaining arguments in order; the last argument gets the
- * rest. Pure.
+ * Parses `name=value` for known names. Other words fill the remaining arguments in order, and the last argument gets
+ * all remaining words. Pure.
  */
 function readArguments(text: string, wanted: PromptOffer["arguments"]): Record<string, string> {
-  // Has no prototype, because an argument can have the name `constructor`.
+  // No prototype, because an argument can have the name `constructor`.
   const given: Record<string, string> = Object.create(null);
   const words: string[] = [];
   for (const [word, name = "", quoted, plain] of text.matchAll(/(?:([\w-]+)=)?(?:["“]([^"“”]*)["”]|(\S+))/g)) {

@@ -3,26 +3,26 @@ import { isName } from "../log/fields.ts";
 import { cleanSchema, type JsonSchema as Fields, isObject } from "./schema.ts";
 
 /**
- * Receives each field that is replaced or dropped, for example `search: annotations.title`. Includes the tool's name
- * only if it is a plain word.
+ * Receives the name of each field that is replaced or dropped, for example `search: annotations.title`. The tool's name
+ * is included only if it is a plain word.
  */
 export type OnFault = (field: string) => void;
 
 type Repair = (given: Fields, fault: OnFault) => Fields | Fields[] | undefined;
 
-/** Deeper schemas are truncated, because the SDK reads them recursively. */
+/** Deeper schemas are cut, because the SDK reads schemas recursively. */
 const MAX_SCHEMA_DEPTH = 64;
-/** Further parts of a result are dropped, because the SDK would check each one. */
+/** Further items of a list are dropped, because the SDK would check each of them. */
 const MAX_ITEMS = 10_000;
-/** JSON-RPC's code for a failure without another code. */
+/** JSON-RPC's general error code. */
 const INTERNAL_ERROR = -32_603;
 const UNREADABLE = { type: "text", text: "[An unreadable part]" };
 
-/** Replaces `nextCursor` in a repaired list, because the SDK would follow cursors without a limit. */
+/** The field that replaces `nextCursor`, because the SDK would follow cursors without a limit. */
 const PAGE = "palaver/page";
 const pageSchema = z.object({ chars: z.number(), nextCursor: z.string().optional() });
 
-/** The original size of a page, and the cursor for the next one. */
+/** A page's original size, and the cursor of the next page. */
 export type Page = z.output<typeof pageSchema>;
 
 export function readPage(list: Fields): Page {
@@ -30,8 +30,8 @@ export function readPage(list: Fields): Page {
 }
 
 /**
- * Makes a server's result match the protocol, because the SDK rejects a whole result for one wrong field. Keeps the
- * fields that Palaver uses. Pure.
+ * Makes a server's result valid, because the SDK rejects a whole result for one wrong field. Keeps the fields that
+ * Palaver uses. Pure.
  */
 export function repairResult(result: unknown, fault: OnFault): unknown {
   if (!isObject(result)) return {};
@@ -52,7 +52,7 @@ export function repairResult(result: unknown, fault: OnFault): unknown {
   return { ...repaired, [PAGE]: withoutAbsent({ chars: measure(result) ?? measure(repaired), nextCursor }) };
 }
 
-/** Makes an error match JSON-RPC. The SDK ignores an invalid error, so the call would wait forever. Pure. */
+/** Makes an error valid. The SDK ignores an invalid error, so the call would wait forever. Pure. */
 export function repairError(given: unknown): { code: number; message: string; data?: unknown } {
   const error = isObject(given) ? given : { message: given };
   const code = Number.isInteger(error["code"]) ? Number(error["code"]) : INTERNAL_ERROR;
@@ -60,7 +60,7 @@ export function repairError(given: unknown): { code: number; message: string; da
   return { code, message, ...(error["data"] !== undefined && { data: error["data"] }) };
 }
 
-/** Undefined if the value is nested too deeply. */
+/** Returns the value's size; undefined if the value is nested too deeply. */
 function measure(value: unknown): number | undefined {
   try {
     return JSON.stringify(value).length;
@@ -113,7 +113,7 @@ function repairTool(tool: Fields, fault: OnFault): Fields | undefined {
   });
 }
 
-/** Returns a valid schema unchanged, because the SDK reads more of it than the model sees. */
+/** Returns a valid schema unchanged, because the SDK reads more of it than the model gets. */
 function repairSchema(given: unknown, fault: OnFault): Fields {
   const { properties = {}, required = [] } = isObject(given) ? given : {};
   const isSound =
@@ -128,7 +128,7 @@ function repairSchema(given: unknown, fault: OnFault): Fields {
   return cleanSchema(given);
 }
 
-/** Not recursive, so that any depth is safe. */
+/** Iterative, so that no depth exhausts the stack. */
 function isDeep(given: object): boolean {
   let level: object[] = [given];
   for (let depth = 0; level.length > 0; depth++) {
@@ -173,7 +173,7 @@ function repairContents(contents: Fields, fault: OnFault): Fields {
   return withoutAbsent({ uri, mimeType, text: readWords(contents, fault) ?? UNREADABLE.text });
 }
 
-/** Some servers put several parts into one message. */
+/** Some servers put several blocks into one message. */
 function repairMessage({ role, content }: Fields, fault: OnFault): Fields[] {
   const blocks = repairItems("content", toParts(content), repairBlock, fault);
   return blocks.map((block) => ({ role: role === "assistant" ? "assistant" : "user", content: block }));
@@ -198,7 +198,7 @@ function repairBlock(block: Fields, fault: OnFault): Fields {
   return UNREADABLE;
 }
 
-/** A part's text. Other values become JSON. */
+/** Returns a block's text. Other values become JSON. */
 function readWords(from: Fields, fault: OnFault): string | undefined {
   const { text } = from;
   if (typeof text === "string") return text;
@@ -206,7 +206,7 @@ function readWords(from: Fields, fault: OnFault): string | undefined {
   return text === undefined || text === null || isDeep([text]) ? undefined : JSON.stringify(text);
 }
 
-/** Some servers send a whole `data:` URL. */
+/** Also accepts a whole `data:` URL, which some servers send. */
 function readBase64(from: Fields, field: string): string | undefined {
   const value = from[field];
   if (typeof value !== "string") return undefined;

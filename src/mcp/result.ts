@@ -14,9 +14,9 @@ const MAX_PICTURE_CHARS = 4 * 1024 * 1024;
 
 export interface DescribedResult {
   text: string;
-  /** As the server sent them, unchecked. */
+  /** Images as the server sent them, unchecked. */
   pictures: RawPicture[];
-  /** The web pages that it names. */
+  /** The web pages that the result names. */
   sources: Source[];
 }
 
@@ -27,21 +27,21 @@ export interface RawPicture {
 }
 
 /**
- * Formats a server's result as text of limited size. The frame is marked with a digest of the content, so the content
- * cannot fake the end of the frame. Pure.
+ * Formats a server's result as text of limited size. A digest of the content marks the frame around it, so the content
+ * cannot fake the frame's end. Pure.
  */
 export function describeResult(server: string, { content, structuredContent }: CallToolResult): DescribedResult {
   const pictures: RawPicture[] = [];
   const texts = content.slice(0, MAX_BLOCKS).map((block) => describeBlock(block, pictures));
   if (content.length > MAX_BLOCKS) texts.push(`[${content.length - MAX_BLOCKS} more parts are left out]`);
-  // The protocol requires that the text repeats the structured content.
+  // The protocol requires that a text repeats the structured content.
   const hasText = content.some(({ type }) => type === "text");
   if (structuredContent !== undefined && !hasText) texts.push(JSON.stringify(structuredContent));
   const sources = [...content.slice(0, MAX_BLOCKS).flatMap(sourcesOf), ...findSources(structuredContent)];
   return { text: frame(server, texts.join("\n")), pictures, sources };
 }
 
-/** Links of a result's own kind, and those in a text of JSON or of lines such as `URL: https://…`. */
+/** Returns the pages in resource links, in JSON, and in lines such as `URL: https://…`. */
 function sourcesOf(block: ContentBlock): Source[] {
   switch (block.type) {
     case "resource_link":
@@ -70,11 +70,11 @@ function parse(json: string): unknown {
   }
 }
 
-/** Deeper values, and further items of a list, hold no search results. */
+/** Search results are never nested deeper and have no longer lists. */
 const MAX_DEPTH = 6;
 const MAX_ITEMS = 50;
 
-/** The objects in a result that have an address and a title, in order. */
+/** Returns the objects in a result that have an address and a title, in their order. */
 function findSources(value: unknown, depth = MAX_DEPTH): Source[] {
   if (typeof value !== "object" || value === null || depth === 0) return [];
   if (Array.isArray(value)) return value.slice(0, MAX_ITEMS).flatMap((item) => findSources(item, depth - 1));
@@ -98,12 +98,12 @@ function readLines(text: string): Source[] {
   });
 }
 
-/** Formats a server's resource in the same way. */
+/** Formats a server's resource like a result. */
 export function describeResource(server: string, { contents }: ReadResourceResult): string {
   return frame(server, contents.slice(0, MAX_BLOCKS).map(describeContents).join("\n"));
 }
 
-/** Formats one part of a result as text. Adds an image to `pictures` if there is room. */
+/** Formats one block of a result as text. Adds an image to `pictures` while their limit is not reached. */
 export function describeBlock(block: ContentBlock, pictures: RawPicture[]): string {
   switch (block.type) {
     case "text":

@@ -9,29 +9,29 @@ const MAX_NODES = 300;
 const MAX_PROPERTIES = 100;
 const MAX_CHOICES = 100;
 const MAX_TEXT_CHARS = 500;
-/** Maximum number of characters in one tool's names, descriptions and enum values together. */
+/** Maximum number of characters of one tool's names, descriptions and enum values together. */
 const MAX_CHARS = 12_000;
 
-/**
- * Keywords whose value is not a schema. Others are dropped, because gateways reject many of them and a pattern can be
- * slow on purpose.
- */
+/** Keywords that are kept and contain no schemas. Gateways reject many others, and a pattern can be slow on purpose. */
 const PLAIN = ["minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems"] as const;
 const TYPES = new Set(["string", "number", "integer", "boolean", "object", "array", "null"]);
 
-/** Maximum number of references and `allOf` parts that form one schema. */
+/** Maximum number of references and `allOf` schemas that form one schema. */
 const MAX_LAYERS = 16;
-/** Deeper arguments are rejected. */
+/** Arguments that are nested deeper are rejected. */
 const MAX_ARGUMENT_DEPTH = 100;
 
 interface Budget {
   nodes: number;
   chars: number;
-  /** The whole schema, used to resolve references. */
+  /** The whole schema, which resolves references. */
   root: JsonSchema;
 }
 
-/** Limits a schema's size, resolves its references and keeps the common keywords. The server checks the rest. Pure. */
+/**
+ * Limits a schema's size, resolves its references and keeps only common keywords. The server still checks the others.
+ * Pure.
+ */
 export function cleanSchema(given: unknown): JsonSchema {
   const root = isObject(given) ? given : {};
   const clean = cleanNode(withoutUnion(root), 0, { nodes: MAX_NODES, chars: MAX_CHARS, root });
@@ -39,7 +39,7 @@ export function cleanSchema(given: unknown): JsonSchema {
   return { type: "object", properties, required };
 }
 
-/** Arguments must be one object, so a union of objects becomes one object with all their properties. */
+/** Arguments must be one object, so a union of objects becomes one object with all of their properties. */
 function withoutUnion(root: JsonSchema): JsonSchema {
   const layers = toLayers(root, root);
   const choices = (readUnion(layers) ?? []).map((choice) => toLayers(choice, root));
@@ -81,9 +81,7 @@ function cleanNode(given: unknown, depth: number, budget: Budget): JsonSchema {
   return clean;
 }
 
-/**
- * A schema together with the schemas that it refers to and its `allOf` parts. `MAX_LAYERS` ends circular references.
- */
+/** Returns a schema, the schemas that it references and its `allOf` schemas. `MAX_LAYERS` ends circular references. */
 function toLayers(given: unknown, root: JsonSchema): JsonSchema[] {
   const layers: JsonSchema[] = [];
   const open: unknown[] = [given];
@@ -97,7 +95,7 @@ function toLayers(given: unknown, root: JsonSchema): JsonSchema[] {
   return layers;
 }
 
-/** Resolves a JSON pointer such as `#/$defs/label`. Undefined if it points to another document. */
+/** Resolves a JSON pointer such as `#/$defs/label`; undefined if it points to another document. */
 function lookUp(reference: string, root: JsonSchema): unknown {
   if (!/^#(?:\/|$)/.test(reference) || reference.length > MAX_TEXT_CHARS) return undefined;
   return reference
@@ -135,10 +133,10 @@ function readProperties(layers: readonly JsonSchema[]): [string, unknown][] {
   return [...names].slice(0, MAX_PROPERTIES);
 }
 
-/** Cached, because many references can lead to the same large object. */
+/** Cached, because many references can point to the same large object. */
 const entriesOf = new WeakMap<JsonSchema, [string, unknown][]>();
 
-/** Skips `__proto__`. Zod drops it from arguments too. */
+/** Lists all properties except `__proto__`, which Zod also drops from arguments. */
 function listEntries(properties: JsonSchema): [string, unknown][] {
   return Object.entries(properties)
     .filter(([name]) => name !== "__proto__" && name.length <= 100)
@@ -150,7 +148,7 @@ function readRequired(layers: readonly JsonSchema[]): string[] {
   return lists.flatMap((list) => list.slice(0, MAX_PROPERTIES).filter((name) => typeof name === "string"));
 }
 
-/** A required property with a default becomes optional for the model, because the default fills it in. */
+/** Makes a required property optional for the model if it has a default, because the default fills it in. */
 function cleanProperties(layers: readonly JsonSchema[], depth: number, budget: Budget): JsonSchema {
   const entries = readProperties(layers).filter(([name]) => (budget.chars -= name.length) >= 0);
   const required = new Set(readRequired(layers));
@@ -170,7 +168,7 @@ function readDefault(layers: readonly JsonSchema[]): unknown {
   return isPlain && JSON.stringify(given ?? null).length <= MAX_TEXT_CHARS ? given : undefined;
 }
 
-/** Keeps one type, because gateways treat lists of types differently. A nullable type becomes the type without null. */
+/** Keeps one type, because gateways treat lists of types differently. Drops null from a nullable type. */
 function readType(type: unknown): { type?: string } {
   const types = (Array.isArray(type) ? type : [type]).filter((one) => typeof one === "string" && TYPES.has(one));
   const others = types.filter((one) => one !== "null");
@@ -183,7 +181,7 @@ function readChoices(node: JsonSchema = {}, budget: Budget): unknown[] | undefin
   if (!Array.isArray(choices) || choices.length === 0 || choices.length > MAX_CHOICES) return undefined;
   const isPlain = choices.every((choice) => ["string", "number", "boolean"].includes(typeof choice) || choice === null);
   const chars = choices.reduce((sum: number, choice) => sum + String(choice).length, 0);
-  // Truncated enum values would be wrong.
+  // Drop all enum values, because some of them would be wrong.
   if (!isPlain || chars > budget.chars) return undefined;
   budget.chars -= chars;
   return choices;
@@ -208,7 +206,7 @@ function toZod(schema: JsonSchema): z.ZodType {
 
 const TOO_DEEP = Symbol("too deep");
 
-/** Copies a value into objects without prototypes, so that an absent `constructor` is really absent. */
+/** Copies a value into objects without prototypes, so that a missing `constructor` is not inherited. */
 function withoutPrototype(given: unknown, depth: number): unknown {
   if (typeof given !== "object" || given === null) return given;
   if (depth === 0) return TOO_DEEP;

@@ -4,8 +4,8 @@ import { LoggableError } from "../port/errors.ts";
 import { boundedFetch } from "./bounded-fetch.ts";
 
 /**
- * `fetch` for one server and its authorization server. Sends the configured headers only to the server's own origin.
- * Refuses origins that are not configured, even if the server or its metadata names them.
+ * Creates a `fetch` for one server and its authorization server. It sends the configured headers only to the server's
+ * own origin. It refuses origins that are not configured, even if the server or its metadata names them.
  */
 export function createServerFetch({ url, headers, oauth }: Exclude<McpTransport, { type: "stdio" }>): FetchLike {
   const own = new URL(url);
@@ -19,12 +19,12 @@ export function createServerFetch({ url, headers, oauth }: Exclude<McpTransport,
     }
     const sent = new Headers(init?.headers);
     for (const [name, value] of Object.entries(isOwn ? headers : {})) if (!sent.has(name)) sent.set(name, value);
-    // The SDK itself follows redirects within an origin.
+    // The SDK follows redirects within an origin.
     return boundedFetch(to, { ...init, headers: sent, redirect: "manual" });
   };
 }
 
-/** Allows an http address to redirect to the same host with https. */
+/** An http address can redirect to https on the same host. */
 function isSameOrigin(known: URL, to: URL): boolean {
   if (known.origin === to.origin) return true;
   return known.hostname === to.hostname && to.protocol === "https:" && known.port === "" && to.port === "";

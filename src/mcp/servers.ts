@@ -15,21 +15,21 @@ export interface ServerReport {
   state: ServerState;
   problem: string | undefined;
   tools: readonly Pick<Tool, "name" | "acts" | "approval">[];
-  /** As people type them. */
+  /** The prompts, as people type them. */
   prompts: readonly string[];
 }
 
 export interface McpServers {
-  /** The tools that are offered in a place, without tools of the servers in `off`. */
+  /** Returns the tools that the model can use in a channel, without those of the servers in `off`. */
   toolsOf(place: Place, off?: readonly string[]): readonly Tool[];
-  /** Reports the servers of a place, or all servers. */
+  /** Reports the servers of a channel, or all servers. */
   report(place?: Place): ServerReport[];
-  /** Like `readPrompt`, but resolves to undefined if the message names no server that is offered in the place. */
+  /** Like `readPrompt`, but resolves to undefined if the message names no server of the channel. */
   readPrompt(place: Place, message: string, off: readonly string[], signal: AbortSignal): Promise<Prompted>;
-  /** Applies a changed configuration. Servers that have not changed keep running. */
+  /** Applies a changed configuration. Unchanged servers keep running. */
   update(servers: readonly McpServerConfig[]): void;
   /**
-   * Resolves when each server of the place, or each server at all, is ready or has failed once. Skips the servers in
+   * Resolves when each server of the channel (or of all channels) is ready or has failed once. Skips the servers in
    * `off`.
    */
   tried(place?: Place, off?: readonly string[]): Promise<void>;
@@ -104,7 +104,7 @@ export function createMcpServers(
   };
 }
 
-/** Treats a thread as its channel. */
+/** True if the server is available in this channel or in the channel of this thread. */
 function isOffered({ channels }: McpServerConfig, { platform, channelId, threadId }: Place): boolean {
   if (channels === undefined) return true;
   return [platform, `${platform}:${channelId}`, `${platform}:${threadId ?? channelId}`].some((place) =>

@@ -20,13 +20,13 @@ import { type OnFault, repairError, repairResult } from "./repair.ts";
 import { createServerFetch } from "./server-fetch.ts";
 import type { TokenStore } from "./tokens.ts";
 
-/** Timeout for the version probe. Old programs do not respond to it. */
+/** Timeout for the version probe, to which old programs do not respond. */
 const PROBE_MS = 10_000;
 const MAX_PROMPTS = 50;
 const CLOSE_MS = 5_000;
 const MAX_LINE_CHARS = 200;
 
-/** A protocol revision before the stateless one. */
+/** An older, stateful protocol revision. */
 const OLDER = { kind: "legacy" } as const;
 
 export interface Offer {
@@ -45,26 +45,26 @@ export interface Session {
   end(reason: LoggableError): void;
   list(): Promise<Offer>;
   listResources(signal: AbortSignal): Promise<Resource[]>;
-  /** Also stops the server's program. Never rejects. */
+  /** Ends the session and stops the server's program. Never rejects. */
   close(): Promise<void>;
 }
 
 export interface SessionOptions {
   config: McpServerConfig;
-  /** Called when the server reports that its offer has changed. */
+  /** Called when the server reports changed tools or prompts. */
   onChanged(session: Session): void;
   onError(error: unknown): void;
   onFault: OnFault;
-  /** Absent: tokens are kept only for this session. */
+  /** Absent: tokens last only for this session. */
   tokens: TokenStore | undefined;
-  /** Timeout for both attempts together. It includes the time in which npx downloads the program. */
+  /** Timeout for both attempts together, including the time in which npx downloads the program. */
   connectMs: number;
   log: Logger;
 }
 
 /** Connects to a server. If the server is unreachable, rejects and leaves nothing running. */
 export async function openSession(options: SessionOptions, signal: AbortSignal): Promise<Session> {
-  // Loaded on demand, because that takes 0.3 s.
+  // Loaded on demand, because loading takes 0.3 s.
   const sdk = await import("@modelcontextprotocol/client");
   const { type } = options.config.transport;
   const until = performance.now() + options.connectMs;
@@ -85,7 +85,7 @@ function isProbeFailure(error: unknown, { SdkError, SdkErrorCode }: Sdk): boolea
   return error.code === SdkErrorCode.EraNegotiationFailed || isProbeTimeout;
 }
 
-/** Negotiates the protocol revision, unless `known` is an older one. */
+/** Negotiates the protocol revision, unless `known` names an older one. */
 async function connect(
   sdk: Sdk,
   options: SessionOptions,
@@ -99,15 +99,15 @@ async function connect(
   const transport = await openTransport(sdk, options);
   let session: Session | undefined;
   const client = createClient(sdk, Math.min(PROBE_MS, options.connectMs / 2), (error) => {
-    // Does not list anything during the connect, because everything is listed right afterwards.
+    // Skip changes during the connect, because everything is listed right afterwards.
     if (error === null && session !== undefined) onChanged(session);
   });
-  // Neither object is an event target.
+  // Assigned, because neither object is an event target.
   Object.assign(client, {
     onclose: () => ended.resolve(endOf(transport) ?? new LoggableError("its connection ended")),
     onerror: (error: unknown) => {
       onError(error);
-      // A stream that the SDK reopens has no handshake, so the server would reject all messages on it.
+      // The SDK reopens a stream without a handshake, so the server would reject all messages on it.
       if (error instanceof sdk.SseError) void close();
     },
   });
@@ -150,7 +150,7 @@ async function connect(
     async list() {
       const offered = client.getServerCapabilities();
       const tools = offered?.tools === undefined ? [] : await walk("tools", listTools, signal);
-      // If listing the prompts fails, the tools are still used.
+      // A server whose prompts cannot be listed can still provide tools.
       const prompts = offered?.prompts && (await walk("prompts", listPrompts, signal).catch(onError));
       return { tools, prompts: (prompts ?? []).slice(0, MAX_PROMPTS), hasResources: offered?.resources !== undefined };
     },
@@ -160,14 +160,14 @@ async function connect(
   return session;
 }
 
-/** The client declares no capabilities, so the server can neither query our model nor see our files. */
+/** Declares no capabilities, so the server can neither query our model nor see our files. */
 function createClient({ Client }: Sdk, probeMs: number, onChanged: (error: Error | null) => void): Client {
   return new Client(
     { name: "palaver", version: packageFile.version },
     {
       versionNegotiation: { mode: "auto", probe: { timeoutMs: probeMs } },
       listChanged: { tools: { autoRefresh: false, onChanged }, prompts: { autoRefresh: false, onChanged } },
-      // Does not compile the server's schemas, and so does not run its patterns in this process.
+      // Does not compile the server's schemas, so the server's regular expressions never run in this process.
       jsonSchemaValidator: {
         getValidator: () => (input) => ({ valid: true, data: input as never, errorMessage: undefined }),
       },
@@ -203,13 +203,13 @@ async function openTransport(sdk: Sdk, { config, tokens, log }: SessionOptions):
   const { getDefaultEnvironment } = await import("@modelcontextprotocol/client/stdio");
   return openProgram({
     program: transport,
-    // The program gets only PATH, HOME and similar variables, plus those in the configuration.
+    // Passes only PATH, HOME and similar variables to the program, plus those in the configuration.
     env: getDefaultEnvironment(),
     onWords: (text) => log.trace({ server: name, text: truncate(text, MAX_LINE_CHARS) }, "output of a tool server"),
   });
 }
 
-/** Client credentials. With a store, their tokens outlive the session. */
+/** Provides client credentials. With a store, the tokens outlive the session. */
 function createProvider(
   { ClientCredentialsProvider }: Sdk,
   config: McpServerConfig,
@@ -218,7 +218,7 @@ function createProvider(
 ): OAuthClientProvider {
   const options = { clientId, clientSecret, expectedIssuer: issuer, ...(scope !== undefined && { scope }) };
   const provider: OAuthClientProvider = new ClientCredentialsProvider(options);
-  // The server must not choose the authorization server, because that one receives the secret.
+  // Fix the authorization server, because it receives the secret, so the tool server must not choose it.
   provider.discoveryState = () => ({ authorizationServerUrl: issuer });
   if (store === undefined) return provider;
   let known: StoredOAuthTokens | undefined;

@@ -6,12 +6,12 @@ import { z } from "zod";
 import type { McpServerConfig } from "../config/mcp-servers.ts";
 import type { Seal } from "../port/seal.ts";
 
-/** Tokens that are not used for this long are deleted. */
+/** Tokens that no process uses for this long are deleted. */
 const TTL_MS = 30 * 24 * 3_600_000;
 
-/** Stores encrypted OAuth tokens for later starts and other processes. Never rejects. */
+/** Stores encrypted OAuth tokens for later starts and for other processes. Never rejects. */
 export interface TokenStore {
-  /** Undefined if there is no token, or none that can be read. */
+  /** Resolves to undefined if no readable token is stored. */
   read(config: McpServerConfig): Promise<StoredOAuthTokens | undefined>;
   keep(config: McpServerConfig, tokens: StoredOAuthTokens): Promise<void>;
 }

@@ -10,7 +10,7 @@ import { toToolNames } from "./names.ts";
 import { describeResource, describeResult, type RawPicture, toImagePart } from "./result.ts";
 import { cleanSchema, toCheck } from "./schema.ts";
 
-/** Maximum number of tools per server. `tools.allow` can choose them from a longer list. */
+/** Maximum number of tools per server. From a longer list, `tools.allow` can choose. */
 const MAX_TOOLS = 128;
 const MAX_DESCRIPTION_CHARS = 1_000;
 const MAX_LISTED_RESOURCES = 100;
@@ -19,7 +19,7 @@ const PICTURES_MS = 45_000;
 const PICTURE_LIMITS = { maxPixels: 50_000_000, maxSide: 1_568, maxSentBytes: 1_000_000 };
 const RESOURCES = "resources";
 
-/** Turns a server's offer into tools for the model, filtered by the configuration. */
+/** Turns a server's tools and resources into tools for the model, as the configuration permits. */
 export function toTools(connection: McpConnection): Tool[] {
   const { config, offer } = connection;
   const { allow, deny } = config;
@@ -47,11 +47,11 @@ function toTool(connection: McpConnection, listed: ListedTool, name: string): To
     name,
     description: truncate(`(From the server "${server}") ${description.toWellFormed()}`, MAX_DESCRIPTION_CHARS),
     parameters,
-    // Built when first used, because most tools are never called.
+    // Created at the first call, because most tools are never called.
     get schema() {
       return (schema ??= toCheck(parameters));
     },
-    // The connection has separate timeouts for the call and for the wait before it.
+    // The connection has its own timeouts, for the call and for the wait before it.
     timeoutMs: 2 * timeoutMs + PICTURES_MS + 5_000,
     acts: !reads && annotations.idempotentHint !== true,
     ...(isAsked && { approval: { server } }),
@@ -74,7 +74,7 @@ function toProgress(title: string, { onProgress }: ToolContext): OnProgress {
   };
 }
 
-/** Returns the images that can be decoded, in order. They get the same checks as people's images. */
+/** Returns the images that can be decoded, in their order. They pass the same checks as people's images. */
 async function fitPictures(pictures: readonly RawPicture[], owner: string, signal: AbortSignal): Promise<ImagePart[]> {
   const bound = AbortSignal.any([signal, AbortSignal.timeout(PICTURES_MS)]);
   const parts: ImagePart[] = [];
@@ -86,7 +86,7 @@ async function fitPictures(pictures: readonly RawPicture[], owner: string, signa
       const fitted = await fitPicture(bytes, mimeType, PICTURE_LIMITS, owner, bound);
       if (!("problem" in fitted)) parts.push(toImagePart(fitted.mimeType, fitted.bytes));
     } catch {
-      // The tool has run, so it succeeds even if an image cannot be used.
+      // The tool has run, so its call succeeds even if an image cannot be used.
       signal.throwIfAborted();
     }
   }

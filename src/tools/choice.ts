@@ -1,21 +1,20 @@
 import { createRanking } from "./ranking.ts";
 import type { Tool } from "./tool.ts";
 
-/** Gateways accept at most 128, and models choose worse from a long list. */
+/** Gateways accept at most 128 tools, and models choose worse from a long list. */
 const MAX_TOOLS = 64;
-/** Size limit for all tool descriptions and schemas in a request, in characters. */
+/** Maximum size of all tool descriptions and schemas in a request, in characters. */
 const MAX_CHARS = 60_000;
 
 export interface Wanted {
-  /** The text for which tools are chosen. */
+  /** The text that the tools should match. */
   question: string;
   /** Names of the tools that were already called in the conversation. */
   called: ReadonlySet<string>;
 }
 
 /**
- * Chooses the tools for a request. If not all fit, tools that were called before come first, then the best matches.
- * Pure.
+ * Chooses the tools for a request. If not all fit, prefers tools that were called before, then the best matches. Pure.
  */
 export function chooseTools(own: readonly Tool[], outside: readonly Tool[], { question, called }: Wanted): Tool[] {
   let chars = sum(own);

@@ -7,7 +7,7 @@ type Format = (typeof FORMATS)[number];
 
 const MAX_NEAR_ZONES = 5;
 
-/** The list of zones contains outdated names for these cities. The names here are valid too. */
+/** Current names of cities for which Node's list of zones has only outdated names. Node accepts both. */
 const RENAMED_ZONES = [
   "America/Nuuk",
   "Asia/Ho_Chi_Minh",
@@ -95,13 +95,13 @@ function createFormat(zone: string): Intl.DateTimeFormat {
   }
 }
 
-/** A zone's usual name. `Intl` accepts upper and lower case, but returns outdated names. */
+/** Returns a zone's current name with its usual capitals. `Intl` ignores case, but returns outdated names. */
 function findName(zone: string): string {
   const isSame = (name: string) => name.toLowerCase() === zone.toLowerCase();
   return [...RENAMED_ZONES, ...Intl.supportedValuesOf("timeZone")].find(isSame) ?? zone;
 }
 
-/** Zones whose city occurs in the requested text, possibly with a typo. */
+/** Returns the zones whose city is in the text, possibly with a typo. */
 function findNearZones(zone: string): string[] {
   const asked = toWords(zone);
   const place = toWords(zone.split("/").at(-1) ?? "");
@@ -118,7 +118,6 @@ function findNearZones(zone: string): string[] {
     .map(({ candidate }) => candidate);
 }
 
-/** Makes "America/New_York" and "new york, america" comparable. */
 function toWords(text: string): string {
   return text
     .toLowerCase()

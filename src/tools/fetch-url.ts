@@ -16,7 +16,7 @@ const MAX_URL_CHARS = 2_000;
 const MAX_TOKENS = 4_000;
 const MAX_CHARS = MAX_RESULT_CHARS - MAX_URL_CHARS - 1_000;
 const MAX_LISTED_HOSTS = 20;
-/** More than the cached pages. */
+/** More than the number of cached pages. */
 const MAX_ADDRESSES = 1_000;
 
 const schema = z.object({
@@ -24,21 +24,21 @@ const schema = z.object({
   from: z.int().min(0).default(0).describe("The character offset to start at; 0 is the beginning"),
 });
 
-/** Undefined if the operator allows no hosts. */
+/** Undefined if the operator permits no hosts. */
 export function createFetchUrl({ fetchUrlHosts }: ToolDeps): Tool | undefined {
   return fetchUrlHosts.length > 0 ? toFetchUrl(fetchUrlHosts) : undefined;
 }
 
 /**
- * Lets the model read pages and documents on the web. `places` are the allowed addresses: a host, `*.` and a host for
- * its subdomains, or an origin, which can be in a private network.
+ * A tool with which the model reads web pages and documents. `places` are the permitted addresses: a host, `*.` and a
+ * host for its subdomains, or an origin, which can be in a private network.
  */
 export function toFetchUrl(places: readonly string[], resolve?: Resolve): Tool {
   const origins = places.filter((place) => place.includes("://")).map((place) => new URL(place).origin);
   const hosts = places.filter((place) => !place.includes("://")).map((host) => host.toLowerCase());
   const fetch = createGuardedFetch({ owner: "its host", hosts, origins, resolve });
   const listed = places.slice(0, MAX_LISTED_HOSTS).join(", ");
-  // Caches texts for a while, so that a later part belongs to the same text as the earlier one.
+  // Cached for a while, so that later parts come from the same text as earlier ones.
   const pages = createFiles(open, { maxFileBytes: MAX_BYTES, timeoutMs: FETCH_MS });
   /** The address of each page after its redirects. */
   const addresses = new BoundedMap<string, string>(MAX_ADDRESSES);
@@ -62,7 +62,7 @@ export function toFetchUrl(places: readonly string[], resolve?: Resolve): Tool {
     async run({ url: text, from }, { conversationId, turn }, signal) {
       const url = URL.parse(text.trim());
       if (url === null) throw new ToolError(`${JSON.stringify(text)} is not a URL. Call it with a full one.`);
-      // Drops the fragment, because the whole page is read.
+      // Drop the fragment, because the tool reads the whole page.
       url.hash = "";
       const owner = turn === undefined ? conversationId : `${turn.reply.platform}:${turn.author.id}`;
       const ref = { platform: "web", id: url.href, name: url.pathname.split("/").at(-1) || "page", sizeBytes: 0 };
@@ -90,12 +90,12 @@ function describePage(url: URL, page: LoadedFile | undefined, from: number, addr
   };
 }
 
-/** Makes an address safe in an attribute. */
+/** Makes an address safe for an attribute. */
 function toShownUrl({ href }: URL): string {
   return href.slice(0, MAX_URL_CHARS).replace(/["<>\\`]/g, "_");
 }
 
-/** Shows only the host. Platforms would turn a full address into a link, and a query can contain a key. */
+/** Shows only the host: platforms would turn a full address into a link, and its query can contain a key. */
 function toShownPlace(text: string): string {
   const url = URL.parse(text.trim());
   return url === null ? "a page" : `a page of ${url.host}`;

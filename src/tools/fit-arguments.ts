@@ -1,6 +1,6 @@
 /**
- * Corrects unambiguous mistakes in arguments by the tool's JSON schema. Drops null for an optional property, and parses
- * a string that contains the required object or array. Pure.
+ * Corrects unambiguous mistakes in arguments: drops null for an optional property, and parses a string if the tool's
+ * JSON schema requires an object or array. Pure.
  */
 export function fitArguments(given: unknown, schema: Readonly<Record<string, unknown>>): unknown {
   const { type, properties, required, items } = toOnlyChoice(schema);
@@ -17,7 +17,7 @@ export function fitArguments(given: unknown, schema: Readonly<Record<string, unk
   return Object.fromEntries(fitted);
 }
 
-/** The only variant in a schema besides null. */
+/** Returns a schema's only variant besides null. */
 function toOnlyChoice(schema: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   const choices = Array.isArray(schema["anyOf"]) ? schema["anyOf"].filter(isRecord) : [];
   const [only, another] = choices.filter(({ type }) => type !== "null");
@@ -30,7 +30,7 @@ function acceptsNull({ type, anyOf, enum: choices }: Record<string, unknown>): b
   return type === undefined || type === "null" || (Array.isArray(type) && type.includes("null"));
 }
 
-/** Parses a string as JSON if the result has the type that the schema requires. */
+/** Parses a string as JSON if the result has the required type. */
 function decode(given: unknown, type: "object" | "array"): unknown {
   if (typeof given !== "string") return given;
   try {

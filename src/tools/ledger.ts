@@ -10,12 +10,12 @@ import type { Owner } from "../store/owned.ts";
 import { foundPlaces } from "./tool.ts";
 
 /**
- * `planned`: the model asked for the call. `approved`: it can run. `started`: written before the tool is called, so
- * after a crash it is unknown whether the tool ran. `unknown`: even the process that made the call does not know.
+ * `planned`: the model asked for the call. `approved`: the call can run. `started`: stored before the call, so after a
+ * crash no one knows whether the tool ran. `unknown`: the process that made the call does not know either.
  */
 const state = z.enum(["planned", "approved", "started", "done", "failed", "unknown", "denied"]);
 
-/** The turn's next request sends these fields back to the gateway, even from another process. */
+/** Fields that the turn's next request sends back to the gateway, even from another process. */
 const attached: z.ZodType<Attached> = z.object({ from: z.string(), fields: z.record(z.string(), z.unknown()) });
 
 const ledgerCall = z.object({
@@ -24,17 +24,17 @@ const ledgerCall = z.object({
   /** JSON as the model wrote it. */
   arguments: z.string(),
   state,
-  /** True if the call can change something, so that a repeated call could change it again. */
+  /** True if the call can change something, so a repeated call could change it again. */
   acts: z.boolean(),
-  /** True if a user must allow the call before it runs. */
+  /** True if a user must permit the call before it runs. */
   asks: z.boolean().exactOptional(),
-  /** The result as the model sees it. */
+  /** The result for the model. */
   result: z.string().exactOptional(),
   /** The pages that the result comes from. */
   sources: z.array(source).exactOptional(),
-  /** The places that a search found. */
+  /** What a search found. */
   found: foundPlaces.exactOptional(),
-  /** The press of the button that allowed it to run again. */
+  /** Key of the button press that permitted another run. */
   rerunBy: z.string().exactOptional(),
   attached: attached.exactOptional(),
 });
@@ -47,7 +47,7 @@ const ledgerRound = z.object({
   attached: attached.exactOptional(),
   /** Unix milliseconds. */
   at: z.number(),
-  /** Shows users who decided about the waiting calls, and how. The model does not see it. */
+  /** A sentence for users: who decided about the waiting calls, and how. The model does not get it. */
   decision: z.string().exactOptional(),
   /** True if the calls were made before the question was edited. */
   isBeforeEdit: z.literal(true).exactOptional(),
@@ -57,14 +57,14 @@ export type LedgerCall = z.infer<typeof ledgerCall>;
 export type LedgerRound = z.infer<typeof ledgerRound>;
 
 /**
- * The tool calls of one turn, by round, with their progress. The next attempt resumes here. It does not repeat calls
- * that are done. It repeats calls that may be done only if a user asks for it.
+ * The tool calls of one turn, by round, with their progress. The next attempt resumes here: it skips calls that are
+ * done, and repeats calls that may be done only if a user asks for it.
  */
 export interface TurnLedger {
   readonly rounds: readonly LedgerRound[];
-  /** Records a new round of calls. Rejects if the store fails. */
+  /** Stores a new round of calls. Rejects if the store fails. */
   plan(round: LedgerRound): Promise<void>;
-  /** Records a call's progress. Rejects if the store fails. */
+  /** Stores a call's progress. Rejects if the store fails. */
   note(round: LedgerRound, call: LedgerCall, change: Partial<LedgerCall>): Promise<void>;
   /**
    * Restarts the turn, but keeps rounds in which a call acted or may have acted. `isEdited` is true if the question was
@@ -72,11 +72,11 @@ export interface TurnLedger {
    */
   restart(isEdited: boolean): Promise<void>;
   uncertain(): LedgerCall[];
-  /** The calls in a round that wait for a user's decision. Undefined if no call waits. */
+  /** Returns the calls that wait for a user's decision; undefined if none waits. */
   waiting(): WaitingCalls | undefined;
-  /** Records a user's decision about the waiting calls. `words` report it in the answer. */
+  /** Stores a user's decision about the waiting calls. `words` report the decision in the answer. */
   decide(decision: "approved" | "denied", words: string): Promise<void>;
-  /** Allows the uncertain calls to run again, once per button press. Resolves to their number. */
+  /** Lets uncertain calls run again, once per button press. Resolves to their number. */
   rerun(pressKey: string): Promise<number>;
 }
 
@@ -86,7 +86,7 @@ export interface WaitingCalls {
   calls: LedgerCall[];
 }
 
-/** A turn, with the fields that are needed to erase its calls. */
+/** A turn, with the fields that an erasure of its calls needs. */
 export interface LedgerTurn {
   id: string;
   author: { id: string };
@@ -97,9 +97,9 @@ export interface LedgerTurn {
 export interface Ledger {
   /** Reads a turn's calls. Rejects if the store fails. */
   open(turn: LedgerTurn): Promise<TurnLedger>;
-  /** Resolves to true if a user allowed all calls of a tool in a conversation. */
+  /** Resolves to true if a user has permitted all calls of a tool in a conversation. */
   isAllowed(conversationId: string, toolName: string): Promise<boolean>;
-  /** The permission ends when the user's data or the conversation is erased. */
+  /** Permits all calls of these tools, until the user's data or the conversation is erased. */
   allow(conversationId: string, toolNames: readonly string[], by: Owner): Promise<void>;
 }
 
@@ -109,7 +109,7 @@ export const MAX_ROUNDS = 8;
 export interface LedgerOptions {
   /** Also contains the turn records, so that one fence and one erasure cover both. */
   keyv: Entries;
-  /** Permanent permissions from users. */
+  /** Permissions for all calls of a tool. */
   allowed: Entries;
   ttlMs: number;
 }
@@ -138,10 +138,10 @@ async function openTurn(keyv: Entries, ttlMs: number, turn: LedgerTurn): Promise
   const rounds = readable.slice(0, end === -1 ? undefined : end).filter((round) => round !== undefined);
   const inTurn = createKeyedQueue().run;
 
-  /** Writes a round completely. Makes one write at a time, because the calls in a round run in parallel. */
+  /** Stores a round completely. Makes one write at a time, because the calls of a round run in parallel. */
   function write(round: LedgerRound): Promise<void> {
     const index = rounds.indexOf(round);
-    // If the round could not be stored when it was planned, none of its calls must be stored.
+    // The plan of this round could not be stored, so its calls must not be stored either.
     if (index === -1) return Promise.resolve();
     const entry = { key: toKey(turnId, index), value: round, ttlMs, owner, conversation: conversationId };
     return inTurn(String(index), async () => void (await keyv.put(entry)));
@@ -215,7 +215,7 @@ const CANCELLED = {
   result: "Not run: the answer was restarted before anyone allowed the call.",
 } as const;
 
-/** The text of a round, which users have already seen, and the decision about its calls. */
+/** Returns what users have seen of a round: its text, and the decision about its calls. */
 export function toShown({ content, decision }: LedgerRound): string {
   return [content, decision].filter(Boolean).join("\n\n");
 }
@@ -228,7 +228,7 @@ export function toToolCall({ id, name, arguments: json, attached }: LedgerCall):
   return { id, type: "function", function: { name, arguments: json }, ...(attached && { attached }) };
 }
 
-/** Wraps a ledger. A round is recorded together with the gateway's additional fields in the answer that started it. */
+/** Wraps a ledger to store each round with the gateway's extra fields of the answer that started it. */
 export function withAttached(
   ledger: TurnLedger,
   { attached, tool_calls: answered = [] }: AssistantMessage,
@@ -270,7 +270,7 @@ function toAllowedKey(conversationId: string, toolName: string): string {
   return `${toKeyPart(conversationId)}:${toKeyPart(toolName)}`;
 }
 
-/** If a turn's calls cannot be read, the turn continues without calls that must be recorded. */
+/** Reads a turn's calls. If that fails, the turn continues, but calls that must be recorded do not run. */
 export async function openLedger(
   { ledger, log }: { ledger: Ledger; log: Logger },
   turn: LedgerTurn,

@@ -28,7 +28,7 @@ export function toReadBefore(history: History): ReadBefore {
 const PAGE_ENTRIES = 100;
 const MAX_PAGES = 20;
 
-/** Reads a conversation in pages, newest first, up to the limit of pages for one tool call. */
+/** Reads a conversation in pages, newest first. One tool call reads a limited number of pages. */
 export async function* readPages(
   readBefore: ReadBefore,
   conversationId: string,
@@ -37,7 +37,7 @@ export async function* readPages(
 ): AsyncGenerator<Page> {
   let before = beforeId;
   for (let page = 0; page < MAX_PAGES; page++) {
-    // Lets other work run, because an embedded store responds without leaving this thread.
+    // Lets other work run, because an embedded store never leaves this thread.
     await setImmediate(undefined, { signal });
     const { entries, hasOlder } = await readBefore(conversationId, before, PAGE_ENTRIES);
     before = entries[0]?.id;
@@ -47,7 +47,6 @@ export async function* readPages(
   }
 }
 
-/** Puts a text on one line. */
 export function toLine(text: string): string {
   return text.replace(/[\p{Cc}\s]+/gu, " ").trim();
 }

@@ -1,32 +1,27 @@
-/** A text that can be searched. Results keep its other fields. */
+/** A searchable text. Results keep all other fields. */
 export interface Rankable {
   text: string;
-  /** Unix milliseconds. Newer texts come first among equal matches. */
+  /** Unix milliseconds. Among equal matches, newer texts come first. */
   at: number;
 }
 
-/**
- * Collects texts and ranks them at the end. The weight of a word depends on all texts, because rare words weigh more.
- */
+/** Collects texts, then ranks them all at once: a word weighs more if fewer of the texts contain it. */
 export interface Ranking<T extends Rankable> {
   add(items: readonly T[]): void;
-  /**
-   * Returns the best match first, and the newer one among equal matches. Leaves out texts that contain none of the
-   * words.
-   */
+  /** Returns the best matches first. Leaves out texts that contain none of the words. */
   best(maxResults: number): T[];
 }
 
-/** Limits the work per text. The topic of a message is usually near its beginning. */
+/** Limits the work per text, because a message's topic is usually near its beginning. */
 const MAX_CHARS = 4_000;
 const MAX_QUERY_TERMS = 32;
-/** Words with at least this length also match by their first letters: "deployment" finds "deployed". */
+/** Words of at least this length also match by their first letters: "deployment" finds "deployed". */
 const STEM_CHARS = 5;
-/** The usual BM25 constants: how fast repeated occurrences lose value, and the penalty for long texts. */
+/** The usual BM25 constants: how fast repeated words lose weight, and how much long texts are penalized. */
 const SATURATION = 1.2;
 const LENGTH_WEIGHT = 0.75;
 
-/** Scripts without spaces between words, and runs of letters in other scripts. */
+/** Scripts without spaces between words, and letters of other scripts. */
 const SPACELESS = "[\\p{scx=Han}\\p{scx=Hira}\\p{scx=Kana}\\p{scx=Thai}\\p{scx=Laoo}\\p{scx=Khmr}\\p{scx=Mymr}]";
 const LETTERS = "[\\p{L}\\p{M}\\p{N}]";
 const WORDS = new RegExp(`[${SPACELESS}&&${LETTERS}]+|[${LETTERS}--${SPACELESS}]+`, "gv");
@@ -71,7 +66,7 @@ export function createRanking<T extends Rankable>(query: string): Ranking<T> {
   };
 }
 
-/** The terms to compare: words, stems of long words, and pairs of characters in scripts without spaces. */
+/** Returns the terms to compare: words, stems of long words, and pairs of characters in scripts without spaces. */
 export function toTerms(text: string): string[] {
   const terms: string[] = [];
   for (const [word] of fold(text.slice(0, MAX_CHARS)).matchAll(WORDS)) {
@@ -88,7 +83,7 @@ function toPairs(word: string): string[] {
   return chars.slice(1).map((char, index) => `${chars[index] ?? ""}${char}`);
 }
 
-/** Removes accents, but keeps the voicing marks in kana, because they distinguish words. */
+/** Removes accents, but not the voicing marks of kana, because they distinguish words. */
 function fold(text: string): string {
   return text
     .normalize("NFKD")

@@ -20,7 +20,7 @@ export function createReadFile({ files, history }: ToolDeps): Tool {
   return toReadFile(files, toReadBefore(history));
 }
 
-/** Lets the model read more of the files that are attached to this conversation. */
+/** A tool with which the model reads more of the files in this conversation. */
 export function toReadFile(files: Pick<Files, "load">, readBefore: ReadBefore): Tool {
   return defineTool({
     name: "read_file",
@@ -40,7 +40,7 @@ export function toReadFile(files: Pick<Files, "load">, readBefore: ReadBefore): 
   });
 }
 
-/** The newest file with that name on the conversation's branch that the model sees. */
+/** Finds the newest file with that name on the branch that the model sees. */
 async function findFile(
   name: string,
   { files = [], conversationId, oldestShownId }: ToolContext,

@@ -10,7 +10,7 @@ const MAX_LINKED = 100;
 const MAX_SPEAKER_CHARS = 40;
 /** Characters reserved for the text around the messages. */
 const FRAME_CHARS = 500;
-/** Longer messages are truncated, because they would leave no room for others. */
+/** Longer messages are truncated, so that others fit too. */
 const MAX_MESSAGE_CHARS = 4_000;
 
 const schema = z.object({
@@ -31,7 +31,10 @@ export function createReadThread({ history, adapterOf }: ToolDeps): Tool {
   return toReadThread({ readBefore: toReadBefore(history), adapterOf });
 }
 
-/** Lets the model read the messages before those that it sees, and a linked message that the asker can access. */
+/**
+ * A tool with which the model reads messages older than those in its request, and linked messages that the asker can
+ * open.
+ */
 export function toReadThread({ readBefore, adapterOf }: ReadThreadDeps): Tool {
   return defineTool({
     name: "read_thread",
@@ -65,7 +68,7 @@ async function readLinked(
 ): Promise<string> {
   const adapter = turn && adapterOf(turn.reply.platform);
   const found = turn && (await adapter?.readLinked?.(link.trim(), MAX_LINKED, turn, signal));
-  // The same sentence for every case, because it must not reveal what exists.
+  // The same sentence for every case, so that it does not reveal what exists.
   if (found === undefined || found.length === 0) {
     throw new ToolError(
       "Nothing can be read there: the link leads to no message here, or to one that the asker, or others who can read your answer, have no access to. Say so.",

@@ -19,12 +19,12 @@ import {
 
 const MAX_PARALLEL_CALLS = 4;
 const MAX_CALLS_PER_ROUND = 16;
-/** Limit for arguments that a user must approve, because the user must be able to read all of them. */
+/** Maximum length of arguments that a user must approve, because the user must be able to read all of them. */
 const MAX_SHOWN_CHARS = 6_000;
 
 const NOT_KEPT = "Not run: tool calls cannot be recorded at the moment. Answer without it, and say so.";
 const DENIED = "Not run: the user did not allow this call. Do not make it again unless the user asks for it.";
-/** Stored instead of the result of a fleeting tool. */
+/** Replaces the stored result of a fleeting tool. */
 const NOT_STORED = "(This result was not stored. Call it again if you need it.)";
 const BEFORE_EDIT = "\n(This was before the question was edited to what it says now.)";
 
@@ -32,11 +32,9 @@ export interface RoundDeps {
   tools: readonly Tool[];
   context: ToolContext;
   ledger: TurnLedger;
-  /** Resolves to true if a user allowed all calls of the tool in this conversation. */
+  /** Resolves to true if a user has permitted all calls of the tool in this conversation. */
   isAllowed(toolName: string): Promise<boolean>;
-  /**
-   * Called with the progress of each running call and the call's index in the round. Not called if the call is aborted.
-   */
+  /** Called with the progress and the index of a running call of the round. Not called if the call is aborted. */
   onStep(step: Step): void;
 }
 
@@ -44,13 +42,14 @@ export interface RoundResult {
   /** One result per call, in order, even if ids repeat. */
   results: ToolMessage[];
   pictures: ImagePart[];
-  /** True if a user must first decide about some calls. These have no results yet. */
+  /** True if a user must first decide about some calls, which have no results yet. */
   isWaiting: boolean;
 }
 
 /**
- * Runs a round's calls in parallel and records each before and after it runs. `number` starts at 1. A round from an
- * earlier attempt keeps its results, and reports uncertain calls as uncertain. Rejects only with the signal's reason.
+ * Runs a round's calls in parallel, and records each before and after it runs. `number` starts at 1. If an earlier
+ * attempt started the round, its results stay, and the model learns which calls are uncertain. Rejects only with the
+ * signal's reason.
  */
 export async function runRound(
   answer: AssistantMessage,
@@ -69,7 +68,7 @@ export async function runRound(
   return { results, pictures: pictures.flat().filter(Boolean), isWaiting: ledger.waiting() !== undefined };
 }
 
-/** Records a round. If the store fails, calls that act do not run, and the others run without a record. */
+/** Records a round. If the store fails, only calls that change nothing run. */
 async function planRound({ content, tool_calls: calls = [] }: AssistantMessage, deps: RoundDeps): Promise<LedgerRound> {
   const { tools, context, ledger, isAllowed } = deps;
   const planned: LedgerCall[] = [];
@@ -122,7 +121,7 @@ async function isAllowedHere({ name }: Tool, isAllowed: RoundDeps["isAllowed"]):
   }
 }
 
-/** Resolves to a call's result, or "" if the call waits for a user. */
+/** Resolves to a call's result, or to "" if the call waits for a user. */
 async function settleCall(
   call: LedgerCall,
   index: number,
@@ -143,7 +142,7 @@ async function settleCall(
   if (call.state === "planned" && call.asks) return "";
   const ready = readCall(toToolCall(call), tools);
   if (typeof ready === "string") {
-    // The asker can no longer use the fleeting tool.
+    // The asker has lost the permission for this fleeting tool.
     if (isSettled) return NOT_STORED;
     await keepNote(deps, () => ledger.note(round, call, { state: "failed", result: ready }));
     return ready;
@@ -164,7 +163,7 @@ async function settleCall(
   return text;
 }
 
-/** The messages of a turn as they can be stored: without the results of fleeting tools. */
+/** Returns a turn's messages for the store, without the results of fleeting tools. */
 export function toStorable(messages: readonly ChatMessage[], tools: readonly Tool[]): ChatMessage[] {
   const fleeting = new Set(tools.flatMap(({ name, isFleeting }) => (isFleeting ? name : [])));
   const calls = messages.flatMap((message) => (message.role === "assistant" ? (message.tool_calls ?? []) : []));
@@ -174,7 +173,7 @@ export function toStorable(messages: readonly ChatMessage[], tools: readonly Too
   );
 }
 
-/** Resolves to true if the store accepted the note. */
+/** Resolves to true if the store accepted the write. */
 async function keepNote({ context }: RoundDeps, write: () => Promise<void>): Promise<boolean> {
   try {
     await write();

@@ -13,7 +13,7 @@ export interface HistoryQuery {
   conversationId: string;
   /** Searches only entries older than this one. Undefined: all entries. */
   beforeId: string | undefined;
-  /** Finds other conversations whose newest entries are searched too. Absent: none. */
+  /** Finds other conversations, whose newest entries are searched too. Absent: only this conversation. */
   findOthers?: (signal: AbortSignal) => Others;
   query: string;
   maxResults: number;
@@ -23,7 +23,7 @@ export interface FoundMessage {
   text: string;
   /** True if the message is from another conversation. */
   isElsewhere?: true;
-  /** A person's name, which is untrusted text. Undefined for the model's own messages. */
+  /** A person's name, which is untrusted; undefined for the model's own messages. */
   speaker: string | undefined;
   /** Unix milliseconds. */
   at: number;
@@ -34,19 +34,19 @@ export interface Found {
   messages: FoundMessage[];
   /** False if a conversation has older messages that were not searched. */
   searchedAll: boolean;
-  /** True if the least recently active of the other conversations were not searched. */
+  /** True if some of the other conversations, the least recently active, were not searched. */
   hasMore?: boolean;
 }
 
-/** Conversation ids in search order. `undefined` means that further ones were left out. */
+/** Conversation ids in search order. `undefined` means that further conversations were left out. */
 export type Others = AsyncIterable<string | undefined>;
 
 export type HistorySearch = (query: HistoryQuery, signal: AbortSignal) => Promise<Found>;
 
-/** Finds the asker's other conversations. Everyone who can read the answer must have access to them. */
+/** Finds the asker's other conversations that everyone who can read the answer can access. */
 export type FindOthers = (context: ToolContext, signal: AbortSignal) => Others;
 
-/** Number of the newest entries that are searched in each other conversation. */
+/** Number of newest entries that are searched in each other conversation. */
 const OTHER_ENTRIES = 200;
 const MAX_OTHERS = 100;
 /** Maximum number of conversations whose access is checked. */
@@ -54,7 +54,7 @@ const MAX_ASKED = 300;
 /** Timeout for finding and searching other conversations. */
 const OTHERS_MS = 8_000;
 const EXCERPT_CHARS = 400;
-/** Characters in an excerpt before the match. */
+/** Number of characters in an excerpt before the match. */
 const LEAD_CHARS = 80;
 const MAX_SPEAKER_CHARS = 40;
 
@@ -68,7 +68,10 @@ export function createSearchHistory(deps: ToolDeps): Tool {
   return toSearchHistory(createHistorySearch(toReadBefore(deps.history)), createFindOthers(deps));
 }
 
-/** Lets the model search the messages before those that it sees, here and in the asker's other conversations. */
+/**
+ * A tool with which the model searches messages older than those in its request, in this conversation and in the
+ * asker's others.
+ */
 export function toSearchHistory(search: HistorySearch, findOthers: FindOthers): Tool {
   return defineTool({
     name: "search_history",
@@ -98,7 +101,7 @@ export function createFindOthers({ history, adapterOf }: FindOthersDeps): FindOt
     if (adapter.mayShow === undefined) return;
     const known = new Set(await history.conversationsOf(reply.platform, author.id));
     known.delete(conversationId);
-    // Private conversations are found only in a place that no one but this person can read.
+    // Private conversations are searched only if this person alone can read the answer.
     const mayBeShown = [...known].filter((id) => reply.visibleTo !== undefined || !isPrivateConversation(id));
     for (const id of mayBeShown.slice(0, MAX_ASKED)) {
       signal.throwIfAborted();
@@ -113,17 +116,17 @@ export interface FindOthersDeps {
   adapterOf(platform: string): Pick<Adapter, "mayShow">;
 }
 
-/** Searches the history in pages, newest first, up to the limit of pages for one tool call. */
+/** Searches the history in pages, newest first. One tool call reads a limited number of pages. */
 export function createHistorySearch(readBefore: ReadBefore, othersMs = OTHERS_MS): HistorySearch {
   return async ({ conversationId, beforeId, findOthers, query, maxResults }, signal) => {
     const ranking = createRanking<FoundMessage>(query);
     let searchedAll = true;
 
-    /** Resolves to true if there are more conversations. */
+    /** Resolves to true if some conversations were not searched. */
     async function searchOthers(find: (signal: AbortSignal) => Others, bound: AbortSignal): Promise<boolean> {
       let count = 0;
       for await (const other of find(bound)) {
-        // Lets other work run, because an embedded store responds without leaving this thread.
+        // Lets other work run, because an embedded store never leaves this thread.
         await setImmediate(undefined, { signal: bound });
         if (other === undefined || count === MAX_OTHERS) return true;
         count += 1;
@@ -175,7 +178,7 @@ function describeFound({ messages, searchedAll, hasMore }: Found, query: string,
   ].join("\n");
 }
 
-/** The text around the match, on one line. */
+/** Returns the text around the match, on one line. */
 function toExcerpt(text: string, query: string): string {
   const line = toLine(text);
   if (line.length <= EXCERPT_CHARS) return line;
@@ -184,7 +187,7 @@ function toExcerpt(text: string, query: string): string {
   return `${start > 0 ? "…" : ""}${excerpt}${start + EXCERPT_CHARS < line.length ? "…" : ""}`;
 }
 
-/** Tries the longest terms first, because they explain best why a text was found. */
+/** Looks for the longest terms first, because they best show why the text was found. */
 function findMatch(line: string, query: string): number {
   const lower = line.toLowerCase();
   const terms = toTerms(query).map((term) => term.replace("*", ""));

@@ -13,7 +13,10 @@ export function createSearchTool(deps: ToolDeps): Tool {
   return toSearchTool(createSearchMessages(deps));
 }
 
-/** Lets the model search the platform's messages, as far as everyone who reads the answer can open them. */
+/**
+ * A tool with which the model searches the platform's messages. It finds only those that everyone who can read the
+ * answer can open.
+ */
 export function toSearchTool(search: SearchMessages): Tool {
   return defineTool({
     name: "search_messages",

@@ -8,45 +8,45 @@ import { joinSources, type Source } from "../text/sources.ts";
 import { truncate } from "../text/truncate.ts";
 import { fitArguments } from "./fit-arguments.ts";
 
-/** Limit for the result that the model gets, in UTF-16 units. */
+/** Maximum length of a result for the model, in UTF-16 units. */
 export const MAX_RESULT_CHARS = 20_000;
 const MAX_TITLE_CHARS = 120;
 
 export interface ToolContext {
   conversationId: string;
-  /** The oldest history entry that the model sees in this turn. Absent if it sees all entries. */
+  /** The oldest history entry in the model's request. Absent: the request has all entries. */
   oldestShownId?: string;
-  /** Files in the messages that the model sees in this turn, oldest first. */
+  /** Files in the messages of the model's request, oldest first. */
   files?: readonly AttachmentRef[];
-  /** The turn that called the tool. Absent outside a turn. */
+  /** The turn that called the tool; absent outside a turn. */
   turn?: ToolTurn;
   /** Replaces the text of `describeCall` with the current progress. */
   onProgress?(text: string): void;
-  /** Reports what a search found, for the explanation of the answer. */
+  /** Reports what a search found, so that the answer can be explained later. */
   onFound?(found: FoundPlaces): void;
-  /** Called for failures that the model did not cause; for the log. */
+  /** Called for the log, with failures that the model did not cause. */
   onFailure?(toolName: string, error: unknown): void;
 }
 
-/** The hits of a search without their text, and the number of those that were withheld. */
+/** The hits of a search without their text, and the number of withheld hits. */
 export type FoundPlaces = z.infer<typeof foundPlaces>;
 
 export const foundPlaces = z.object({
-  /** `placeId` as `Adapter.mayShow` understands it. */
+  /** In the form that `Adapter.mayShow` accepts. */
   hits: z.array(z.object({ placeId: z.string(), link: z.string() })),
   withheld: z.number(),
 });
 
-/** The turn, for a tool that posts to its channel itself. */
+/** The turn, for a tool that posts messages itself. */
 export interface ToolTurn {
   id: string;
   author: Author;
   reply: ReplyAddress;
-  /** It answers a run of a schedule. */
+  /** True if the turn is a run of a schedule. */
   isScheduled?: true;
-  /** True if the first request must be made even while requests to the model are paused. */
+  /** If true, the first request is made even while the model is paused. */
   mustAsk: boolean;
-  /** Starts another visible part of the answer. If a turn is resumed after a crash, returns the same ids again. */
+  /** Starts another visible piece of the answer. A turn that resumes after a crash gets the same ids again. */
   nextPiece(): TurnPiece;
 }
 
@@ -54,15 +54,15 @@ export interface TurnPiece {
   /** Index among the pieces of this attempt, starting at 0. */
   index: number;
   id: string;
-  /** The history entry before this one: the previous piece or the question. */
+  /** Id of the history entry before this piece: the previous piece or the question. */
   after: string | undefined;
 }
 
-/** A tool that the model can call. Create it with `defineTool`, which connects the arguments to the schema. */
+/** A tool that the model can call. `defineTool` creates one whose arguments have the schema's type. */
 export interface Tool {
   /** Letters, digits, `_` and `-`. */
   readonly name: string;
-  /** Explains to the model what the tool does and when to use it. */
+  /** Tells the model what the tool does and when to use it. */
   readonly description: string;
   readonly schema: z.ZodType;
   /** The JSON schema of the arguments, for the model. */
@@ -70,15 +70,15 @@ export interface Tool {
   readonly timeoutMs: number;
   /** Permissions that the user needs in addition to the one for the tool. */
   readonly needs?: readonly Permission[];
-  /** The result is for one attempt of one answer: it is not stored, and a resumed turn makes the call again. */
+  /** True if the result is only for this attempt: it is not stored, and a resumed turn makes the call again. */
   readonly isFleeting?: true;
-  /** A second call could change something again, so a started call is never repeated. */
+  /** True if a second call could change something again. Such a call is never repeated. */
   readonly acts: boolean;
-  /** If set, a user must allow each call before it runs, and sees the server's name. */
+  /** If set, a user must permit each call before it runs, and sees the server's name. */
   readonly approval?: { server: string };
   /**
-   * `args` is the output of `schema`. A `ToolError` is the tool's own report of a failure, and the model reads it. If a
-   * tool that acts rejects with another error, it is unknown whether the call had an effect.
+   * `args` is the output of `schema`. Rejects with a `ToolError` to tell the model why the call failed. After another
+   * error of a tool that acts, no one knows whether the call had an effect.
    */
   run(args: unknown, context: ToolContext, signal: AbortSignal): Promise<string | ToolOutput>;
   /** Describes a running call for people, for example "looking up the time in Tokyo". The text is untrusted. */
@@ -88,9 +88,9 @@ export interface Tool {
 /** A result with images or sources. */
 export interface ToolOutput {
   text: string;
-  /** The model sees them in this turn only. */
+  /** Images for the model. It gets them only in this turn. */
   pictures?: ImagePart[];
-  /** The pages that the result comes from. People see them under the answer. */
+  /** The pages that the result comes from, shown under the answer. */
   sources?: Source[];
 }
 
@@ -110,12 +110,12 @@ export interface ToolOptions<S extends z.ZodObject> {
   describeCall(args: z.output<S>): string;
 }
 
-/** A tool could not do its task. The message tells the model what was wrong and what to do instead. */
+/** The tool could not do its task. The message tells the model what is wrong and what to do instead. */
 export class ToolError extends Error {
   override readonly name = "ToolError";
 }
 
-/** Creates a built-in tool. It must change nothing outside, or be safe to repeat. */
+/** Creates a built-in tool, which must change nothing or be safe to repeat. */
 export function defineTool<S extends z.ZodObject>(options: ToolOptions<S>): Tool {
   const { name, description, schema, timeoutMs, needs, isFleeting } = options;
   return {
@@ -137,7 +137,7 @@ export function toDefinition({ name, description, parameters }: Tool): ToolDefin
 }
 
 function toParameters(schema: z.ZodObject): Record<string, unknown> {
-  // With "input", the model can omit an argument that has a default.
+  // With "input", an argument that has a default is optional.
   const { properties = {}, required = [] } = z.toJSONSchema(schema, { io: "input" });
   return { type: "object", properties, required };
 }
@@ -147,7 +147,7 @@ export interface ReadyCall {
   args: unknown;
 }
 
-/** Returns a call's tool and arguments, or a sentence that explains to the model what is wrong with the call. */
+/** Returns a call's tool and arguments, or a sentence that tells the model what is wrong with the call. */
 export function readCall(
   { function: { name, arguments: json } }: ToolCall,
   tools: readonly Tool[],
@@ -171,7 +171,7 @@ export function readCall(
   return `Not run: the arguments of ${name} are invalid. ${problems.join("; ")}. Call it again with corrected arguments.`;
 }
 
-/** Some models send nothing for "no arguments", and some encode the object twice, as a JSON string. */
+/** Parses a call's arguments. Some models send nothing for "no arguments", and some encode the object twice. */
 function parseArguments(json: string): unknown {
   if (json.trim() === "") return {};
   const parsed: unknown = JSON.parse(json);
@@ -179,18 +179,18 @@ function parseArguments(json: string): unknown {
 }
 
 export interface CallOutcome {
-  /** `unknown`: the tool can change something, and it is unknown whether it did. */
+  /** `unknown` means that the tool can change something and no one knows whether it did. */
   state: "done" | "failed" | "unknown";
   text: string;
   pictures: ImagePart[];
   sources: Source[];
 }
 
-/** Most sources of one call: a search returns many. */
+/** Maximum number of sources of one call, because a search returns many. */
 const MAX_SOURCES = 5;
 const NOTHING = { pictures: [], sources: [] };
 
-/** Runs a call. A failure or timeout becomes a text for the model. Rejects only with the signal's reason. */
+/** Runs a call. A failure or a timeout becomes a text for the model. Rejects only with the signal's reason. */
 export async function runCall(
   { tool, args }: ReadyCall,
   context: ToolContext,
@@ -210,7 +210,7 @@ export async function runCall(
   }
 }
 
-/** Tells the model that a call may have had an effect. */
+/** Tells the model that no one knows whether a call had an effect. */
 export function describeUnknown(name: string): string {
   return `It is unknown whether ${name} was done: the call started, but returned no result. It was not retried. Do not call it again. Say that the outcome is unknown, and that someone should check before it is run again.`;
 }
@@ -220,7 +220,7 @@ function describeFailure({ name }: Tool, error: unknown): string {
   if (error instanceof DOMException && error.name === "TimeoutError") {
     return `${name} timed out. Answer without it, and say so.`;
   }
-  // The message of an unexpected error can contain details that the model and the channel should not see.
+  // The message of an unexpected error can contain details that neither the model nor the channel should see.
   return `${name} failed with an internal error. Answer without it, and say so.`;
 }
 
@@ -235,7 +235,6 @@ function truncateResult(given: string): string {
   return truncate(text, MAX_RESULT_CHARS, `\n[truncated: the whole result has ${text.length} characters]`);
 }
 
-/** Describes a call for people in one short line. */
 export function describeCall({ tool, args }: ReadyCall): string {
   try {
     return toStepTitle(tool.describeCall(args)) || `using ${tool.name}`;

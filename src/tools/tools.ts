@@ -7,8 +7,7 @@ import { createSearchTool } from "./search-messages.ts";
 import type { Tool, ToolDeps } from "./tool.ts";
 
 /**
- * The built-in tools. A function returns undefined if the service is not configured for its tool. The image tool is in
- * `imagine/`.
+ * The built-in tools, except the image tool in `imagine/`. A function returns undefined if its tool is not configured.
  */
 const TOOLS: ReadonlyArray<(deps: ToolDeps) => Tool | undefined> = [
   createCurrentTime,
