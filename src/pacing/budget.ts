@@ -1,6 +1,6 @@
 import type { CallKind, CallResult } from "../port/pace.ts";
 
-/** One call from the budget's point of view. Platforms can limit posts per room, across replies. */
+/** A call that counts against a budget. Platforms can limit posts per room, across replies. */
 export interface Call {
   kind: CallKind;
   room: string;
@@ -8,33 +8,30 @@ export interface Call {
 
 /** A call that has ended, with or without a response. */
 export interface EndedCall {
-  /** The kind of call that was really made. */
+  /** The kind of the call that was made in the end. */
   kind: CallKind;
   sentAt: number;
   answer: CallResult;
 }
 
-/** How a reply grows: how much, since when, how fast, and with how many calls. */
+/** How a reply grows. */
 export interface Growth {
   /** Units that have arrived. */
   total: number;
   /** Units per millisecond. */
   rate: number;
   firstText: number;
-  /** Number of its calls so far, without the post. */
+  /** Number of its calls, without the post. */
   edits: number;
 }
 
-/** The needs of all replies of a budget at one moment. */
+/** What all replies of a budget need at one moment. */
 export interface Demand {
   now: number;
   growing: readonly Growth[];
   /** Number of growing replies, but at least 1. */
   active: number;
-  /**
-   * Number of replies with text that have not started their last call, growing or not. Each needs at least one more
-   * call.
-   */
+  /** Number of replies that have text and need at least one more call, whether they grow or not. */
   unfinished: number;
   /** Start times of replies in the last five minutes, oldest first. */
   starts: readonly number[];
@@ -42,32 +39,32 @@ export interface Demand {
 
 /** One rate limit, or several that are planned together. Queries about a future moment have no side effects. */
 export interface Budget {
-  /** Earliest first edit of a single reply while the budget is rich, in milliseconds. */
+  /** Minimum time in milliseconds before the first edit of a single reply while the budget is rich. */
   readonly firstGapMs: number;
-  /** Shortest time between two calls of one reply, in milliseconds. */
+  /** Minimum time between two calls of one reply, in milliseconds. */
   readonly minGapMs: number;
-  /** Credits that an edit out of turn must leave, in addition to the reserve. */
+  /** Credits that an early edit must leave, in addition to the reserve. */
   readonly spare: number;
-  /** Number of calls that edits must leave for finals. */
+  /** Returns the number of calls that edits must leave for finals. */
   reserve(demand: Demand): number;
   /**
-   * When another reply can start and still have a call for its final, together with the unfinished replies. Returns now
-   * if a first post uses nothing that finals need.
+   * Returns when one more reply can start and still have a call for its final, like all unfinished replies. Returns now
+   * if a first post uses no credit that finals need.
    */
   beginAt?(demand: Demand): number;
-  /** Planned time between calls across all replies of the budget, in milliseconds. */
+  /** Returns the planned time between calls of all replies together, in milliseconds. */
   gap(demand: Demand): number;
-  /** True if the budget has plenty of credit at that moment. `gapPerReply` is the planned gap for each reply. */
+  /** True if the budget has plenty of credit at that moment. `gapPerReply` is the planned gap of each reply. */
   isRich(at: number, gapPerReply: number): boolean;
-  /** How many such calls could start at that moment. */
+  /** Returns how many such calls could start at that moment. */
   credit(call: Call, at: number): number;
   /**
-   * The first moment at or after `from` at which `needs` such calls could start. Infinity if that depends on a
-   * response.
+   * Returns the first moment at or after `from` at which `needs` such calls could start; Infinity if a response
+   * decides.
    */
   creditAt(call: Call, needs: number, from: number): number;
   sent(call: Call, now: number): void;
-  /** Called when the call that was planned as `planned` has ended. */
+  /** Records the end of a call that was planned as `planned`. */
   done(planned: Call, ended: EndedCall, now: number): void;
   keepUntil(): number;
 }

@@ -1,22 +1,22 @@
 import type { CallResult } from "../port/pace.ts";
 
-/** One limit of a platform. It is tracked by counting this process's calls. */
+/** One limit of a platform, tracked by counting this process's calls. */
 export interface Limit {
   credit(at: number): number;
   /**
-   * The first moment at or after `from` with that many credits. Infinity if that never happens or depends on a
-   * response.
+   * The first moment at or after `from` with that many credits; Infinity if no moment has them or if a response
+   * decides.
    */
   creditAt(needs: number, from: number): number;
   sent(now: number): void;
   done(answer: CallResult, now: number): void;
-  /** Until then, its calls and refusals matter. */
+  /** Until this time, past calls and refusals matter. */
   keepUntil(): number;
 }
 
-/** An estimate of the platform's real limit, made when the platform refuses a call that the log allowed. */
+/** An estimate of the platform's real limit, made when the platform refuses a call that the log permitted. */
 interface TightBucket {
-  /** At least 2, so that an edit can leave one call for a final. */
+  /** Capacity in calls; at least 2, so that an edit can leave one call for a final. */
   depth: number;
   /** Calls that are restored per millisecond. */
   rate: number;
@@ -29,20 +29,20 @@ interface TightBucket {
 export interface CallLog extends Limit {
   /** Number of past calls that still count at that moment. */
   count(at: number): number;
-  /** True if the platform recently refused an allowed call, so its real limit is tighter than documented. */
+  /** True if the platform recently refused a permitted call, so its real limit is tighter than the documented one. */
   isTight(at: number): boolean;
 }
 
-/** After refusing an allowed call, a limit counts as tighter for this time. */
+/** A limit counts as tighter for this time after it refused a permitted call. */
 const TIGHT_FOR_MS = 600_000;
-/** Calls in this period before a refusal show the depth of the real limit. */
+/** The number of calls in this period before a refusal is the capacity of the real limit. */
 const TIGHT_SPAN_MS = 15_000;
-/** Share of the nominal rate that is used while a limit counts as tighter. */
+/** Share of the documented rate that is used while a limit counts as tighter. */
 const TIGHT_SHARE = 0.9;
 
 /**
- * A sliding log: at most `calls` calls can start within `windowMs`. After a 429, no call starts until the requested
- * wait is over.
+ * Counts calls in a sliding window: at most `calls` can start within `windowMs`. After a 429, none starts until the
+ * requested wait is over.
  */
 export function createCallLog(calls: number, windowMs: number): CallLog {
   let log: number[] = [];
@@ -73,7 +73,7 @@ export function createCallLog(calls: number, windowMs: number): CallLog {
     count,
     sent(now) {
       log = log.slice(firstAfter(log, now - windowMs));
-      // A call is added late if its kind becomes known only after the start.
+      // Inserted by time, because some calls are added late: their kind becomes known only after their start.
       log.splice(firstAfter(log, now), 0, now);
       if (tight !== undefined) Object.assign(tight, { level: toLevel(tight, now) - 1, at: now });
     },
@@ -98,7 +98,7 @@ function toLevel(bucket: TightBucket, at: number): number {
   return Math.min(bucket.depth, bucket.level + Math.max(0, at - bucket.at) * bucket.rate);
 }
 
-/** Index of the first time after `time` in an ascending list. */
+/** Returns the index of the first time after `time` in an ascending list. */
 function firstAfter(times: readonly number[], time: number): number {
   let low = 0;
   let high = times.length;

@@ -2,7 +2,7 @@ import type { CallKind, Pacer, PacerStep, Written } from "../port/pace.ts";
 import { EDIT_RANK, type Rank, toBackoffMs } from "./pacer.ts";
 
 interface EvenReply {
-  /** True if there is text or an ending that no call has included yet. */
+  /** True if some text, or the end, is in no call yet. */
   waiting: boolean;
   ended: boolean;
   inFlight: boolean;
@@ -13,21 +13,19 @@ interface EvenReply {
 }
 
 export interface EvenPace {
-  /** Time between two calls, across all replies. */
+  /** Time between two calls of all replies together. */
   gapMs: number;
-  /** Shortest time between two edits of one reply, except its final; absent: 0. */
+  /** Minimum time between two edits of one reply, except before its final; absent: 0. */
   replyGapMs?: number;
 }
 
-/**
- * The pace of the local page. The page has no limit, so this is smooth enough for reading along without straining the
- * disk.
- */
+/** The pace of the local page, which has no limit: smooth for a reader, but without too many writes to the disk. */
 export const OWN_SURFACE_PACE: EvenPace = { gapMs: 10, replyGapMs: 120 };
 
 /**
- * A simple pace for platforms that report no limits: shows the first text at once, then makes one call every `gapMs`
- * across all replies of the budget. Finals precede first posts, and first posts precede edits, which take turns.
+ * A simple pacer for platforms that report no limits. It shows the first text at once, then makes one call every
+ * `gapMs` for all replies of the budget together. Finals go before first posts, and first posts before edits, which
+ * take turns.
  */
 export function createEvenPacer({ gapMs, replyGapMs = 0 }: EvenPace): Pacer {
   const replies = new Map<number, EvenReply>();

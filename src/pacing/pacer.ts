@@ -1,31 +1,31 @@
 import type { CallKind, CallResult, KnownCall, Pacer, PacerStep, Written } from "../port/pace.ts";
 import type { Budget, Call, Demand } from "./budget.ts";
 
-/** The pacer of one budget. A reply can move to another pacer. */
+/** Paces the replies of one budget. A reply can move to another pacer. */
 export interface BudgetPacer extends Pacer {
   countGrowing(now: number): number;
   find(reply: number): Readonly<ReplyState> | undefined;
-  /** Removes a reply that has no call in flight. */
+  /** Removes a reply that has no call in flight, and returns its state for `adopt`. */
   release(reply: number): ReplyState | undefined;
-  /** Adds a reply that another pacer released, and returns its number. Earlier failures do not delay it here. */
+  /** Adds a reply that another pacer released, and returns its number. Earlier failures do not delay the reply here. */
   adopt(reply: ReplyState): number;
   recall(calls: readonly KnownCall[]): void;
 }
 
-/** After this time without new text, a reply no longer counts as growing. */
+/** A reply counts as growing until this time has passed without new text. */
 const GROWS_FOR_MS = 2_000;
-/** The start of a reply is remembered this long. */
+/** The pacer remembers when a reply started for this time. */
 const STARTS_KEPT_MS = 300_000;
 /** Shortest planned gap between two calls of one reply. */
 const LEAST_GAP_MS = 350;
-/** Assumed duration of another process's call, because its end is not reported. */
+/** Assumed duration of another process's call, because only its start is known. */
 const USUAL_TRIP_MS = 300;
 /** Lowest assumed rate of a growing reply. */
 const LEAST_RATE_UNITS_PER_MS = 0.001;
 
 /**
- * Spends a budget so that text waits as little as possible. A call is due when the integral of unseen text reaches the
- * price of a call. Finals precede first posts, and first posts precede edits.
+ * Spends a budget so that text waits as little as possible. A call is due when the integral of unseen text over time
+ * reaches the price of a call. Final edits go before first posts, and first posts before other edits.
  */
 export function createPacer(budget: Budget): BudgetPacer {
   const replies = new Map<number, ReplyState>();
@@ -100,7 +100,7 @@ export function createPacer(budget: Budget): BudgetPacer {
     release(number) {
       const reply = replies.get(number);
       replies.delete(number);
-      // The reply's demand moves with it.
+      // Count the reply's start only in the pacer that it moves to.
       if (reply !== undefined && reply.acked === 0) starts = starts.filter((at) => at !== reply.firstText);
       return reply;
     },
@@ -151,53 +151,53 @@ function comesBefore(a: Candidate, b: Candidate, now: number): boolean {
 
 // --- the state of one reply ---
 
-/** A longer pause counts as this long in the estimate of a reply's rate. */
+/** In the estimate of a reply's rate, a longer pause counts as this long. */
 const MAX_PAUSE_MS = 500;
-/** Limits for the span in which the rate is estimated. */
+/** Limits of the time span over which the rate is estimated. */
 const MIN_SPAN_MS = 150;
 const MAX_SPAN_MS = 4_000;
-/** Deltas with a smaller gap came with one network read, so they say nothing about the gaps between arrivals. */
+/** A smaller gap means that both deltas came with one network read, so it is not a gap between arrivals. */
 const SAME_READ_MS = 2;
-/** A longer gap counts as this long in the mean gap between arrivals. */
+/** In the mean gap between arrivals, a longer gap counts as this long. */
 const MAX_ARRIVAL_GAP_MS = 2_000;
-/** Weight of the newest gap in that mean. */
+/** Weight of the newest gap in the mean gap. */
 const NEWEST_GAP = 0.15;
 
-/** The unseen text when a call started. It is restored if the call fails. */
+/** The state before a call, to be restored if the call fails. */
 interface Flight {
   at: number;
   sent: number;
   area: number;
   backlog: number;
   oldest: number;
-  /** True if the call started after the end was known. */
+  /** True if the call started after the reply's text had ended. */
   isFinal: boolean;
 }
 
-/** One reply in a pacer. Units are characters, times are in milliseconds, and rates in units per millisecond. */
+/** One reply in a pacer. Units of text are characters, times are milliseconds, and rates are units per millisecond. */
 export interface ReplyState {
   room: string;
   /** Units that have arrived, that calls have sent, and that the platform has accepted. */
   total: number;
   sent: number;
   acked: number;
-  /** Integral of the backlog from the last call to `areaAt`, in unit-milliseconds. */
+  /** Integral of the unsent text over the time from the last call to `areaAt`, in unit-milliseconds. */
   area: number;
   areaAt: number;
   firstText: number;
   lastText: number;
-  /** When the oldest text that no call has sent arrived. Infinity if all text was sent. */
+  /** When the oldest unsent text arrived; Infinity if all text was sent. */
   oldest: number;
   lastSend: number;
   edits: number;
-  /** Mean gap between arrivals. Undefined before the second arrival. */
+  /** Mean gap between arrivals; undefined before the second arrival. */
   arrivalGap: number | undefined;
-  /** Time that counts in the estimate of the rate. */
+  /** Time span of the rate's estimate. */
   span: number;
   rate: number;
   next: CallKind;
   ended: boolean;
-  /** True if the reply needs one more call at once. */
+  /** True if the reply needs another call at once. */
   needsCall: boolean;
   flight: Flight | undefined;
   failures: number;
@@ -237,7 +237,7 @@ export function isWaiting(reply: ReplyState): boolean {
   return reply.flight === undefined && (reply.needsCall || toBacklog(reply) > 0);
 }
 
-/** True from a reply's first text until its last call starts, because a call must stay reserved for its final. */
+/** True from a reply's first text until its last call starts: during that time, one call must stay reserved for it. */
 function isUnfinished({ total, flight }: ReplyState): boolean {
   return total > 0 && flight?.isFinal !== true;
 }
@@ -298,8 +298,8 @@ export function applyWritten(reply: ReplyState, { answer, behind, next }: Writte
     reply.acked = flight.sent;
     reply.failures = 0;
     reply.next = next ?? "edit";
-    // While text grows, text that arrived during the call keeps its normal pace. Only text that the call left out is
-    // due at once.
+    // While the reply grows, text that arrived during the call is due at the usual pace. Only text that the call had to
+    // leave out is due at once.
     if (reply.ended) reply.needsCall = behind || !flight.isFinal;
     else reply.needsCall = behind && (next === "post" || toBacklog(reply) === 0);
     return;
@@ -320,39 +320,39 @@ function advance(reply: ReplyState, now: number): void {
 
 // --- when its next call is due ---
 
-/** The first post waits at most this long, so that it contains more than one token. */
+/** Maximum wait of the first post, so that it shows more than one token. */
 const FIRST_HOLD_MS = 100;
-/** If text arrives less often, waiting adds too little. */
+/** If the gaps are longer, the first post does not wait, because a wait would add too little text. */
 const FIRST_GAP_MS = 25;
-/** Shortest pause that counts as a lull. */
+/** A shorter pause does not count as a lull. */
 const LULL_MS = 60;
-/** After this time without text, the rest of a burst is shown if there is plenty of credit. */
+/** After this time without text, the rest of a burst is shown if the budget is rich. */
 const LONG_PAUSE_MS = 500;
-/** If other replies grow too, a reply is due when it reaches this share of its price and the planned gap has passed. */
+/**
+ * If other replies grow too, a reply is due as soon as it has reached this share of its price and the planned gap has
+ * passed.
+ */
 const EARLY_PRICE = 0.6;
-/** Longest wait of any text, as a multiple of the gap between two calls of one reply. */
+/** Maximum wait of any text, as a multiple of the gap between two calls of its reply. */
 const MOST_GAPS = 1.5;
 /**
- * If the gap between arrivals is at least this share of a reply's gap, text arrives in lumps, and each lump is complete
- * at once.
+ * If the gap between arrivals is at least this share of the reply's gap, text arrives in lumps, and each lump counts as
+ * complete at once.
  */
 const LUMP_GAPS = 0.35;
-/** Other text counts as paused after this multiple of its usual gap between arrivals. */
+/** Text that does not arrive in lumps counts as paused after this multiple of its mean gap. */
 const LULL_ARRIVALS = 4;
-/** In a lull, an edit needs at least this share of the text of one gap. */
+/** Minimum text for an edit in a lull, as a share of the text of one planned gap. */
 const WORTH_GAPS = 0.3;
-/** A credit that returns within this time counts as available. */
+/** Credit that returns within this time counts as available. */
 const SOON_MS = 800;
-/** An edit can use the finals' reserve if the reserve refills within this time. */
+/** An edit can use credit reserved for finals if that credit returns within this time. */
 const REFILL_MS = 4_000;
-/**
- * If a reply's final would wait longer than this, the reply does not start yet: it may end before, and then needs no
- * post.
- */
+/** A reply whose final would wait longer than this does not start yet: if it ends first, it needs only one post. */
 const LONGEST_FINAL_WAIT_MS = 8_000;
-/** For that reason, the first text waits at most this long. */
+/** Maximum wait of such a reply's first text. */
 const LONGEST_HOLD_MS = 20_000;
-/** Shortest time between two checks for credit. */
+/** Minimum time between two checks for credit. */
 const LEAST_WAIT_MS = 2;
 
 export interface Moment {
@@ -362,26 +362,26 @@ export interface Moment {
   gap: number;
   /** Number of growing replies, but at least 1. */
   active: number;
-  /** Sum of sqrt(rate / 2) over the growing replies. An edit costs more if many replies need one. */
+  /** Sum of sqrt(rate / 2) over the growing replies. The more replies need edits, the more an edit costs. */
   rootRates: number;
   reserve: number;
   lastCall: number;
-  /** When another reply can start and still finish. */
+  /** When one more reply can start and still have a call for its final. */
   beginAt: number;
 }
 
-/** Finals precede posts, and posts precede edits. */
+/** Calls with a lower rank go first: finals, then first posts, then edits. */
 export type Rank = 0 | 1 | typeof EDIT_RANK;
 export const EDIT_RANK = 2;
 
 export interface Urgency {
   rank: Rank;
   kind: CallKind;
-  /** When the call should and can start. If it can start at once, this is not after now. */
+  /** When the call is due and permitted. Not later than now if it can start at once. */
   at: number;
 }
 
-/** The next call of a reply that has something to show: its kind, rank and time within the budget. */
+/** Returns the next call of a reply that has something to show: its kind, rank and time within the budget. */
 export function toUrgency(reply: ReplyState, moment: Moment): Urgency {
   const { now, budget, reserve } = moment;
   const { rank, kind, due } = toWish(reply, moment);
@@ -406,7 +406,7 @@ function toWish(reply: ReplyState, moment: Moment): { rank: Rank; kind: CallKind
 }
 
 /**
- * The first post waits until there is credit for its final. After that, it waits only while more text is likely to
+ * The first post waits until there is credit for its final. After that, it waits only while more text will probably
  * arrive soon.
  */
 function toFirstDue({ firstText, lastText, arrivalGap }: ReplyState, { now, beginAt }: Moment): number {
@@ -419,9 +419,9 @@ function toFirstDue({ firstText, lastText, arrivalGap }: ReplyState, { now, begi
 }
 
 /**
- * An edit is due when the integral of unseen text reaches the price of a call. For steady text, this is the planned
- * gap; for a burst, its end. Several replies get shares by the root of their rates. This is optimal for this cost, see
- * docs/pacing.md.
+ * An edit is due when the integral of unseen text reaches the price of a call: for steady text after the planned gap,
+ * for a burst at its end. Several replies share the calls by the square roots of their rates. This minimizes the total
+ * wait, see docs/pacing.md.
  */
 function toEditDue(reply: ReplyState, moment: Moment): number {
   const { now, budget, gap, active, rootRates, lastCall } = moment;
@@ -436,7 +436,7 @@ function toEditDue(reply: ReplyState, moment: Moment): number {
   return Math.max(due, reply.lastSend + budget.minGapMs);
 }
 
-/** When a lull allows an early edit. Returns `due` if there is no lull. */
+/** Returns when a lull permits an earlier edit than `due`, or `due` if there is no lull. */
 function toLullDue(reply: ReplyState, moment: Moment, due: number): number {
   const { budget, now, gap, active } = moment;
   const arrivalGap = reply.arrivalGap ?? 0;
@@ -451,7 +451,7 @@ function toLullDue(reply: ReplyState, moment: Moment, due: number): number {
   return due;
 }
 
-/** True if an edit out of turn leaves enough calls for edits in turn. */
+/** True if an early edit leaves enough calls for the edits that are due. */
 function canSpare(reply: ReplyState, { budget, reserve }: Moment, at: number): boolean {
   const call: Call = { kind: "edit", room: reply.room };
   const credit = budget.credit(call, at);
@@ -464,7 +464,7 @@ function momentOfArea(reply: ReplyState, area: number, now: number): number {
   return missing <= 0 ? now : now + missing / toBacklog(reply);
 }
 
-/** The wait after `failures` consecutive failures other than rate limits, in milliseconds. */
+/** The wait in milliseconds after `failures` consecutive failures other than rate limits. */
 export function toBackoffMs(failures: number): number {
   return Math.min(500 * 2 ** (failures - 1), 8_000);
 }

@@ -5,11 +5,11 @@ const EARLY_MS = 2;
 const MAX_PAUSES = 1_000;
 
 /**
- * Pauses that a platform asked for. A key names the calls that a pause affects. Pauses are shared, because callers do
- * not see each other's refusals, and a platform counts every call during a pause.
+ * Pauses that a platform asked for, by a key that names the affected calls. Callers share them, because a platform
+ * counts every call during a pause, and one caller does not see the refusal of another one's call.
  */
 export interface Pauses {
-  /** The remaining wait in milliseconds; 0 if calls are allowed. */
+  /** Returns the remaining wait in milliseconds; 0 if calls are allowed. */
   left(key: string): number;
   note(key: string, waitMs: number): void;
 }

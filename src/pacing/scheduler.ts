@@ -3,13 +3,13 @@ import { untilAborted } from "../concurrency/deadlines.ts";
 import type { CallKind, KnownCall, Pacer, PacerStep, ReplyBudget, Written } from "../port/pace.ts";
 import type { Fallback } from "../port/sink.ts";
 
-/** A reply from the scheduler's point of view. */
+/** What the scheduler needs of a reply. */
 export interface Paced {
-  /** Makes the most urgent platform call with the newest text. Has its own deadline and never rejects. */
+  /** Makes the most urgent platform call with the newest text. Has its own timeout and never rejects. */
   write(): Promise<Written>;
-  /** Replies in the same room share the platform's limit on posts. A reply without a room shares with none. */
+  /** The platform limits posts per room. A reply without a room shares this limit with no other reply. */
   readonly room?: string | undefined;
-  /** The second way to write, if the platform has two. The pacer or the reply's writer activates it. */
+  /** The platform's second way to write, if it has one. The pacer or the reply's writer switches to it. */
   readonly fallback?: Fallback | undefined;
   /** The kind of the first call; absent: a post. */
   readonly first?: CallKind;
@@ -19,26 +19,24 @@ export interface Pace {
   /** Reports `units` of new text (characters). */
   text(units: number): void;
   /**
-   * Reports that no more text follows. Resolves when a call that started later was accepted and showed everything; then
-   * the reply is removed. Rejects with `signal.reason`, or if the reply is abandoned or the scheduler closes. Call it
-   * at most once.
+   * Reports that no more text follows. Resolves when the platform has accepted a later call that shows everything; the
+   * reply is then removed. Rejects with `signal.reason`, or if the reply is abandoned or the scheduler closes. Must be
+   * called at most once.
    */
   end(signal: AbortSignal): Promise<void>;
-  /** Abandons the reply: starts no more calls for it. */
+  /** Abandons the reply: no more calls start for it. */
   leave(): void;
 }
 
 export interface Scheduler {
-  /**
-   * Adds a reply whose calls count against this budget. All replies with the same key share the first reply's pacer.
-   */
+  /** Adds a reply whose calls count against this budget. Replies with the same key share the first reply's pacer. */
   join(budget: ReplyBudget, paced: Paced): Pace;
-  /** Recent calls that count against the limit with this key, oldest first. Empty if none are counted. */
+  /** Returns the recent calls that count against the limit with this key, oldest first. */
   callsOf(key: string): readonly KnownCall[];
-  /** Counts another process's calls against the limit with this key. `calls` has the oldest first. */
+  /** Counts another process's `calls`, oldest first, against the limit with this key. */
   recall(key: string, calls: readonly KnownCall[]): void;
   budgets(): BudgetReport[];
-  /** Starts no more calls. Every pending `end` rejects. */
+  /** Stops starting calls. Every pending `end` rejects. */
   close(): void;
 }
 
@@ -46,8 +44,8 @@ export interface BudgetReport {
   key: string;
   replies: number;
   /**
-   * Milliseconds until the scheduler asks its pacer for the next call. Undefined while the scheduler waits for text or
-   * for a call to end.
+   * Milliseconds until the scheduler asks the pacer for the next call; undefined while it waits for text or for the end
+   * of a call.
    */
   nextInMs: number | undefined;
 }
@@ -58,17 +56,17 @@ export interface SchedulerOptions {
 }
 
 /**
- * New text delays its pacer's next check by at most this long, so that hundreds of pieces per second share one check.
+ * New text delays its pacer's next check by at most this long, so that hundreds of deltas per second share one check.
  */
 export const LOOK_MS = 100;
-/** A budget without replies is kept this long, so that an active conversation keeps what was learned. */
+/** A budget without replies is kept this long, so that an active conversation keeps what the pacer has learned. */
 const IDLE_KEPT_MS = 60_000;
 const MAX_RECALLED = 1_000;
-/** More calls than any limit of one budget counts at a time. */
+/** No limit of a budget counts more calls at a time. */
 const MAX_KEPT_CALLS = 400;
-/** Two processes' clocks differ by less than this. */
+/** Clocks of two processes differ by less than this. */
 const SAME_CALL_MS = 50;
-/** Node limits timers to 24.8 days. Waking up too often is harmless. */
+/** Node limits timers to 24.8 days. An early wake-up is harmless. */
 const MAX_TIMER_MS = 3_600_000;
 
 type SendStep = PacerStep & { type: "send" };
@@ -79,10 +77,10 @@ interface Group {
   members: Map<number, Member>;
   timer: NodeJS.Timeout | undefined;
   askedAt: number;
-  /** When the timer asks the pacer. Infinity if nothing is due before the next event. */
+  /** When the timer fires; Infinity if nothing is due before the next event. */
   wakeAt: number;
   pumping: boolean;
-  /** This process's calls, oldest first. */
+  /** The calls of this process, oldest first. */
   calls: KnownCall[];
 }
 
@@ -93,13 +91,13 @@ interface Member {
   hasUnseen: boolean;
 }
 
-/** Runs one pacer and one timer per budget, and makes the calls that pacers ask for. */
+/** Runs one pacer and one timer per budget, and makes the calls that the pacers request. */
 export function createScheduler({ now }: SchedulerOptions): Scheduler {
   const groups = createGroups();
   let closed = false;
 
   function pump(group: Group): void {
-    // A write can report text before it returns. The running loop will see that text.
+    // A write can report text before it returns. The running loop handles that text.
     if (closed || group.pumping) return;
     group.pumping = true;
     let step = ask(group, now());
@@ -119,7 +117,7 @@ export function createScheduler({ now }: SchedulerOptions): Scheduler {
     group.timer = at === Infinity ? undefined : setTimeout(pump, toTimerMs(at - now()), group);
   }
 
-  /** Drops a group that stays empty. An idle group does not keep the process alive. */
+  /** Drops a group that stays empty. Does not keep the process alive. */
   function retire(group: Group): void {
     const drop = () => {
       if (group.members.size > 0) return;
@@ -206,7 +204,7 @@ export function createScheduler({ now }: SchedulerOptions): Scheduler {
 
 function createGroups() {
   const all = new Map<string, Group>();
-  /** Other processes' calls against limits that no reply in this process has used yet. */
+  /** Other processes' calls against limits that no reply of this process has used yet. */
   const recalled = new BoundedMap<string, readonly KnownCall[]>(MAX_RECALLED);
 
   return {
@@ -250,7 +248,7 @@ function createGroup(key: string, pacer: Pacer): Group {
   };
 }
 
-/** Counts other processes' calls and keeps them for the next process. Some of them can be this process's own calls. */
+/** Counts other processes' calls and keeps them for the next process. Skips calls that this process made itself. */
 function recallCalls({ calls, pacer }: Group, told: readonly KnownCall[]): void {
   const isKnown = ({ kind, room, sentAt }: KnownCall) =>
     calls.some((one) => one.kind === kind && one.room === room && Math.abs(one.sentAt - sentAt) < SAME_CALL_MS);
@@ -260,7 +258,7 @@ function recallCalls({ calls, pacer }: Group, told: readonly KnownCall[]): void 
   pacer.recall?.(fresh);
 }
 
-/** Records the start of a call. Returns a function to call at its end. */
+/** Records the start of a call. Returns a function that must be called at its end. */
 function noteCall({ calls, pacer }: Group, call: KnownCall) {
   const note = (made: KnownCall): void => {
     if (pacer.recall === undefined) return;
@@ -274,14 +272,14 @@ function noteCall({ calls, pacer }: Group, call: KnownCall) {
   };
 }
 
-/** Facts about a call that only its response shows. */
+/** Returns what only a call's response shows. */
 function toCorrection(
   call: KnownCall,
   { answer, kind = call.kind }: Written,
   fallback: Fallback | undefined,
   now: number,
 ): KnownCall | undefined {
-  // A refused reply may continue with the fallback, but the refusal is one of the limit that allowed the call.
+  // The refusal counts against the limit that permitted the call, even if the reply continues with the fallback.
   if (!answer.ok && answer.retryAfterMs !== undefined)
     return { ...call, kind, sentAt: now, refusedForMs: answer.retryAfterMs };
   const isFallback = fallback?.isActive ?? call.isFallback;
@@ -297,7 +295,7 @@ async function callWrite(paced: Paced): Promise<Written> {
   try {
     return await paced.write();
   } catch {
-    // This violates the contract. The pacer waits before it retries, and the signal of `end` still limits the wait.
+    // `write` must not reject. The pacer waits before it retries, and the signal of `end` limits the wait.
     return { answer: { ok: false }, behind: true };
   }
 }
