@@ -3,13 +3,13 @@ import { eraseCopies, type PersonalDataDeps } from "./personal-data.ts";
 export interface ErasedWorkspace {
   platform: string;
   workspaceId: string;
-  /** All of its conversation ids start with this. */
+  /** Prefix of the ids of the workspace's conversations. */
   prefix: string;
 }
 
 /**
- * Erases all conversations in a workspace with their settings and counts, even if none is left. Resolves to the number
- * of conversations. If it rejects, call it again to erase the rest.
+ * Erases all conversations of a workspace, with their settings and counts. Resolves to the number of conversations.
+ * After a rejection, a second call erases the rest.
  */
 export type EraseConversations = (workspace: ErasedWorkspace) => Promise<number>;
 
@@ -17,7 +17,7 @@ export function createEraseConversations(deps: PersonalDataDeps): EraseConversat
   const { history, imagine, settings, usage, insight, stores } = deps;
 
   return async ({ platform, workspaceId, prefix }) => {
-    // Lists them first, because some stores lose their position if they change during iteration.
+    // List all conversations first, because some stores lose their position if entries change during the iteration.
     const conversationIds = new Set(await Array.fromAsync(history.conversations(prefix)));
     for (const conversationId of conversationIds) await history.forgetConversation(conversationId);
     await insight?.eraseConversations(prefix);

@@ -6,7 +6,7 @@ import type { Feedback } from "../turn/record.ts";
 import type { TurnRecords } from "../turn/records.ts";
 import { maySee } from "../turn/rights.ts";
 
-/** Stores a rating of an answer and counts it once. Ignores ratings by people who cannot see the answer. */
+/** Stores a rating of an answer and counts it once. Ignores people who cannot see the answer. */
 export type Rate = (event: ActionEvent, feedback: Feedback) => Promise<void>;
 
 export function createRate({ records, metrics }: Services & { records: TurnRecords }): Rate {

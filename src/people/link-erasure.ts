@@ -2,7 +2,7 @@ import type { History } from "../history/history.ts";
 import type { References } from "../media/reference.ts";
 import type { AttachmentRef } from "../port/events.ts";
 
-/** Wraps a history. Before a message is deleted or loses files in an edit, erases the links to these files. */
+/** Wraps a history so that links to a file are erased before its message is deleted or loses the file in an edit. */
 export function withLinkErasure(history: History, links: Pick<References, "erase">): History {
   async function attachmentsOf(messageId: string): Promise<readonly AttachmentRef[]> {
     const place = await history.find(messageId);

@@ -5,21 +5,21 @@ import type { Looking } from "../port/catalogue.ts";
 import { toOwnerKey } from "../store/key-part.ts";
 import type { Stores } from "../store/keyv.ts";
 
-/** One day. Later, the person is likely to look at something else. */
+/** One day: after that, the person probably looks at something else. */
 const KEPT_MS = 86_400_000;
-/** Maximum number of stored channels per person. The oldest are dropped. */
+/** Maximum number of channels per person. The oldest are dropped. */
 const MAX_PLACES = 20;
 
 const stored = z.object({
   places: z.array(z.object({ threadId: z.string().exactOptional(), channelId: z.string(), at: z.number() })),
 });
 
-/** A channel that a person had open next to a conversation with the bot or one of its threads. */
+/** A channel that a person had open next to a conversation with the bot. */
 export type LookedAt = z.infer<typeof stored>["places"][number];
 
 const NAMESPACE = "looking";
 
-/** Stores for a day which channels a person had open. Keeps only the newest. */
+/** Stores for a day which channels a person had open. */
 export interface KeptLooking extends Looking {
   exportAuthor(platform: string, authorId: string): Promise<LookedAt[]>;
 }

@@ -3,7 +3,7 @@ import type { Author } from "../port/events.ts";
 import type { Services } from "../services/services.ts";
 import type { PersonalData } from "./personal-data.ts";
 
-/** Runs `/export` and `/forget` for any person. Used by an operator in a terminal. */
+/** Exports and erases any person's data for an operator at a terminal. */
 export interface OperatorData {
   /** Resolves to the people with this id. A short id can match one person in each workspace. */
   find(platform: string, id: string): Promise<Author[]>;
@@ -17,7 +17,7 @@ export function createOperatorData(
   { people, stores, usage, audit }: Services & { people: PersonalData },
   by: string,
 ): OperatorData {
-  /** Rejects if the audit log did not accept the entry. Then nothing is exported or erased. */
+  /** Rejects if the audit log does not accept the entry, so that nothing is exported or erased without one. */
   async function note(what: string, platform: string, author: Author) {
     const event = {
       key: `operator:${randomUUID()}`,

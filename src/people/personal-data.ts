@@ -12,11 +12,11 @@ import { hasBegun, isDone, type PictureTurn } from "../turn/record.ts";
 import type { TurnRecords } from "../turn/records.ts";
 import type { KeptLooking } from "./looking.ts";
 
-/** Both erase data of the event's author and resolve to the number of erased messages. */
+/** Both methods erase data of the event's author and resolve to the number of erased messages. */
 export interface Erasers {
   /**
-   * If the author manages the channel, erases the whole conversation; otherwise only their messages and the answers to
-   * them.
+   * Erases the whole conversation if the author manages the channel. Otherwise erases only the author's messages and
+   * the answers to them.
    */
   conversation(event: CommandEvent): Promise<number>;
   everything(event: Pick<CommandEvent, "key" | "reply" | "author">): Promise<number>;
@@ -29,7 +29,7 @@ export interface PersonalDataDeps extends Services {
   schedules: Pick<Schedules, "exportAuthor">;
 }
 
-/** Also erases copies on the disk and in this process's memory. */
+/** Erases copies on the disk and in this process's memory. */
 export function eraseCopies({ files, database }: Services): void {
   files.clear();
   emptyLog(database);
@@ -48,8 +48,8 @@ export function createPersonalData(deps: PersonalDataDeps): PersonalData {
   async function eraseConversation(event: CommandEvent): Promise<number> {
     const { conversationId, reply, author, at } = event;
     const person = mayConfigure(author) ? undefined : { platform: reply.platform, id: author.id };
-    // Without a history, people only talked to each other. An erased history counts too, because a crash can repeat the
-    // command.
+    // A conversation without a history contains only messages between people. An erased history counts, because the
+    // command can run again after a crash.
     const hasHistory = !(await history.isNew(conversationId));
     const adapter = adapterOf(reply.platform);
     const waiting = await queue.forgetDrawings(
@@ -60,7 +60,7 @@ export function createPersonalData(deps: PersonalDataDeps): PersonalData {
     );
     const wanted = new Map<string, Wish>(waiting.map((drawing) => [laneOf(drawing).workId, drawing]));
     for (const turn of drawn) if (turn.phase !== "final") wanted.set(turn.id, turn);
-    // Every process must know, so that none creates another link to an erased image.
+    // Inform every process, so that none creates another link to an erased image.
     for (const [turnId, wish] of wanted) await queue.tell(toErasureStop(turnId, wish));
     if (hasHistory) await adapter.forget?.({ authorId: person?.id, conversation: { id: conversationId, before: at } });
     const erased = await history.forgetConversation(conversationId, person);
@@ -74,7 +74,7 @@ export function createPersonalData(deps: PersonalDataDeps): PersonalData {
     reply: { platform },
     author,
   }: Parameters<Erasers["everything"]>[0]): Promise<number> {
-    // A disabled platform may store more about the person, so nothing is erased.
+    // A disabled platform may store more about the person, so this refuses before erasing anything.
     const adapter = adapterOf(platform);
     const { id } = author;
     await queue.forget(platform, id, key);
@@ -124,13 +124,10 @@ interface OwnPicture {
   messageIds: string[];
 }
 
-/** A requested image that is waiting or has started. */
+/** An image that someone asked for and that is not finished. */
 type Wish = Pick<PictureTurn, "conversationId" | "reply" | "author">;
 
-/**
- * Whether the person's `/forget conversation` erases the image. It erases the person's own images or, if the person
- * manages the channel, everyone's.
- */
+/** True if `/forget conversation` erases the image: the person asked for it, or manages the channel. */
 function isTheirs({ author, reply }: CommandEvent, wish: Wish): boolean {
   return mayConfigure(author) || (reply.platform === wish.reply.platform && isSamePerson(author, wish));
 }

@@ -16,35 +16,35 @@ import {
 
 const NOT_A_MANAGER = "Only this channel's managers can change that.";
 
-/** A decision and its reason: a rule set in chat, a rule in the policy file, or the default. */
+/** A decision and its reason: a rule from the chat, a rule in the policy file, or the default. */
 export interface Decision {
   isAllowed: boolean;
-  /** Completes "because": "rule 2 in the policy file says: deny pictures to guests". */
+  /** Completes "because", for example "rule 2 in the policy file says: deny pictures to guests". */
   reason: string;
-  /** The sentence for a refused person. It says what they can't do, and who can change that. */
+  /** A sentence for the refused person: what they can't do, and who can change that. */
   refusal: string;
 }
 
-/** Decides by the rules at the time when the judge was created. */
+/** Decides by the rules that existed when the judge was created. */
 export type Judge = (by: Actor, permission: Permission) => Decision;
 
 /** Decides who can do what, and where. No other module decides this. */
 export interface Access {
   /**
-   * Checks the rules set in chat, then the policy file's rules. The first match decides. By default, everything is
-   * allowed, except that only the channel's managers can change settings. Admins can always change settings. Never
+   * Checks the rules from the chat, then the rules in the policy file; the first match decides. By default everything
+   * is permitted, but only the channel's managers can change settings. Admins can always change settings. Never
    * rejects.
    */
   judge(): Promise<Judge>;
   may(by: Actor, permission: Permission): Promise<boolean>;
-  /** Resolves to a sentence for the person if they are refused, and to undefined if they are allowed. */
+  /** Resolves to a sentence for the person if the permission is missing, or to undefined. */
   findRefusal(by: Actor, permission: Permission): Promise<string | undefined>;
   isAdmin(by: Actor): boolean;
-  /** Groups and roles that the rules or the admins name. A platform must look up their members. */
+  /** Groups and roles in the rules or among the admins. Only a platform knows their members. */
   namedGroups(): Promise<readonly string[]>;
 }
 
-/** True if a person can change the channel's settings. If the platform does not say who can, everyone can. */
+/** True if the person can change the channel's settings. Everyone can if the platform does not say who can. */
 export function mayConfigure({ mayConfigure }: Author): boolean {
   return mayConfigure !== false;
 }
@@ -57,7 +57,7 @@ export interface AccessOptions {
 export function createAccess({ policy, chatRules }: AccessOptions): Access {
   async function judge(): Promise<Judge> {
     const { access = {} } = policy();
-    // Without admins, no one could remove the rules set in chat.
+    // Without admins, the rules from the chat do not apply, because no one could remove them.
     const own = (access.admins ?? []).length > 0 ? await chatRules.read() : [];
     const known = new WeakMap<Author, { reply: ReplyAddress; applying: Applying }>();
     return (by, permission) => {
@@ -86,10 +86,7 @@ export function createAccess({ policy, chatRules }: AccessOptions): Access {
   };
 }
 
-/**
- * The rules that apply to one person in one channel. A judge finds them once and uses them for any number of
- * permissions.
- */
+/** The rules for one person in one channel. A judge finds them once and uses them for all permissions. */
 interface Applying {
   isAdmin: boolean;
   chat: readonly ChatRule[];
@@ -127,7 +124,7 @@ function decideAmong(applying: Applying, file: AccessPolicy, by: Actor, permissi
     return toDecision(rule.allow !== undefined, `${name} says: ${words}`, rule.because);
   }
   if (permission !== "settings") return toDecision(true, "no rule says otherwise");
-  // The default without a rule.
+  // The default if no rule matches.
   return by.author.mayConfigure === false
     ? {
         isAllowed: false,
@@ -141,7 +138,7 @@ interface Named extends Pick<AccessPolicy, "admins"> {
   rules?: ReadonlyArray<{ to?: AccessRule["to"] | undefined }>;
 }
 
-/** Ids of the groups and roles that a policy names, each once. */
+/** Returns the ids of the groups and roles in a policy, each once. */
 export function namedGroupsOf({ admins = [], rules = [] }: Named): string[] {
   const named = [...admins, ...rules.flatMap(({ to }) => toList(to))];
   return [...new Set(named.flatMap((who) => /^(?:group|role):(.+)$/.exec(who)?.[1] ?? []))];

@@ -9,32 +9,32 @@ import { truncate } from "../text/truncate.ts";
 
 const NAMESPACE = "audit";
 const HEAD = "head";
-/** Changes whose text a person wrote. */
+/** Settings whose values are texts that people write. */
 const WRITTEN: ReadonlySet<string> = new Set(["persona", "prompts", "schedule"]);
-/** As long as usage is kept: a setting outlives the messages written under it. */
+/** As long as usage is kept, because a setting can outlive the messages that it affected. */
 const TTL_MS = 396 * 86_400_000;
-/** Maximum number of entries. A new entry overwrites the oldest. */
+/** Maximum number of entries. One more overwrites the oldest. */
 const MAX_ENTRIES = 5_000;
 const MAX_VALUE_CHARS = 2_000;
-/** Number of remembered keys of changes. They show whether a change is written again after a crash. */
+/** Number of events that are remembered, so that a change is not written again after a crash. */
 const MAX_KEYS = 50;
 const PAGE_ENTRIES = 200;
 
 const entry = z.object({
   v: z.literal(1),
-  /** Increases with each entry, without limit. */
+  /** Increases by one with each entry and never restarts. */
   number: z.int(),
   /** Unix milliseconds. */
   at: z.number(),
   platform: z.string(),
-  /** The person's id. After their data was erased, a pseudonym without a name. */
+  /** The person's id, or a pseudonym after their data was erased. */
   authorId: z.string(),
   name: z.string(),
   workspaceId: z.string().exactOptional(),
   channelId: z.string().exactOptional(),
   /** For example `persona`, `model`, `listen`, `access`, `quota`. */
   what: z.string(),
-  /** The value in words. Absent if the value was empty or from the configuration. */
+  /** The value in words; absent if it was empty or came from the configuration. */
   before: z.string().exactOptional(),
   after: z.string().exactOptional(),
 });
@@ -50,14 +50,18 @@ export interface SettingsChange {
 }
 
 export interface Audit {
-  /** Records a change, once per event and kind. Resolves to false if the store did not accept it. Never rejects. */
+  /**
+   * Records a change, once per event and kind of change. Resolves to false if the store does not accept it. Never
+   * rejects.
+   */
   note(change: SettingsChange): Promise<boolean>;
   /** Resolves to the latest entries, newest first. Rejects if the store is unavailable. */
   read(maxEntries: number): Promise<AuditEntry[]>;
   /** Resolves to a person's changes, newest first. Rejects if the store is unavailable. */
   exportAuthor(platform: string, authorId: string): Promise<AuditEntry[]>;
   /**
-   * Replaces the person with a pseudonym and erases the personas that they wrote. Rejects if the store is unavailable.
+   * Replaces the person with a pseudonym and erases the personas and other texts that they wrote. Rejects if the store
+   * is unavailable.
    */
   forgetAuthor(platform: string, authorId: string): Promise<void>;
 }
@@ -77,7 +81,6 @@ export function createAudit({ open, pseudonym, log, now, ...stores }: AuditOptio
     return head.safeParse(await keyv.get<unknown>(HEAD)).data ?? { v: 1, next: 0, keys: [] };
   }
 
-  /** Yields the newest entry first. */
   async function* walkNewest(maxEntries: number): AsyncGenerator<z.infer<typeof entry>> {
     const { next } = await readHead();
     const oldest = Math.max(0, next - Math.min(maxEntries, MAX_ENTRIES));
@@ -86,7 +89,7 @@ export function createAudit({ open, pseudonym, log, now, ...stores }: AuditOptio
       const values = await keyv.getMany<unknown>(numbers.map(toKey));
       for (const [index, value] of values.entries()) {
         const { data } = entry.safeParse(value);
-        // Skips slots that still contain an entry from the previous round.
+        // Skip slots that still contain an entry from the previous round.
         if (data !== undefined && data.number === numbers[index]) yield data;
       }
     }
@@ -163,7 +166,7 @@ export function createAudit({ open, pseudonym, log, now, ...stores }: AuditOptio
 
 const ERASED = "(erased)";
 
-/** Removes the person's id, because a rule can name the person. */
+/** Removes the person's id from a text, because a rule can name the person. */
 function withoutPerson(text: string, authorId: string, alias: string): string {
   const names = [authorId, authorId.slice(authorId.lastIndexOf("/") + 1)];
   return names.reduce((found, name) => found.replaceAll(`person:${name}`, `person:${alias}`), text);

@@ -6,30 +6,32 @@ import type { Stores } from "../store/keyv.ts";
 
 const NAMESPACE = "access";
 const KEY = "rules";
-/** The rules are read again after this time, so other processes' changes arrive at most this late. */
+/** The rules are reloaded after this time, so another process's change applies at most this much later. */
 const FRESH_MS = 1_000;
 export const MAX_CHAT_RULES = 100;
 
 export interface ChatRule {
-  /** Short, and does not depend on other rules. */
+  /** A short id. It stays the same when other rules change. */
   id: string;
   rule: AccessRule;
 }
 
 const stored = z.object({ v: z.literal(1), rules: z.array(z.object({ id: z.string(), rule: accessRule })) });
 
-/** The rules set in chat, in the order in which they are checked: newest first. */
+/** The rules that admins set in the chat, in the order of checking: newest first. */
 export interface ChatRules {
   /** Never rejects. If the store is unavailable, resolves to the last known rules. */
   read(): Promise<readonly ChatRule[]>;
   /**
-   * Resolves to false if there are too many rules. Adding the same id again changes nothing. Rejects if the store did
-   * not accept it.
+   * Resolves to false if there are too many rules. Adding the same id again changes nothing. Rejects if the store does
+   * not accept the rule.
    */
   add(rule: ChatRule): Promise<boolean>;
-  /** Resolves to the removed rule. Undefined if no rule has this id. Rejects if the store did not accept it. */
+  /**
+   * Resolves to the removed rule; undefined if no rule has this id. Rejects if the store does not accept the change.
+   */
   remove(id: string): Promise<ChatRule | undefined>;
-  /** Returns the same rules. Changes to them are written with `stores`, and so under its right. */
+  /** Returns the same rules, but writes changes with `stores`, and so under its right. */
   under(stores: Pick<Stores, "inTurn">): ChatRules;
 }
 
@@ -67,7 +69,7 @@ export function createChatRules({ log, now, ...stores }: ChatRulesOptions): Chat
       const keyv = open(NAMESPACE);
       const before = await load(keyv);
       const { rules, result } = act(before);
-      // Has no TTL, because a rule must not expire with age.
+      // No TTL, because a rule must not expire.
       if (rules !== before) await keyv.set(KEY, { v: 1, rules });
       learn(rules);
       return result;

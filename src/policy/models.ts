@@ -7,7 +7,7 @@ import { isFor, isLike } from "./rules.ts";
 
 export interface ChosenModel {
   model: string;
-  /** One line of Markdown for the asker, if another model answers than they expect. */
+  /** A line of Markdown for the asker if an unexpected model answers. */
   notice?: string;
 }
 
@@ -15,7 +15,7 @@ export interface ChosenModel {
 export interface LimitLeft {
   /** From 0 to 1. */
   left: number;
-  /** The start of a sentence, such as "Your limit of 10,000 tokens per day". */
+  /** The subject of a sentence, such as "Your limit of 10,000 tokens per day". */
   limit: string;
 }
 
@@ -24,19 +24,19 @@ export interface Models {
   isOffered(model: string, by: Actor): boolean;
   /** The model that answers if the channel has not chosen one. */
   usual(by: Actor): string;
-  /** Resolves to the model that answers. `own` is the channel's choice. */
+  /** Resolves to the model that answers. `own` is the model that the channel has chosen. */
   choose(own: string | undefined, by: Actor): Promise<ChosenModel>;
 }
 
 export interface ModelsOptions {
   policy(): Policy;
   model: string;
-  /** Resolves to undefined if there is no limit, or if that is unknown. */
+  /** Resolves to undefined if no limit applies, or if the usage is unknown. */
   readScarcestLimit(by: Actor): Promise<LimitLeft | undefined>;
 }
 
 export function createModels({ policy, model: configured, readScarcestLimit }: ModelsOptions): Models {
-  /** Undefined if every model is offered. */
+  /** Undefined if the person can choose every model. */
   function findOffer(by: Actor): ModelOffer | undefined {
     const { access = {}, models: { offered = [] } = {} } = policy();
     const isAdmin = isAdminOf(access, by);

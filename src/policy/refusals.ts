@@ -5,14 +5,14 @@ import type { Stores } from "../store/keyv.ts";
 import type { Permission } from "./rules.ts";
 
 const NAMESPACE = "refused";
-/** In this time, a person gets at most one notice per channel and missing permission. */
+/** A person gets at most one notice in this time, for each channel and missing permission. */
 const SILENT_MS = 10 * 60_000;
 
-/** Limits notices to people who keep trying. */
+/** Limits how often people who keep trying get a notice. */
 export interface Refusals {
   /**
-   * Resolves to true if the person should get a notice now. Repeated calls for one event return the same. Rejects if
-   * the store is unavailable.
+   * Resolves to true if the person should get a notice now. Further calls for the same event resolve to the same value.
+   * Rejects if the store is unavailable.
    */
   claim(event: Pick<InboundEvent, "key" | "author" | "reply">, permission: Permission): Promise<boolean>;
 }
@@ -21,7 +21,7 @@ export function createRefusals({ inTurn }: Pick<Stores, "inTurn">): Refusals {
   return {
     claim({ key: eventKey, author, reply }, permission) {
       const { platform, workspaceId = "", channelId } = reply;
-      // A hash, because the key can outlive an erasure and must not name anyone.
+      // Hashed, because the key can outlive an erasure and must not identify anyone.
       const key = toKeyPart(
         createHash("sha256")
           .update(JSON.stringify([platform, author.id, workspaceId, channelId, permission]))

@@ -2,7 +2,10 @@ import type { AccessRule } from "../config/policy/access.ts";
 import type { Actor } from "../port/catalogue.ts";
 import type { Author, ReplyAddress } from "../port/events.ts";
 
-/** Something that a person can do. `files`: have files read. `tool:server__tool`: use a server's tool. */
+/**
+ * Something that a person can do. `files` means that the bot reads their files, and `tool:server__tool` is a server's
+ * tool.
+ */
 export type Permission = "chat" | "pictures" | "files" | "settings" | `model:${string}` | `tool:${string}`;
 
 /** The policy's name for this platform is `page`. */
@@ -20,8 +23,7 @@ export function isAbout({ allow, deny }: AccessRule, permission: Permission): bo
 }
 
 /**
- * True if a selector in the policy matches the person. `admins` matches only if `isAdmin`, because other selectors
- * define who is an admin.
+ * True if a selector matches the person. The caller decides `isAdmin`, because other selectors define who is an admin.
  */
 export function isWho(who: string, { author, reply }: Actor, isAdmin: boolean): boolean {
   const [word, name] = splitSelector(who);
@@ -51,7 +53,7 @@ export function isWho(who: string, { author, reply }: Actor, isAdmin: boolean): 
   }
 }
 
-/** Accepts the id without the workspace that makes it unique. */
+/** Accepts a person's id with or without its workspace. */
 function isPerson({ id }: Author, name: string): boolean {
   return id === name || (!name.includes("/") && id.endsWith(`/${name}`));
 }
@@ -100,7 +102,7 @@ function covers(what: string, permission: Permission): boolean {
   }
 }
 
-/** `*` matches any characters. */
+/** Compares a name with a pattern in which `*` matches any characters. */
 export function isLike(name: string, pattern: string): boolean {
   const [first = "", ...rest] = pattern.toLowerCase().split("*");
   const [last, ...between] = rest.toReversed();
@@ -126,7 +128,7 @@ export function toList<T>(given: T | readonly T[] | undefined): readonly T[] {
   return Array.isArray(given) ? given : [given as T];
 }
 
-/** Returns the rule without other permissions, people and channels, because the asker should not see those. */
+/** Returns the rule without its other permissions, people and channels, which the asker should not see. */
 export function toMatching(
   { allow, deny, to, in: place }: AccessRule,
   by: Actor,
@@ -141,7 +143,7 @@ export function toMatching(
   };
 }
 
-/** Describes a rule in the form that people type, for example "deny pictures, tools to guests in channel:C1". */
+/** Describes a rule as people type it, for example "deny pictures, tools to guests in channel:C1". */
 export function describeRule(rule: AccessRule): string {
   const verb = rule.allow === undefined ? "deny" : "allow";
   const to = rule.to === undefined ? "" : ` to ${toList(rule.to).join(", ")}`;

@@ -1,25 +1,25 @@
 import type { ModelPrices, Prices } from "../config/policy/prices.ts";
 
-/** Money is counted in billionths, so that the price of one token is precise enough. */
+/** Money is counted in billionths, because one token costs very little. */
 export const BILLIONTHS = 1_000_000_000;
-/** Billionths per token if a million tokens cost 1. */
+/** Billionths per token, if a million tokens cost 1. */
 const PER_TOKEN = BILLIONTHS / 1_000_000;
 
-/** The usage of one request, as counted by the gateway or estimated. */
+/** The usage of one request, reported by the gateway or estimated. */
 export interface Spent {
   promptTokens: number;
-  /** Prompt tokens that came from the gateway's cache. */
+  /** Prompt tokens that the gateway read from its cache. */
   cachedTokens?: number | undefined;
   completionTokens: number;
   isEstimated: boolean;
   pictures?: number;
-  /** The model that answered, if it is not the requested model. */
+  /** The model that answered, if another model was requested. */
   model?: string | undefined;
-  /** In the currency of the prices, if the gateway reports it. */
+  /** The cost that the gateway reported, in the currency of the prices. */
   cost?: number | undefined;
 }
 
-/** Why a request used no tokens: the gateway refused it, or never received it. */
+/** Why a request used no tokens: the gateway refused it or never got it. */
 export type Unspent = "refused" | "unsent";
 
 /** Undefined if the model has no price. */
@@ -27,7 +27,7 @@ export function priceOf(prices: Prices | undefined, model: string): ModelPrices 
   return prices?.models[model] ?? prices?.models["*"];
 }
 
-/** In billionths, rounded up. Undefined if neither the gateway nor the prices show the cost. */
+/** Returns the cost in billionths, rounded up; undefined if neither the gateway nor the prices tell it. */
 export function costOf(spent: Omit<Spent, "isEstimated">, price: ModelPrices | undefined): number | undefined {
   if (spent.cost !== undefined) return Math.ceil(spent.cost * BILLIONTHS);
   if (price === undefined) return undefined;

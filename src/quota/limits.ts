@@ -10,11 +10,11 @@ import {
 import { toKeyPart } from "../store/key-part.ts";
 import { BILLIONTHS } from "./cost.ts";
 
-/** A window is identified by the beginning of an ISO date and time. This is its length in characters. */
+/** A window's name is the beginning of its ISO date and time. These are the names' lengths in characters. */
 const NAME_CHARS: Record<QuotaWindow, number> = { minute: 16, hour: 13, day: 10, month: 7 };
 const DURATION_MS = { minute: 60_000, hour: 3_600_000, day: 86_400_000 } as const;
 
-/** The channel, and the person as a pseudonym, so that counts name no one. */
+/** Whose request it is. The person is a pseudonym, so that counts identify no one. */
 export interface Asker {
   platform: string;
   pseudonym: string;
@@ -22,7 +22,7 @@ export interface Asker {
   workspaceId?: string;
 }
 
-/** One limit as it applies to one request now. */
+/** A limit of the policy, applied to one request. */
 export interface QuotaLimit {
   scope: QuotaScope;
   window: QuotaWindow;
@@ -30,7 +30,7 @@ export interface QuotaLimit {
   /** The maximum. Money is in billionths. */
   most: number;
   row: string;
-  /** The person, channel or workspace whose usage is counted. */
+  /** The person, channel or workspace whose usage counts. */
   subject: string;
   /** When the count resets, in Unix milliseconds. */
   endsAt: number;
@@ -43,7 +43,7 @@ export interface Standing extends QuotaLimit {
   isLifted: boolean;
 }
 
-/** All limits that apply to a request. Longer windows come first, because they reset last. */
+/** Returns all limits for a request. Longer windows come first, because they reset last. */
 export function toLimits(quotas: Quotas | undefined, asker: Asker, now: number): QuotaLimit[] {
   return SCOPES.flatMap((scope) => {
     const subject = toSubject(scope, asker);
@@ -67,7 +67,7 @@ function toWindowLimits(
   });
 }
 
-/** Undefined if the request has no such subject. For example, a direct message has no workspace. */
+/** Returns undefined if the request has no such subject; a direct message, for example, can have no workspace. */
 export function toSubject(scope: QuotaScope, asker: Asker): string | undefined {
   const { platform, pseudonym, channelId, workspaceId } = asker;
   if (scope === "all") return "all";

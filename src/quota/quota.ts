@@ -13,64 +13,61 @@ import { type QuotaLimit, type Standing, toLimits, toSubject } from "./limits.ts
 import { createReckoning, type Measured, type Need, type Reckoning } from "./reckon.ts";
 import { describeAmount, describeLimit, describeTime } from "./wording.ts";
 
-/** Longest answer if tokens or money are limited and the policy sets no length. */
+/** Maximum length of an answer if tokens or money are limited and the policy sets no length. */
 const ANSWER_TOKENS = 4_096;
-/** If fewer tokens are left for an answer, no request is made. */
+/** With fewer tokens for an answer, no request is made. */
 const MIN_ANSWER_TOKENS = 64;
-/** Gateways count prompts differently, so an estimate can be too small by this factor. */
+/** Gateways count prompts differently: the real count can be this many times the estimate. */
 const PROMPT_MARGIN = 1.25;
-/** Counts are kept this long after their window, because a request can end in the next window. */
+/** A count outlives its window by this time, because a request can end in the next window. */
 const ROW_MS = 3_600_000;
 const LIFTED_MS = 86_400_000;
-/** Another process can take the room that was just found, so a reservation is retried this often. */
+/** Maximum number of attempts to reserve, because another process can use the free quota first. */
 const MAX_TRIES = 4;
 const STORE_IS_AWAY = "Not answered: I can't check the limits, because my storage is unavailable.";
 
 export interface Reservation {
-  /** The longest answer that fits. Undefined: no limit. */
+  /** Maximum answer tokens that fit the limits; undefined if nothing limits them. */
   maxTokens: number | undefined;
   /** The limit that shortens the answer, in words. */
   tight?: string;
   /**
-   * Replaces the reservation with the actual usage. A refused request counts without tokens; an unsent one does not
-   * count. Never rejects. If this is not called, the reservation counts until the windows of its limits end. In the
-   * same step, `answer` counts an answer, once per id.
+   * Replaces the reservation with the actual usage. A refused request counts without tokens, and an unsent request does
+   * not count. `answer` counts an answer in the same step, once per id. Never rejects. Without this call, the
+   * reservation stays until the windows of its limits end.
    */
   settle(outcome: Spent | Unspent, answer?: { id: string; by: UsedBy }): Promise<void>;
 }
 
-/**
- * A limit does not allow a request. The message is a sentence for people that says which limit, how much is left, and
- * when it resets.
- */
+/** A limit does not permit a request. The message tells people which limit, how much is left, and when it resets. */
 export class QuotaError extends LoggableError {
   override readonly name = "QuotaError";
 }
 
 /**
- * Keeps usage below the policy's limits across processes. An estimate counts before a request, and the actual usage
- * replaces it afterwards. Without limits, nothing is reserved, and usage counts when the request ends.
+ * Keeps usage within the policy's limits, across processes. An estimate counts during a request; then the actual usage
+ * replaces it. Without limits nothing is reserved, and usage counts when the request ends.
  */
 export interface Quota {
   /**
-   * Reserves room for a request. If little is left, reserves room for a shorter answer. Rejects with a `QuotaError` if
-   * there is no room, or if there are limits and the store stays unavailable. Rejects with the signal's reason.
+   * Reserves quota for a request. If little is left, reserves quota for a shorter answer. Rejects with a `QuotaError`
+   * if nothing fits, or if there are limits and the store stays unavailable. Rejects with the signal's reason.
    */
   reserve(need: Need, signal: AbortSignal): Promise<Reservation>;
   /**
-   * If a limit has no room left, resolves to a sentence for the person. Undefined if there is room or if that is
-   * unknown. Never rejects. Reserves nothing, so the request still needs a reservation.
+   * Resolves to a sentence for the person if a limit is reached; undefined if not, or if the usage is unknown. Reserves
+   * nothing, so the request still needs a reservation. Never rejects.
    */
   findRefusal(by: Omit<UsedBy, "model">, what: "chat" | "pictures"): Promise<string | undefined>;
   /** Rejects if the store is unavailable. */
   read(by: Omit<UsedBy, "model">): Promise<Standing[]>;
   /**
-   * Lifts one scope's limits for a day. Resolves to false if there was no limit. Rejects if the store is unavailable.
+   * Lifts the limits of one scope for a day. Resolves to false if there were none. Rejects if the store is unavailable.
    */
   lift(scope: QuotaLimit["scope"], by: Omit<UsedBy, "model">): Promise<boolean>;
   /**
-   * Finds the limit of tokens or money with the smallest share left, from 0 to 1. Undefined if no limit applies or if
-   * that is unknown. Ignores limits per minute, because they reset soon anyway. Never rejects.
+   * Finds the limit of tokens or money with the smallest share left, from 0 to 1. Ignores limits per minute, because
+   * they reset soon. Undefined if no limit applies or the usage is unknown. Never rejects.
    */
   readScarcest(by: Omit<UsedBy, "model">): Promise<{ left: number; limit: string } | undefined>;
   currency(): string;
@@ -117,7 +114,7 @@ export function createQuota(options: QuotaOptions): Quota {
     });
   }
 
-  /** A refused request counts too. Otherwise, a person could send such requests without limit. */
+  /** Counts a refused request too; otherwise a person could send any number of them. */
   function toAdditions(request: Need, limits: readonly QuotaLimit[], outcome: Spent | Unspent): Addition[] {
     if (outcome === "unsent") return [];
     const need = outcome === "refused" ? request : toAnswered(request, outcome);
@@ -148,13 +145,13 @@ export function createQuota(options: QuotaOptions): Quota {
         const given = await reserveMost({ ...options, reckoning }, need, limits, (bounds, additions) => {
           reserved = additions;
           const write = () => counters.reserve({ id, bounds, additions });
-          // Retries, so that a short outage neither lifts a limit nor refuses a request.
+          // Retry, so that a short outage of the store neither lifts a limit nor refuses a request.
           return retry(write, { pausesMs: PATIENT_PAUSES_MS, mayPass: isStoreOutage }, signal);
         });
         return { ...given, settle };
       } catch (err) {
         const mayBeReserved = !(err instanceof QuotaError || err instanceof FencedError);
-        // The store may have made the reservation although its response was lost.
+        // The store may have made the reservation, although its response was lost.
         if (mayBeReserved) void settle("unsent");
         signal.throwIfAborted();
         if (!mayBeReserved) throw err;
@@ -179,7 +176,7 @@ export function createQuota(options: QuotaOptions): Quota {
     async lift(scope, by) {
       const subject = toSubject(scope, toAsker(by));
       if (subject === undefined || !limitsOf(by).some((limit) => limit.scope === scope)) return false;
-      // Removed first, because adding to an existing row would not extend its TTL.
+      // Remove the row first, because an addition to an existing row would not extend its TTL.
       await counters.remove(toLiftedRow(subject));
       await counters.add(randomUUID(), [{ row: toLiftedRow(subject), counts: { lifted: 1 }, ttlMs: LIFTED_MS }]);
       return true;
@@ -187,7 +184,7 @@ export function createQuota(options: QuotaOptions): Quota {
   };
 }
 
-/** A limit that is exceeded does not block requests that use nothing of it. */
+/** An exceeded limit does not stop requests that use nothing of it. */
 function isFull({ most, used, held }: Standing, least: number): boolean {
   return least > 0 && most - used - held < least;
 }
@@ -203,7 +200,7 @@ function toScarcest(standings: readonly Standing[], currency: string) {
   return limits.toSorted((one, other) => one.left - other.left)[0];
 }
 
-/** Price and usage belong to the model that answered. */
+/** The price and the usage are those of the model that answered. */
 function toAnswered(need: Need, { model = need.by.model }: Spent): Need {
   return { ...need, by: { ...need.by, model } };
 }
@@ -221,7 +218,7 @@ interface ReserveDeps extends Pick<QuotaOptions, "policy" | "usage" | "now"> {
   reckoning: Reckoning;
 }
 
-/** Usage counts only the estimated prompt. Limits count the most that the request can use. */
+/** Usage counts only the estimated prompt. Limits count the maximum that the request can use. */
 function toEstimate(
   { usage, now, reckoning }: ReserveDeps,
   need: Need,
@@ -234,7 +231,7 @@ function toEstimate(
   return [...usage.toAdditions(need.by, request), ...toLimitAdditions(limits, reserved, now())];
 }
 
-/** Reserves room for the longest answer that fits. `tryOut` resolves to undefined if all bounds have room. */
+/** Reserves quota for the longest answer that fits. `tryOut` resolves to undefined if the amounts fit all limits. */
 async function reserveMost(
   deps: ReserveDeps,
   request: Need,
@@ -245,7 +242,7 @@ async function reserveMost(
   const need = { ...request, promptTokens: Math.ceil(request.promptTokens * PROMPT_MARGIN) };
   const usual = need.maxTokens ?? policy().quotas?.answerTokens ?? ANSWER_TOKENS;
   const isLong = need.pictures === undefined && all.some(({ measure }) => measure === "tokens" || measure === "money");
-  // Ignores limits that the request does not use, because they may be used up, or exceeded after they were lowered.
+  // Skip limits of which the request uses nothing, because they can be reached already.
   const concerned = reckoning.toMost(need, usual);
   const limits = all.filter(({ measure }) => concerned[measure] > 0);
   let answerTokens = isLong ? usual : 0;
@@ -281,7 +278,7 @@ function toBound({ row, measure, most, subject }: QuotaLimit, needed: Measured):
   return { row, counts, most, by: needed[measure], unless: toLiftedRow(subject) };
 }
 
-/** The name of the count of open reservations. It is in the same row as the usage. */
+/** Name of the count of open reservations, which is in the usage's row. */
 function toReservedName(measure: QuotaMeasure): string {
   return `reserved:${measure}`;
 }

@@ -4,16 +4,16 @@ import type { Amounts, UsedBy } from "../usage/usage.ts";
 import { BILLIONTHS, costOf, priceOf, type Spent } from "./cost.ts";
 import type { QuotaLimit } from "./limits.ts";
 
-/** The currency of costs that the gateway reports, if the policy has no prices. */
+/** The currency of the gateway's costs if the policy has no prices. */
 const USUAL_CURRENCY = "USD";
 
 export interface Need {
-  /** The id of the work, for the log. */
+  /** The id of the turn or job, for the log. */
   id: string;
   by: UsedBy & { model: string };
   /** An estimate. The reservation adds a margin. */
   promptTokens: number;
-  /** The longest requested answer; absent: no limit. */
+  /** Requested maximum length of the answer; absent: no limit. */
   maxTokens?: number | undefined;
   /** Absent for a text answer. */
   pictures?: number;
@@ -25,11 +25,11 @@ export type Measured = Record<QuotaMeasure, number>;
 export interface Reckoning {
   currency(): string;
   toAmounts(need: Need, spent: Spent): Partial<Amounts>;
-  /** The amounts that limits count. Image tokens have a price, but token limits do not count them. */
+  /** Returns the amounts that limits count. An image's tokens have a price, but token limits do not count them. */
   toMeasured(need: Need, used: Partial<Amounts>): Measured;
-  /** The most that a request with an answer of this length can use. */
+  /** Returns the maximum that a request with an answer of this length can use. */
   toMost(need: Need, answerTokens: number): Measured;
-  /** How many answer tokens the rest of a limit allows. 0 if the limit does not depend on them. */
+  /** Returns how many answer tokens fit into the rest of a limit; 0 if the limit does not count them. */
   toAffordable(need: Need, limit: QuotaLimit, left: number): number;
 }
 

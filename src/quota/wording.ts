@@ -24,7 +24,7 @@ export function describeAmount(measure: QuotaMeasure, amount: number, currency: 
   return `${amount.toLocaleString("en-US")} ${noun}`;
 }
 
-/** True below a millionth. Such an amount would be shown as 0.00, which is confusing next to a limit. */
+/** True for an amount below a millionth, which would be shown as 0.00 and look wrong next to a limit. */
 function isTiny(billionths: number): boolean {
   return billionths > 0 && billionths < 1_000;
 }

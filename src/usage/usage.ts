@@ -6,24 +6,24 @@ import type { Author, ReplyAddress } from "../port/events.ts";
 import type { Addition, Counters, Counts } from "../store/counters.ts";
 import { readKeyPart, toKeyPart, toOwnerKey } from "../store/key-part.ts";
 
-/** Thirteen months: this one and a whole year before it. */
+/** Thirteen months: the current one and a whole year before it. */
 const KEPT_MS = 400 * 86_400_000;
-/** Marks pseudonyms. No other name starts with it, because names are encoded: see `toKeyPart`. */
+/** Prefix of pseudonyms. No name starts with it, because names are encoded, see `toKeyPart`. */
 const FORGOTTEN = "@";
 const COST = "cost:";
 
 const amounts = z.object({
   answers: z.number(),
-  /** Requests to the gateway. An answer that uses tools takes several. */
+  /** Requests to the gateway. An answer that uses tools needs several. */
   requests: z.number(),
   promptTokens: z.number(),
   /** Prompt tokens that the gateway read from its cache, if it reports them. */
   cachedTokens: z.number(),
   completionTokens: z.number(),
-  /** Tokens of prompts and answers that were estimated because the gateway did not count them. */
+  /** Tokens that were estimated, because the gateway did not count them. */
   estimatedTokens: z.number(),
   pictures: z.number(),
-  /** Requests to models without a price, if the gateway does not report the cost either. */
+  /** Requests whose cost is unknown: the model has no price, and the gateway reports no cost. */
   unpriced: z.number(),
   /** By currency, in billionths of its unit. */
   costs: z.record(z.string(), z.number()),
@@ -42,15 +42,15 @@ export type UsageSubject =
   | { platform: string; workspaceId: string }
   | "everyone";
 
-/** The person, channel and model of a usage. */
+/** The person, channel and model that usage counts for. */
 export interface UsedBy {
   author: Pick<Author, "id">;
   reply: Pick<ReplyAddress, "platform" | "channelId" | "workspaceId">;
-  /** The model's name; absent if no model was called. */
+  /** Absent if no model was called. */
   model?: string;
 }
 
-/** One person's usage of one model in one channel on one day. Ids that a platform lacks are empty. */
+/** One person's usage of one model in one channel on one day. An id that the platform lacks is "". */
 export interface UsageRow extends Amounts {
   day: string;
   platform: string;
@@ -61,22 +61,25 @@ export interface UsageRow extends Amounts {
   model: string;
 }
 
-/** Exact counts by day and model, for each person, channel, workspace and in total. Kept for thirteen months. */
+/**
+ * Counts usage exactly, by day and model, for each person, channel and workspace and in total. Kept for thirteen
+ * months.
+ */
 export interface Usage {
-  /** Adds to all four counts, once per `once`. Never rejects: counting must not fail a turn. */
-  note(once: string, by: UsedBy, used: Partial<Amounts>): Promise<void>;
-  /** The increments that `note` would make, for callers that make them in one step with others. */
-  toAdditions(by: UsedBy, used: Partial<Amounts>): Addition[];
-  /** Sums up the current UTC month. Rejects if the store does not answer. */
-  readMonth(subject: UsageSubject): Promise<Amounts>;
   /**
-   * Resolves to everything stored, by day, person, channel and model, oldest first. Rejects if the store does not
-   * answer.
+   * Adds to the counts of the person, the channel, the workspace and the total, once per `once`. Never rejects, because
+   * counting must not fail a turn.
    */
+  note(once: string, by: UsedBy, used: Partial<Amounts>): Promise<void>;
+  /** Returns what `note` would add, for callers that make other additions in the same step. */
+  toAdditions(by: UsedBy, used: Partial<Amounts>): Addition[];
+  /** Sums up the current UTC month. Rejects if the store does not respond. */
+  readMonth(subject: UsageSubject): Promise<Amounts>;
+  /** Resolves to all stored rows, oldest first. Rejects if the store does not respond. */
   readTable(subject: UsageSubject): Promise<UsageRow[]>;
-  /** Resolves to a person's whole usage, oldest first. Rejects if the store does not answer. */
+  /** Resolves to a person's whole usage, oldest first. Rejects if the store does not respond. */
   exportAuthor(platform: string, authorId: string): Promise<OwnUsage[]>;
-  /** Replaces the person by a pseudonym. All sums stay. */
+  /** Replaces the person with a pseudonym. All sums stay the same. */
   forgetAuthor(platform: string, authorId: string): Promise<void>;
   /** Erases a workspace's usage, including that of its people and channels. */
   eraseWorkspace(platform: string, workspaceId: string): Promise<void>;
@@ -161,7 +164,7 @@ export function createUsage(options: UsageOptions): Usage {
 
 interface RowParts extends Record<"platform" | "author" | "day" | "workspace" | "channel" | "model", string> {}
 
-/** Parses the stored row of a person. */
+/** Parses the name of a person's stored row. */
 function readParts(row: string): RowParts {
   const [, platform = "", author = "", day = "", workspace = "", channel = "", model = ""] = row.split(":");
   return { platform, author, day, workspace, channel, model };
@@ -214,7 +217,6 @@ const COUNT_NAMES = [
   "unpriced",
 ] as const;
 
-/** One line per row, one column per currency. */
 export function toUsageCsv(rows: readonly UsageRow[]): string {
   const currencies = [...new Set(rows.flatMap(({ costs }) => Object.keys(costs)))].toSorted();
   const head = [...ROW_NAMES, ...COUNT_NAMES, ...currencies.map((currency) => `cost${currency}`)];
@@ -226,13 +228,13 @@ export function toUsageCsv(rows: readonly UsageRow[]): string {
   return `${[head, ...lines].map((cells) => cells.join(",")).join("\r\n")}\r\n`;
 }
 
-/** Spreadsheets treat a text that starts like a formula as a formula. */
+/** Spreadsheets would run a text that starts like a formula. */
 function toCell(text: string): string {
   const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
-/** For example "1.50 USD" for 1,500,000,000 billionths; small amounts get as many digits as they need. */
+/** Formats billionths, for example 1,500,000,000 as "1.50 USD". Small amounts get as many digits as they need. */
 export function describeMoney(billionths: number, currency: string): string {
   const sum = billionths / 1e9;
   const digits = sum === 0 || Math.abs(sum) >= 0.01 ? 2 : 6;
@@ -255,7 +257,7 @@ export const NOTHING: Amounts = Object.freeze({
   costs: {},
 });
 
-/** An absent or damaged value counts as zero. */
+/** A missing or damaged value counts as zero. */
 function readAmounts(value: unknown): Amounts {
   const { success, data } = amounts.safeParse(value);
   return success ? data : NOTHING;
@@ -277,7 +279,7 @@ function addAmounts(one: Amounts, other: Partial<Amounts>): Amounts {
   };
 }
 
-/** The non-zero amounts, each cost under the name of its currency. */
+/** Returns the non-zero amounts, each cost under its currency's name. */
 function toCounts({ costs = {}, ...others }: Partial<Amounts>): Counts {
   const sums = Object.entries(costs).map(([currency, cost]) => [COST + currency, cost] as const);
   return Object.fromEntries([...Object.entries(others), ...sums].filter(([, by]) => by > 0));
