@@ -10,24 +10,23 @@ import { SlackRefusal } from "./refusal.ts";
 import { type Claim, createTokens } from "./tokens.ts";
 import type { Json, Workspace } from "./world.ts";
 
-/** One call and its response. The record contains no tokens. */
+/** One call and its response, without tokens. */
 export interface ApiRequest {
   method: string;
   args: Json;
   workspaceId: string | undefined;
   atMs: number;
-  /** The time of the response. Undefined while the call is in progress. */
+  /** When the response was sent; undefined while the call is in progress. */
   endedAtMs: number | undefined;
-  /** The wait that a 429 asked for. */
+  /** The wait that a 429 requested. */
   retryAfterMs: number | undefined;
-  /** The HTTP status. 0 if the connection was dropped. */
+  /** The HTTP status; 0 if the connection was dropped. */
   status: number;
-  /** The `error` in the response. */
   error: string | undefined;
   headers: IncomingMessage["headers"];
 }
 
-/** A feature that a workspace can lack. It then refuses all calls that use the feature. */
+/** A feature that a workspace can lack. Calls that use it are then refused. */
 export type Novelty = "chunks" | "feedback_buttons" | "slack_file";
 
 export type Streaming = "on" | "unknown_method" | "http404";
@@ -38,7 +37,7 @@ export interface ApiDeps {
   faults: Faults;
   streaming(): Streaming;
   isUnknown(novelty: Novelty): boolean;
-  /** The error for calls that change messages. Undefined if such calls are allowed. */
+  /** The error for every call that changes a message; undefined if such calls work. */
   sealed(): string | undefined;
   dialect: Dialect;
 }
@@ -51,7 +50,7 @@ interface Answer {
 
 const STREAM_METHODS = /^chat\.(start|append|stop)Stream$/;
 
-/** The Web API. It checks the token, the limits, the scopes and the arguments, in this order. */
+/** The Web API. Checks each call's token, rate limit, scopes and arguments, in this order. */
 export function createApi({ core, methods, faults, streaming, isUnknown, sealed, dialect }: ApiDeps) {
   const { clock, changes, limits, violations } = core;
   const requests: ApiRequest[] = [];

@@ -3,21 +3,20 @@ import { invalidArguments } from "./refusal.ts";
 import { listOf } from "./shown-text.ts";
 import type { Json } from "./world.ts";
 
-/** The arguments of one call, from a form or from JSON. */
+/** The arguments of a call, from a form or from JSON. */
 export interface Arguments {
-  /** The raw arguments, without the token. */
   readonly raw: Json;
-  /** The token in the body. The header's token is read elsewhere. */
+  /** The token in the body; one in a header is read elsewhere. */
   readonly token: string | undefined;
   has(name: string): boolean;
-  /** Undefined if it is missing or empty. */
+  /** Undefined if the argument is missing or empty. */
   text(name: string): string | undefined;
   /** Refuses the call if the argument is missing. */
   needText(name: string): string;
   flag(name: string): boolean;
   count(name: string): number | undefined;
   object(name: string): Json | undefined;
-  /** Empty if it is missing. */
+  /** Empty if the argument is missing. */
   list(name: string): Json[];
 }
 
@@ -28,7 +27,7 @@ function createArguments({ token, ...raw }: Json): Arguments {
     return typeof value === "string" ? value : JSON.stringify(value);
   }
 
-  /** In a form, structured values are strings that contain JSON. */
+  /** In a form, structured values are JSON strings. */
   function structured(name: string): unknown {
     const value = raw[name];
     if (typeof value !== "string" || value === "") return value;
@@ -68,7 +67,6 @@ function createArguments({ token, ...raw }: Json): Arguments {
   };
 }
 
-/** Reads the body and the query of a request: a form, JSON or multipart. */
 export async function readArguments(request: IncomingMessage, body: Buffer, url: URL): Promise<Arguments> {
   const contentType = request.headers["content-type"] ?? "";
   const query = Object.fromEntries(url.searchParams);

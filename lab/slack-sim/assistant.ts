@@ -4,17 +4,17 @@ import type { Channel } from "./world.ts";
 export interface StatusChange {
   channelId: string;
   threadTs: string;
-  /** "" if the status was removed. */
+  /** The status text; "" after its removal. */
   status: string;
-  /** Slack removes a status when the app posts, or after two minutes. */
+  /** `slack` if Slack removed the status: when the app posts, or after two minutes. */
   by: "app" | "slack";
   atMs: number;
 }
 
-/** Stores the status, title, prompts and session of each thread. */
+/** The status, title, prompts and session of each thread. */
 export interface Assistant {
   readonly statuses: readonly StatusChange[];
-  /** The current status. "" if there is none. */
+  /** The current status; "" without one. */
   status(channel: Channel, threadTs: string): string;
   title(channel: Channel, threadTs: string): string | undefined;
   session(channel: Channel, threadTs: string): string | undefined;
@@ -23,7 +23,7 @@ export interface Assistant {
   setTitle(channel: Channel, threadTs: string, title: string): void;
   setSession(channel: Channel, threadTs: string, status: string): void;
   suggest(channel: Channel, threadTs: string | undefined, prompts: readonly string[]): void;
-  /** Call this after the app has posted into a thread. */
+  /** Must be called after the app has posted into a thread. */
   posted(channel: Channel, threadTs: string): void;
 }
 

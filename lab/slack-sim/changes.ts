@@ -1,13 +1,11 @@
 import { createPatience } from "../support/patience.ts";
 
-/** Lets callers wait for a state of the simulator. */
 export interface Changes {
-  /** Call this when something observable has changed. */
+  /** Must be called after every observable change. */
   changed(): void;
   /**
-   * Resolves to the predicate's result as soon as that is neither undefined nor false. Calls the predicate at once and
-   * after every change. Rejects if nothing has changed for `silenceMs` of real time. The error's message names the
-   * awaited state.
+   * Resolves to the predicate's first result other than undefined or false. Checks the predicate now and after every
+   * change. Rejects if nothing changes for `silenceMs` of real time. `what` names the awaited state in the error.
    */
   until<T>(predicate: () => T | undefined | false, what?: string, silenceMs?: number): Promise<T>;
   /** Rejects all waits. */
@@ -36,7 +34,7 @@ export function createChanges(): Changes {
     changed() {
       if (isScheduled) return;
       isScheduled = true;
-      // Several changes often happen together. Waiters see all of them or none.
+      // Several changes often come together, so waiters see all of them or none.
       queueMicrotask(lookAll);
     },
     until<T>(predicate: () => T | undefined | false, what = "a condition", silenceMs?: number) {

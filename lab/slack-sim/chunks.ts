@@ -4,7 +4,7 @@ import { invalidArguments, SlackRefusal } from "./refusal.ts";
 import { listOf, textOf } from "./shown-text.ts";
 import type { Json, Stream } from "./world.ts";
 
-/** The content that a call adds to a streamed message. */
+/** What a call adds to a streamed message. */
 export interface Addition {
   text: string;
   tasks: Json[];
@@ -16,12 +16,12 @@ type Tasks = Stream["tasks"];
 
 const TYPES = ["markdown_text", "task_update", "plan_update", "blocks"];
 const STATUSES = ["pending", "in_progress", "complete", "error"];
-/** Longest title, id or other text of a task. */
+/** Maximum length of a task's title, id or other text. */
 const MAX_TASK_CHARS = 256;
-/** Slack appends these fields to their old values. It replaces all other fields of a task. */
+/** Slack appends to these fields of a task and replaces all others. */
 const GROWING = ["details", "output"];
 
-/** Reads the text or chunks that a call adds. Throws if Slack would refuse them. */
+/** Reads the text or chunks of a call. Throws if Slack would refuse them. */
 export function readAddition(args: Arguments): Addition {
   const markdown = args.text("markdown_text");
   const chunks = args.list("chunks");
@@ -42,7 +42,7 @@ export function isEmpty({ text, tasks, planTitle, blocks }: Addition): boolean {
   return text === "" && tasks.length === 0 && planTitle === undefined && blocks.length === 0;
 }
 
-/** The tasks in a stream after a call. Pure. */
+/** Returns a stream's tasks after a call. Pure. */
 export function applyTasks(before: Tasks, added: readonly Json[]): Tasks {
   const tasks = new Map(before);
   for (const task of added) {
@@ -56,7 +56,10 @@ export function applyTasks(before: Tasks, added: readonly Json[]): Tasks {
   return tasks;
 }
 
-/** Bytes that task cards use of a streamed message; all but the title and the sources counts twice. */
+/**
+ * Returns how many bytes of a streamed message task cards use. Everything except the title and the sources counts
+ * twice.
+ */
 export function weighTasks(tasks: Tasks): number {
   const bytes = (value: unknown) => Buffer.byteLength(textOf(value));
   const weigh = (task: Json) => {
@@ -66,13 +69,12 @@ export function weighTasks(tasks: Tasks): number {
   return [...tasks.values()].reduce((sum, task) => sum + weigh(task), 0);
 }
 
-/** Titles of the tasks that are running or have not started. */
 export function openTitles(tasks: Tasks): string[] {
   const open = [...tasks.values()].filter(({ status }) => status === "pending" || status === "in_progress");
   return open.map(({ title }) => textOf(title));
 }
 
-/** The cards of a stream as its message shows them. Empty if there are none. */
+/** Formats a stream's task cards as in its message. Empty without tasks. */
 export function tasksToWire({ tasks, planTitle = "Thinking" }: Stream): Json[] {
   if (tasks.size === 0) return [];
   const cards = [...tasks.values()].map(({ id, title, status, sources }) => {

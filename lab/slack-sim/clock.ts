@@ -1,13 +1,13 @@
 /**
- * Slack's time. By default it is the real time, and tests can move it. Waits for a response always use real time, not
- * this clock.
+ * Slack's time. It is real time unless a test moves it. Slack waits for the app's responses in real time, not by this
+ * clock.
  */
 export interface Clock {
   /** Unix milliseconds. */
   now(): number;
-  /** Calls `run` once when the time has come, or when `advance` moves past it. Returns a function that cancels it. */
+  /** Calls `run` once after the delay, or when `advance` moves past it. The returned function cancels the call. */
   after(delayMs: number, run: () => void): () => void;
-  /** Moves the time forward. Alarms in between run in order, each at its own time. */
+  /** Moves the time forward. Pending calls run in order, each at its own time. */
   advance(ms: number): void;
   close(): void;
 }
@@ -21,7 +21,7 @@ interface Alarm {
 /** The longest delay that `setTimeout` accepts. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** A frozen clock moves only by `advance`. */
+/** With `isFrozen`, only `advance` moves the time. */
 export function createClock({ startMs = Date.now(), isFrozen = false } = {}): Clock {
   const alarms = new Set<Alarm>();
   const bootMs = performance.now();
@@ -34,7 +34,7 @@ export function createClock({ startMs = Date.now(), isFrozen = false } = {}): Cl
   function arm(alarm: Alarm): void {
     if (isFrozen) return;
     clearTimeout(alarm.timer);
-    // A timer can fire slightly early, but a running alarm must never see a clock that is behind it.
+    // A timer can fire slightly early, but its alarm must never see an earlier time than its own.
     alarm.timer = setTimeout(
       () => (now() >= alarm.atMs ? ring(alarm) : arm(alarm)),
       Math.min(MAX_TIMER_MS, Math.max(0, Math.ceil(alarm.atMs - now()))),

@@ -6,18 +6,18 @@ import { type Content, emptyContent, type Json, type Workspace } from "./world.t
 const MAX_BLOCKS = 50;
 const MAX_SECTION_CHARS = 3_000;
 const MAX_HEADER_CHARS = 150;
-/** The limit for `markdown_text` in one call, and for all Markdown blocks in a message together. */
+/** Maximum length of `markdown_text` in a call, and of all Markdown blocks of a message together. */
 export const MAX_MARKDOWN_CHARS = 12_000;
-/** The limit for all text in the blocks of one message. */
+/** Maximum length of all text in the blocks of a message. */
 const MAX_BLOCK_TEXT_CHARS = 13_200;
 const MAX_BUTTON_CHARS = 75;
 const MAX_VALUE_CHARS = 2_000;
 const MAX_METADATA_BYTES = 64 * 1024;
-/** Slack truncates longer texts in posts, and refuses them in updates. */
+/** Maximum length of a post's text. Slack truncates a longer post, but refuses a longer update. */
 const MAX_TEXT_CHARS = 40_000;
 const MAX_UPDATE_CHARS = 4_000;
 
-/** Reads the content of a message from a call's arguments. Throws if Slack would refuse it. Absent parts are empty. */
+/** Reads a message's content from a call. Throws if Slack would refuse it. Missing fields become empty. */
 export function readContent(args: Arguments, call: "post" | "update"): Content {
   const markdown = args.text("markdown_text");
   const blocks = args.list("blocks");
@@ -38,7 +38,6 @@ export function readContent(args: Arguments, call: "post" | "update"): Content {
   });
 }
 
-/** Throws if Slack would refuse these blocks in a message. */
 export function checkBlocks(blocks: readonly Json[]): void {
   if (blocks.length > MAX_BLOCKS)
     throw invalidBlocks(`no more than ${MAX_BLOCKS} items allowed [json-pointer:/blocks]`);
@@ -52,7 +51,7 @@ export function checkBlocks(blocks: readonly Json[]): void {
   }
 }
 
-/** Throws if the file of a picture in the message is missing, or if Slack is still processing it. */
+/** Throws if the message shows an image whose file is missing or still being processed. */
 export function checkPictures(blocks: readonly Json[], { files }: Workspace, nowMs: number): void {
   for (const [index, { type, slack_file, alt_text }] of blocks.entries()) {
     if (type !== "image") continue;
@@ -64,7 +63,7 @@ export function checkPictures(blocks: readonly Json[], { files }: Workspace, now
   }
 }
 
-/** A message's metadata: an event type and a flat payload. Undefined if absent. */
+/** Returns a message's metadata, an event type with a flat payload; undefined without any. */
 export function readMetadata(args: Arguments): Json | undefined {
   const metadata = args.object("metadata");
   if (metadata === undefined) return undefined;

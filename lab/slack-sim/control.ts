@@ -38,7 +38,7 @@ export interface ChannelOptions {
   name: string;
   kind?: Exclude<ChannelKind, "im">;
   members?: readonly Person[];
-  /** Whether the app is a member, true by default. */
+  /** Whether the app is a member; default: true. */
   hasApp?: boolean;
   isShared?: boolean;
   isOrgShared?: boolean;
@@ -47,7 +47,7 @@ export interface ChannelOptions {
 }
 
 /**
- * Slack as tests use it. `Person` does what people do. `messages`, `requests` and `deliveries` show what the app did.
+ * Slack for tests. `Person` does what people do. `messages`, `requests` and `deliveries` show what the app did.
  * `failNext` and similar methods cause faults. `violations` lists the rules that the app broke.
  */
 export interface Slack {
@@ -59,37 +59,37 @@ export interface Slack {
   readonly signingSecret: string;
   readonly clientId: string;
   readonly clientSecret: string;
-  /** The workspace that always exists. */
+  /** The default workspace. */
   readonly workspace: Workspace;
   readonly oauth: OAuth;
 
-  /** If `organisation` is given, that organisation has installed the app. Otherwise the workspace itself has. */
+  /** With `organisation`, that organisation has installed the app; otherwise the workspace itself has. */
   addWorkspace(name: string, scopes?: readonly string[], organisation?: Organisation): Workspace;
   addOrganisation(name: string): Organisation;
   user(options: UserOptions & { workspace?: Workspace }): Person;
   channel(options: ChannelOptions): Channel;
 
   /**
-   * From now on, delivers events as signed POSTs to this URL. Undefined returns to Socket Mode. Slack retries a failed
-   * event at once, after one minute, and after five more minutes of Slack's time: see `advance`.
+   * Delivers all further events as signed POSTs to this URL; undefined returns to Socket Mode. Slack retries a failed
+   * event at once, after one minute, and after five more minutes of Slack's time, see `advance`.
    */
   deliverTo(url: string | undefined): void;
   deliveryUrl(): string | undefined;
   /**
-   * Moves Slack's time for rate limits, streams, triggers, response URLs and retries. Waits for the app always use real
-   * time.
+   * Moves Slack's time for rate limits, streams, triggers, response URLs and retries. Slack still waits for the app in
+   * real time.
    */
   advance(ms: number): void;
   now(): number;
 
   /** Messages in a channel, or in the thread with this root, oldest first. */
   messages(channel: Channel, thread?: Message | string): Message[];
-  /** The app's messages in the same place. */
+  /** Like `messages`, but only the app's. */
   answers(channel: Channel, thread?: Message | string): Message[];
-  /** The texts of the app's messages in the same place, as people read them. */
+  /** The texts of the app's messages, as people read them. */
   texts(channel: Channel, thread?: Message | string): string[];
   ephemerals(channel: Channel, userId?: string): readonly Ephemeral[];
-  /** The status below a thread. "" if there is none. */
+  /** The status below a thread; "" without one. */
   status(channel: Channel, thread: Message | string): string;
   statuses(channel: Channel, thread: Message | string): readonly StatusChange[];
   readonly assistant: Simulator["assistant"];
@@ -97,11 +97,10 @@ export interface Slack {
   readonly requests: readonly ApiRequest[];
   readonly deliveries: readonly Delivery[];
   readonly violations: readonly Violation[];
-  /** The modal that the person sees. */
   view(person: Person): View | undefined;
   home(person: Person): View | undefined;
   connections(): number;
-  /** Resolves when the app has acknowledged everything. Rejects after a silence, as `until` does. */
+  /** Resolves when the app has acknowledged all deliveries. Rejects if nothing changes for too long, like `until`. */
   acknowledged(): Promise<void>;
   /** See `Changes.until`. */
   until<T>(predicate: () => T | undefined | false, what?: string, silenceMs?: number): Promise<T>;
@@ -109,13 +108,13 @@ export interface Slack {
   failNext(method: string, fault: Fault, times?: number): void;
   slow(method: string, delayMs: Delay): void;
   setStreaming(streaming: Streaming): void;
-  /** From now on, refuses calls that use one of these features. */
+  /** Refuses all further calls that use one of these features. */
   setUnknown(...novelties: Novelty[]): void;
-  /** From now on, `chat.update` fails with this error. Undefined allows it again. */
+  /** Makes every further `chat.update` fail with this error; undefined ends that. */
   setSealed(error: string | undefined): void;
-  /** Delivers one delivery again, or all events of a message. */
+  /** Repeats one delivery, or all events of a message. */
   redeliver(what: Message | Delivery): Promise<AttemptResult[]>;
-  /** Holds deliveries back. The returned function sends all of them in the given order. */
+  /** Holds deliveries back until the returned function sends them in the given order. */
   hold(): (order?: "as-told" | "reversed") => void;
   disconnect(reason: DisconnectReason, options?: DisconnectOptions): void;
   dropConnections(): void;
@@ -124,20 +123,21 @@ export interface Slack {
   uninstallFrom(organisation: Organisation): void;
   /** Removes the app from one workspace of its organisation. */
   withdrawFrom(workspace: Workspace): void;
-  /** Tells the app that Slack dropped deliveries, with an envelope that contains no event. */
+  /** Tells the app that Slack dropped deliveries, with an envelope without an event. */
   reachEventLimit(): Delivery;
-  /** From now on the search finds messages of all channels, as an index that is behind does, or only what it should. */
+  /**
+   * Sets the search index: `behind` finds messages of all channels, `current` only those that the search should find.
+   */
   setSearchIndex(index: SearchIndex): void;
-  /** Private files show the login page after a redirect. */
+  /** While on, a private file redirects to the login page. */
   redirectToLogin(isOn: boolean): void;
 
-  /** Tells the simulator that this test expects violations of these kinds. */
+  /** Declares that this test expects violations of these kinds. */
   allow(...kinds: ViolationKind[]): void;
   assertClean(options?: { allow?: readonly ViolationKind[] }): void;
   close(): Promise<void>;
 }
 
-/** Starts a Slack that the caller must close. */
 export async function openSlack(options: SimulatorOptions = {}): Promise<Slack> {
   const simulator = await startSimulator(options);
   const { core, state, socketMode, dispatcher, assistant, watchdog, views, faults, api, files, oauth } = simulator;

@@ -12,21 +12,19 @@ export interface Core {
   violations: Violations;
   limits: Limits;
   app: AppIdentity;
-  /** By their ids. */
   workspaces: Map<string, Workspace>;
-  /** By their ids. */
   organisations: Map<string, Organisation>;
   newId(prefix: string): string;
-  /** Returns a message timestamp in Slack's format that is later than all previous ones. */
+  /** Returns a message timestamp in Slack's format, later than all earlier ones. */
   newTs(): string;
-  /** The origin of the simulator, without a slash at the end. */
+  /** The simulator's origin, without a trailing slash. */
   origin(): string;
-  /** Sends the app an event if it subscribed to events of this kind. */
+  /** Sends the app an event if the app has subscribed to such events. */
   emit(workspace: Workspace, event: Json, about?: EventContext): Delivery | undefined;
 }
 
 export interface EventContext {
-  /** True if the event concerns the whole organisation and names no workspace. */
+  /** True if the event is about the whole organisation and names no workspace. */
   isOrgWide?: true;
   channel?: Channel;
   message?: Message;
@@ -43,7 +41,7 @@ export interface AppIdentity {
   events: Set<string>;
 }
 
-/** Makes readable ids that are unique within one simulator. */
+/** Creates readable ids that are unique within one simulator. */
 export function createIds(): (prefix: string) => string {
   let count = 0;
   return (prefix) => {
@@ -52,7 +50,7 @@ export function createIds(): (prefix: string) => string {
   };
 }
 
-/** Makes timestamps in seconds with six decimals. Each one is later than the previous one. */
+/** Creates timestamps in seconds with six decimals. Each is later than the one before. */
 export function createTimestamps(now: () => number): () => string {
   let lastMicros = 0;
   return () => {

@@ -13,33 +13,30 @@ export type AttemptResult =
   | { isAcknowledged: true; response: unknown; takenMs: number }
   | { isAcknowledged: false; reason: FailureReason; detail: string; mayRetry: boolean };
 
-/** One payload for the app and its outcome. */
+/** A payload for the app, and what became of it. */
 export interface Delivery {
-  /** The `envelope_id` in Socket Mode. */
   id: string;
   type: DeliveryType;
-  /** A name that people can read: `message`, `/imagine`, `block_actions`. */
+  /** A readable name: `message`, `/imagine`, `block_actions`. */
   name: string;
   payload: Json;
   attempts: AttemptResult[];
-  /** When it was first sent, and when the app acknowledged it. */
+  /** When the delivery was first sent, and when the app acknowledged it. */
   toldAtMs: number | undefined;
   acknowledgedAtMs: number | undefined;
-  /** Resolves when the app has acknowledged the delivery or Slack has abandoned it. */
+  /** Resolves when the app has acknowledged the delivery or Slack has given it up. */
   outcome: Promise<Outcome>;
-  /** True if the app has acknowledged the delivery or Slack has abandoned it. */
   isSettled: boolean;
 }
 
 export interface Outcome {
   isAcknowledged: boolean;
-  /** The content of the acknowledgement. Undefined if that is empty. */
+  /** Content of the acknowledgement; undefined if empty. */
   response: unknown;
 }
 
-/** A connection to the app. */
 export interface Transport {
-  /** Never rejects. An event waits if there is no connection. */
+  /** Never rejects. Without a connection, an event waits. */
   send(delivery: Delivery, retry: Retry | undefined): Promise<AttemptResult>;
 }
 
@@ -51,11 +48,11 @@ export interface Retry {
 export interface Dispatcher {
   readonly deliveries: readonly Delivery[];
   deliver(type: DeliveryType, name: string, payload: Json): Delivery;
-  /** Sends a delivery again for no reason, as Slack sometimes does. */
+  /** Repeats a delivery for no reason, as Slack sometimes does. */
   repeat(delivery: Delivery): Promise<AttemptResult>;
   /** Holds deliveries back until the returned function releases them. */
   hold(): (order?: "as-told" | "reversed") => void;
-  /** From now on, no delivery in flight counts as late. */
+  /** After this, no pending delivery counts as late. */
   close(): void;
 }
 
@@ -65,17 +62,16 @@ export interface DispatcherDeps {
   violations: Violations;
   limits: Limits;
   newId(prefix: string): string;
-  /** Returns the transport that is in use at the moment. */
   transport(): Transport;
 }
 
-/** Sends deliveries, checks their acknowledgements, and retries events that the app did not acknowledge. */
+/** Sends deliveries, checks the acknowledgements, and retries events without one. */
 export function createDispatcher({ clock, changes, violations, limits, newId, transport }: DispatcherDeps): Dispatcher {
   const deliveries: Delivery[] = [];
   let isClosed = false;
   let held: Array<() => void> | undefined;
 
-  /** An app that is down or shutting down breaks no rule, because Slack retries what the app did not acknowledge. */
+  /** Checks how the app handled a delivery. An app that is down breaks no rule, because Slack retries. */
   function judge({ name, id }: Delivery, result: AttemptResult): void {
     const isDown = !result.isAcknowledged && ["no_connection", "connection_failed"].includes(result.reason);
     if (result.isAcknowledged || isDown || isClosed) return;

@@ -3,12 +3,12 @@ import type { Json } from "./world.ts";
 
 /**
  * The form of Slack's payloads and responses. `usual` has everything that Slack sends to most apps. `spare` has only
- * the fields that Slack's documentation promises, in another order. Its responses look as if they came through a proxy:
- * compressed, in chunks and with warnings.
+ * the fields that Slack documents, in another order, and its responses look as if a proxy had changed them: compressed,
+ * in chunks and with warnings.
  */
 export type Dialect = "usual" | "spare";
 
-/** Selects the fields of an event's envelope. */
+/** Fields of an event's envelope that `spare` omits. */
 const SPARED_AROUND = [
   "token",
   "context_team_id",
@@ -17,7 +17,7 @@ const SPARED_AROUND = [
   "authorizations",
   "is_ext_shared_channel",
 ];
-/** Selects the fields of an event, and of messages in it. */
+/** Fields of an event and of its message that `spare` omits. */
 const SPARED = [
   "bot_profile",
   "channel_type",
@@ -28,10 +28,10 @@ const SPARED = [
   "team",
   "upload",
 ];
-/** Selects the fields of the response to a call that writes a message. */
+/** Fields that `spare` omits in the response to a call that writes a message. */
 const SPARED_ANSWER = ["message", "channel", "text"];
 
-/** Selects the fields of an event that the app receives. */
+/** Returns the event as the app receives it. */
 export function toToldEvent(payload: Json, dialect: Dialect): Json {
   if (dialect === "usual") return payload;
   const event = without(payload["event"] as Json, SPARED);
@@ -43,11 +43,10 @@ export function toToldEvent(payload: Json, dialect: Dialect): Json {
 
 interface Told {
   headers: Record<string, string>;
-  /** The chunks of a response, in order. */
+  /** Chunks of a response, in order. */
   parts: readonly (string | Uint8Array)[];
 }
 
-/** Returns the bytes of a JSON response. */
 export function toToldAnswer(method: string, body: Json, dialect: Dialect): Told {
   if (dialect === "usual") return { headers: {}, parts: [JSON.stringify(body)] };
   const told = method.startsWith("chat.") ? without(body, SPARED_ANSWER) : body;

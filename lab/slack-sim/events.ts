@@ -4,7 +4,6 @@ import { type Dialect, toToldEvent } from "./dialect.ts";
 import { textOf } from "./shown-text.ts";
 import { channelType, type Json, type Workspace } from "./world.ts";
 
-/** Events that the manifest subscribes to. */
 export const DEFAULT_EVENTS = [
   "app_home_opened",
   "app_context_changed",
@@ -34,7 +33,7 @@ export interface EventsDeps {
   dialect: Dialect;
 }
 
-/** Wraps events as Slack does. Sends those that the app subscribed to and can see. */
+/** Wraps events as Slack does. Sends only events that the app has subscribed to and can see. */
 export function createEvents({ app, dispatcher, newId, now, dialect }: EventsDeps) {
   function isWanted(event: Json, { id, bot, organisation }: Workspace, { channel }: EventContext): boolean {
     const isMessage = event["type"] === "message" && channel !== undefined;
@@ -76,7 +75,7 @@ export function createEvents({ app, dispatcher, newId, now, dialect }: EventsDep
       const name = [textOf(event["type"]), textOf(event["subtype"])].filter((part) => part !== "").join("/");
       return dispatcher.deliver("events_api", name, toToldEvent(toPayload(workspace, event, about), dialect));
     },
-    /** An envelope without an event. It tells the app that Slack dropped deliveries. */
+    /** Returns an envelope without an event, which tells the app that Slack dropped deliveries. */
     limitReached(workspace: Workspace): Delivery {
       const minute = Math.floor(now() / 60_000) * 60;
       return dispatcher.deliver("events_api", "app_rate_limited", {

@@ -1,36 +1,36 @@
-/** A fault of a call. The fields take effect in this order. */
+/** A fault of a call. Its fields take effect in this order. */
 export interface Fault {
   /** Real time before Slack executes the call. */
   delayMs?: number;
-  /** Slack executes the call but its response is lost, so the client cannot distinguish it from a failed call. */
+  /** If true, Slack executes the call but its response is lost: the client sees a failure. */
   isDone?: boolean;
-  /** With `isDone`: the response lacks these fields. */
+  /** Fields that the response lacks, with `isDone`. */
   omits?: readonly string[];
-  /** With `isDone`: the response contains this warning. */
+  /** A warning in the response, with `isDone`. */
   warning?: string;
   /** Real time between the call and its response. */
   answersLateMs?: number;
-  /** The HTTP status, with `body`. If there is an `error`, the default is 200. */
+  /** The HTTP status of `body`; with an `error`, the default is 200. */
   status?: number;
   /** The `error` in a response with `ok: false`. */
   error?: string;
-  /** With `error`: Slack's explanation. */
+  /** Slack's explanation, with `error`. */
   words?: readonly string[];
-  /** Whole seconds; the status is then 429. */
+  /** Whole seconds in `Retry-After`. The status is then 429. */
   retryAfterS?: number;
-  /** Drops the connection instead of sending a response. */
+  /** If true, drops the connection instead of responding. */
   cutsConnection?: boolean;
-  /** The body of the response, as HTML instead of JSON. */
+  /** An HTML body instead of JSON. */
   html?: string;
 }
 
 /** A delay in real time: a constant, or a function that is called for each call. */
 export type Delay = number | (() => number);
 
-/** Requested faults by method. `*` means every method. */
+/** Requested faults by method; `*` stands for every method. */
 export interface Faults {
   failNext(method: string, fault: Fault, times?: number): void;
-  /** From now on, delays every call to a method. 0 ends the delay. */
+  /** Delays every further call to a method; 0 ends the delay. */
   slow(method: string, delayMs: Delay): void;
   /** Removes and returns the fault for the next call to a method. */
   take(method: string): Fault | undefined;

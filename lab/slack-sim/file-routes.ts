@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Core } from "./core.ts";
 import type { StoredFile } from "./world.ts";
 
-/** If the token for a private file is wrong, Slack does not return an error. It shows this page with status 200. */
+/** Slack shows this page with status 200, instead of an error, if the token for a private file is wrong. */
 const LOGIN_PAGE =
   "<!DOCTYPE html><html><head><title>Sign in | Slack</title></head><body>Sign in to Slack</body></html>";
 
@@ -11,9 +11,7 @@ export interface FileRoutes {
   upload(id: string, request: IncomingMessage, response: ServerResponse, body: Buffer): Promise<void>;
   /** Serves a private file, or the login page. */
   download(id: string, request: IncomingMessage, response: ServerResponse): void;
-  /** Serves the login page itself. */
   login(response: ServerResponse): void;
-  /** From now on, redirects to the login page. */
   redirectToLogin(isOn: boolean): void;
 }
 
@@ -68,7 +66,7 @@ export function createFileRoutes(core: Core): FileRoutes {
   };
 }
 
-/** The only file in a form, whatever the name of its field. */
+/** Returns a form's only file, whatever the name of its field. */
 async function readPart(body: Buffer, contentType: string): Promise<Uint8Array | undefined> {
   const form = await new Response(new Uint8Array(body), { headers: { "content-type": contentType } }).formData();
   const part = [...form.values()].find((value) => typeof value !== "string");

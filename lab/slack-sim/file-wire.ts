@@ -1,6 +1,6 @@
 import type { Json, StoredFile } from "./world.ts";
 
-/** A file as Slack describes it to people who can see it. Its links need the bot's token. */
+/** Formats a file for people who can see it. Its links need the bot's token. */
 export function fileToWire(file: StoredFile, origin: string): Json {
   const { id, name, title, mimeType, bytes, owner, altText } = file;
   const path = `${owner.workspace.id}-${id}/${encodeURIComponent(name)}`;
@@ -23,7 +23,7 @@ export function fileToWire(file: StoredFile, origin: string): Json {
   };
 }
 
-/** A file in a channel that is shared with other organisations. The app must look it up with `files.info`. */
+/** Formats a file in a channel that organisations share. The app must look it up with `files.info`. */
 export function fileToStub({ id }: StoredFile): Json {
   return { id, mode: "file_access", file_access: "check_file_info" };
 }
@@ -52,7 +52,7 @@ const MIME_TYPES: Readonly<Record<string, string>> = {
   json: "application/json",
 };
 
-/** Slack trusts the extension and ignores the bytes. */
+/** Slack trusts the extension, not the bytes. */
 export function mimeTypeOf(name: string): string {
   return MIME_TYPES[name.split(".").at(-1)?.toLowerCase() ?? ""] ?? "application/octet-stream";
 }

@@ -7,7 +7,6 @@ export interface HttpDeliveryOptions {
   ackMs: number;
 }
 
-/** Delivers events as signed POSTs to an app's request URLs. */
 export function createHttpDelivery({ url, signingSecret, ackMs }: HttpDeliveryOptions): Transport {
   async function send(delivery: Delivery, retry: Retry | undefined): Promise<AttemptResult> {
     const { body, contentType } = toRequest(delivery);
@@ -46,7 +45,7 @@ export function createHttpDelivery({ url, signingSecret, ackMs }: HttpDeliveryOp
   return { send };
 }
 
-/** The body and the exact content type of a delivery. Events are JSON, all others are forms. */
+/** Returns a delivery's body and content type. Events are JSON; everything else is a form. */
 function toRequest({ type, payload }: Pick<Delivery, "type" | "payload">): {
   body: string;
   contentType: string;
@@ -57,7 +56,7 @@ function toRequest({ type, payload }: Pick<Delivery, "type" | "payload">): {
 }
 
 /**
- * Headers which prove that a body is from Slack. They always use real time, because the receiver compares them with its
+ * Returns headers that prove that a body is from Slack. They use real time, because the receiver compares it with its
  * own clock.
  */
 export function signatureHeaders(
@@ -78,7 +77,7 @@ function readAnswer(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // An app can respond to a command with plain text. Slack then shows this text.
+    // An app can respond to a command with plain text, which Slack then shows.
     return { text };
   }
 }

@@ -8,20 +8,17 @@ import type { View, Views } from "./views.ts";
 import { TOP_LEVEL, type Watchdog } from "./watchdog.ts";
 import { type Channel, type Ephemeral, type Json, type Message, threadOf, type User } from "./world.ts";
 
-/** The result of an interaction as the person sees it. */
 export interface Interaction {
-  /** If false, Slack shows that the app did not respond (`operation_timeout`). */
+  /** If false, Slack tells the person that the app did not respond (`operation_timeout`). */
   isAcknowledged: boolean;
-  /** The content of the acknowledgement. */
   response: unknown;
 }
 
 export interface ButtonPress {
   user: User;
   message: Message | Ephemeral;
-  /** The whole `action_id` of a button in the message. */
   actionId: string;
-  /** Selects one of two buttons in one element. */
+  /** Which of the two buttons in a feedback element. */
   button?: "positive_button" | "negative_button";
 }
 
@@ -32,7 +29,7 @@ export interface InteractionsDeps {
   watchdog: Watchdog;
 }
 
-/** Sends commands, button presses, shortcuts and forms to the app at once. Slack never retries them. */
+/** Sends commands, button presses, shortcuts and forms to the app immediately. Slack never retries them. */
 export function createInteractions(core: Core, { dispatcher, views, urls, watchdog }: InteractionsDeps) {
   async function deliver(type: "slash_commands" | "interactive", name: string, payload: Json, place?: ResponsePlace) {
     const { isAcknowledged, response } = await dispatcher.deliver(type, name, payload).outcome;
@@ -47,7 +44,7 @@ export function createInteractions(core: Core, { dispatcher, views, urls, watchd
       type,
       token: "verification-token",
       action_ts: core.newTs(),
-      // An app that an organisation installed gets no team.
+      // An organisation's app gets no team.
       team: organisation === undefined ? { id: workspace.id, domain: workspace.name.toLowerCase() } : null,
       user: { id: user.id, username: user.name.toLowerCase(), name: user.name.toLowerCase(), team_id: workspace.id },
       api_app_id: core.app.id,
@@ -102,7 +99,7 @@ export function createInteractions(core: Core, { dispatcher, views, urls, watchd
         ...envelope("block_actions", user),
         container,
         channel: { id: channel.id, name: channel.name },
-        // For an ephemeral message, the app gets only its location.
+        // The app gets an ephemeral message's location only, not its content.
         ...(isMessage ? { message: messageToWire(message, core.origin()) } : {}),
         state: { values: {} },
         response_url: urls.create(place),
@@ -163,7 +160,7 @@ export function createInteractions(core: Core, { dispatcher, views, urls, watchd
     },
   };
 
-  /** Changes a form as the app's acknowledgement requires. */
+  /** Changes a form as the app's acknowledgement says. */
   function follow(view: View, user: User, response: unknown): void {
     const { response_action: action, view: body } = (response ?? {}) as { response_action?: string; view?: Json };
     if (action === "errors") return;
@@ -175,7 +172,7 @@ export function createInteractions(core: Core, { dispatcher, views, urls, watchd
 
 export type Interactions = ReturnType<typeof createInteractions>;
 
-/** A view's `app_installed_team_id`: the organisation if it installed the app, otherwise the workspace. */
+/** A view's `app_installed_team_id`: the organisation's id if it installed the app, or else the workspace's. */
 function installedId({ workspace: { id, organisation } }: User): string {
   return organisation?.id ?? id;
 }
@@ -184,7 +181,7 @@ function isSpoken(response: unknown): response is Json {
   return typeof response === "object" && response !== null && ("text" in response || "blocks" in response);
 }
 
-/** The button in the payload for the app. For feedback buttons, it has the value of the pressed one. */
+/** Returns the pressed button for the payload. A feedback element becomes one button with the chosen value. */
 function toPressed(element: Json, button: ButtonPress["button"]): Json {
   if (element["type"] !== "feedback_buttons") return element;
   if (button === undefined) throw new Error("Press one of the two feedback buttons.");
@@ -192,7 +189,6 @@ function toPressed(element: Json, button: ButtonPress["button"]): Json {
   return { type, action_id, value: (element[button] as Json)["value"] };
 }
 
-/** Throws if the message has no feedback buttons. */
 export function feedbackIdOf({ content, ts }: Message): string {
   const elements = content.blocks.flatMap((block) => listOf(block["elements"]));
   const found = elements.find(({ type }) => type === "feedback_buttons");
@@ -200,7 +196,7 @@ export function feedbackIdOf({ content, ts }: Message): string {
   return textOf(found["action_id"]);
 }
 
-/** The button as the app defined it. Throws if the message has none with this id. */
+/** Finds a button by its id. Throws if the message has none with this id. */
 function buttonOf({ content, ts }: Message | Ephemeral, actionId: string): { element: Json; blockId: string } {
   for (const [index, block] of content.blocks.entries()) {
     const elements = [...listOf(block["elements"]), ...listOf([block["accessory"]])];
@@ -210,7 +206,7 @@ function buttonOf({ content, ts }: Message | Ephemeral, actionId: string): { ele
   throw new Error(`Message ${ts} has no button with the action_id "${actionId}".`);
 }
 
-/** Escapes people's text as Slack does. Mentions are Slack's own markup and stay unescaped. */
+/** Escapes text as Slack does. Mentions are Slack's own markup and stay as they are. */
 function escapeWords(text: string): string {
   return text.replace(/<[@#][^<>]*>|[&<>]/g, (found) => ESCAPED[found] ?? found);
 }

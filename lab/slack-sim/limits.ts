@@ -1,32 +1,30 @@
 /** Slack's limits, which tests can change. */
 export interface Limits {
-  /** How Slack counts calls per minute: in any 60 seconds, or with a bucket that refills evenly. */
+  /** How Slack counts calls per minute: in any 60 seconds, or with an evenly refilling bucket. */
   kind: "sliding" | "token-bucket";
-  /** Calls per minute for each method and workspace. */
+  /** Calls per minute, for each method in each workspace. */
   perMinute: Readonly<Record<string, number>>;
-  /** How many posts can arrive in one channel at once. Each second allows one more. */
+  /** How many posts a channel accepts at once. Each second allows one more. */
   postBurst: number;
-  /** How Slack refuses a call: with a 429 and `Retry-After`, or with HTTP 200 and this error. */
+  /** How Slack refuses a call: with a 429 and `Retry-After`, or with status 200 and this error. */
   refusal: "http-429" | "ratelimited" | "rate_limited";
-  /** If true, the app can read one page of 15 messages per minute, like commercial apps outside the marketplace. */
+  /** `commercial` allows one page of 15 messages per minute, as for commercial apps outside the marketplace. */
   history: "internal" | "commercial";
-  /** The largest number of messages per page, whatever the app requests. */
+  /** Maximum number of messages per page, whatever the app requests. */
   maxPage: number;
-  /** The longest streamed message in bytes of UTF-8, including its task cards. */
+  /** Maximum size of a streamed message with its task cards, in bytes of UTF-8. */
   streamBytes: number;
   streamMs: number;
   triggerMs: number;
-  /** How long an event's token lets the app search; Slack says only that it is short. */
+  /** How long an event's token permits searches. Slack only says that it is short. */
   actionTokenMs: number;
   responseUrlMs: number;
   responseUrlUses: number;
-  /**
-   * Time between the end of an upload and the moment when a message can show the file inside. `Infinity` means never.
-   */
+  /** Time after an upload until a message can display the file; `Infinity` means never. */
   readyMs: number;
-  /** Time between the end of an upload and the moment when its message appears. */
+  /** Time after an upload until its message appears. */
   sharingMs: number;
-  /** The real time within which the app must acknowledge. */
+  /** Real time in which the app must acknowledge. */
   ackMs: number;
   /** Pauses before each retry of an event. */
   retryMs: readonly number[];
@@ -102,7 +100,7 @@ export const DEFAULT_LIMITS: Limits = {
   maxConnections: 10,
 };
 
-/** The number of calls per minute for a method. Undefined if Slack does not count its calls. */
+/** Returns the calls per minute for a method; undefined if Slack does not limit it. */
 export function callsPerMinute(limits: Limits, method: string): number | undefined {
   const isHistory = method === "conversations.history" || method === "conversations.replies";
   return isHistory && limits.history === "commercial" ? TIER_1 : limits.perMinute[method];

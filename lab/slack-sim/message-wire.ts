@@ -3,7 +3,7 @@ import { fileToStub, fileToWire } from "./file-wire.ts";
 import { shownText } from "./shown-text.ts";
 import { channelType, type Json, type Message, threadOf, type User } from "./world.ts";
 
-/** A message in the format of the Web API and of events. It has metadata only if requested. */
+/** Formats a message as in the Web API and in events. Includes its metadata only on request. */
 export function messageToWire(message: Message, origin: string, { withMetadata = false } = {}): Json {
   const { channel, author, content, ts, threadTs, stream, editedTs, clientMsgId } = message;
   const files = content.files.map((file) => (channel.isShared ? fileToStub(file) : fileToWire(file, origin)));
@@ -28,7 +28,7 @@ export function messageToWire(message: Message, origin: string, { withMetadata =
   };
 }
 
-/** The event for a change to a message. */
+/** Returns the event about a change of a message. */
 export function messageToEvent(message: Message, origin: string): Json {
   const { channel, ts } = message;
   return {
@@ -39,7 +39,7 @@ export function messageToEvent(message: Message, origin: string): Json {
   };
 }
 
-/** The replies to a message that still exist, oldest first. */
+/** Returns the existing replies to a message, oldest first. */
 export function repliesTo(root: Message): Message[] {
   return [...root.channel.messages.values()].filter((message) => message !== root && threadOf(message) === root.ts);
 }

@@ -20,18 +20,15 @@ import {
 export interface PostOptions {
   threadTs?: string | undefined;
   stream?: Stream | undefined;
-  /** If true, a mention in the message causes no `app_mention` event. */
+  /** If true, a mention in the message causes no `app_mention`. */
   isMentionHidden?: boolean;
   linksNames?: boolean;
 }
 
-/**
- * Adds, changes and deletes all messages. No other code does this, so the watchdog checks every change and the app gets
- * events for it.
- */
+/** Adds, changes and deletes all messages, so that the watchdog checks every change and the app gets its event. */
 export interface Messages {
   post(channel: Channel, author: User, content: Content, options?: PostOptions): Message;
-  /** Changes a message. A change by a person is marked as an edit. */
+  /** Changes a message. A change by a person counts as an edit. */
   change(message: Message, content: Partial<Content>, options?: { isEdit?: boolean; linksNames?: boolean }): void;
   remove(message: Message): void;
   postEphemeral(ephemeral: Omit<Ephemeral, "ts" | "shown" | "atMs">): Ephemeral;
@@ -57,7 +54,7 @@ export function createMessages(core: Core, watchdog: Watchdog, assistant: Assist
   function tellMention(message: Message): void {
     const { channel, author, content, editedTs } = message;
     const { bot } = channel.workspace;
-    // In a channel shared with other organisations, the app gets only the message event.
+    // In a channel that organisations share, the app gets the message event, but no `app_mention`.
     const isTold = channel.kind !== "im" && !channel.isShared && author !== bot;
     if (!isTold || !content.text.includes(`<@${bot.id}>`)) return;
     const { type: _type, subtype: _subtype, parent_user_id: _parent, ...wire } = messageToWire(message, core.origin());
@@ -129,7 +126,7 @@ export function createMessages(core: Core, watchdog: Watchdog, assistant: Assist
         tellChange(message, "message_deleted", { deleted_ts: ts, previous_message: before });
         return;
       }
-      // Slack keeps a deleted root as a tombstone, so deleting it is a change.
+      // Slack replaces a deleted root with a tombstone, so its deletion is a change.
       const text = "This message was deleted.";
       const tombstone = {
         type: "message",
@@ -154,13 +151,16 @@ export function createMessages(core: Core, watchdog: Watchdog, assistant: Assist
   };
 }
 
-/** Events of messages in public channels have a token only if they mention the app. */
+/**
+ * True if the message's event contains a token for searches. In a public channel, only a message that mentions the app
+ * does.
+ */
 function maySearch({ channel, author, content }: Message): boolean {
   const { bot } = channel.workspace;
   return author.botId === undefined && (channel.kind !== "public" || content.text.includes(`<@${bot.id}>`));
 }
 
-/** True outside threads, and in a thread with replies. */
+/** True outside threads, and in a thread that has replies. */
 function hasThread({ channel, threadTs }: Pick<Ephemeral, "channel" | "threadTs">): boolean {
   return threadTs === undefined || [...channel.messages.values()].some((message) => message.threadTs === threadTs);
 }

@@ -3,16 +3,17 @@ import type { Core } from "./core.ts";
 import { SlackRefusal } from "./refusal.ts";
 import type { Json, Organisation, Workspace } from "./world.ts";
 
-/** Where the app is installed: in a workspace, or in an organisation for all its workspaces. */
+/** Where the app is installed: in one workspace, or in an organisation for all its workspaces. */
 type Owner = Workspace | Organisation;
 
-/** Installs the app into further workspaces. */
 export interface OAuth {
-  /** Sets where the next visitor of the authorize page installs the app. */
+  /** The next visitor of the authorize page installs the app there. */
   installInto(owner: Owner): void;
-  /** The authorize page. Everyone agrees at once, so it redirects back with a code. */
+  /** The authorize page. It asks nothing and redirects back with a code. */
   page(url: URL, response: ServerResponse): boolean;
-  /** From now on, bot tokens expire after this time and have a refresh token. Undefined turns this off. */
+  /**
+   * Sets how long new bot tokens are valid. Such tokens come with a refresh token. With undefined, they never expire.
+   */
   rotate(expiresInS: number | undefined): void;
   exchange(grant: Grant): Json;
 }

@@ -18,7 +18,7 @@ import {
 } from "./world.ts";
 
 export interface Place {
-  /** A message in the thread to write to. */
+  /** The message in whose thread the person writes. */
   thread?: Message;
 }
 
@@ -28,8 +28,8 @@ export interface LocalFile {
 }
 
 /**
- * A person in a workspace, and all actions that they can do. Their messages appear at once. The app gets the events at
- * the same time.
+ * A person in a workspace, with everything that they can do. Their messages appear immediately, and the app gets the
+ * events at the same time.
  */
 export interface Person {
   readonly id: string;
@@ -37,43 +37,41 @@ export interface Person {
   say(channel: Channel, text: string, place?: Place): Message;
   /** Posts blocks and attachments, with or without text, as apps and forwarded messages do. */
   show(channel: Channel, content: Partial<Pick<Content, "text" | "blocks" | "attachments">>, place?: Place): Message;
-  /** Mentions the app and posts the text after the mention. */
+  /** Mentions the app, followed by the text. */
   mention(channel: Channel, text: string, place?: Place): Message;
-  /** Writes to the app in the direct conversation. */
   dm(text: string, place?: Place): Message;
-  /** The direct conversation with the app. */
   direct(): Channel;
-  /** Joins a channel. Slack announces this in the channel. */
+  /** Joins a channel, which Slack announces there. */
   join(channel: Channel): void;
   edit(message: Message, text: string): void;
-  /** Changes other parts of a message than its text, for example its table. */
+  /** Changes a message's blocks or attachments, for example its table, but not its text. */
   editShown(message: Message, content: Partial<Pick<Content, "blocks" | "attachments">>): void;
-  /** Adds a link preview to a message. This is a change but not an edit. */
+  /** Adds a link preview to a message: a change that does not count as an edit. */
   unfurl(message: Message): void;
   delete(message: Message): void;
-  /** Posts a message with files. A mention in it causes only a message event, no `app_mention`. */
+  /** Posts a message with files. If it mentions the app, the app still gets no `app_mention`, only a message event. */
   upload(channel: Channel, files: readonly LocalFile[], text?: string, place?: Place): Message;
-  /** Uploads files for a form, as the value of a `file_input`. The files are in no channel. */
+  /** Uploads files into a form's `file_input`. No channel shows these files. */
   attach(files: readonly LocalFile[]): Json[];
   react(message: Message, name: string): void;
   /** Presses a button of a message. Throws if no button has this `action_id`. */
   press(message: Message | Ephemeral, actionId: string): Promise<Interaction>;
   /** Presses one of Slack's own feedback buttons. Throws if the message has none. */
   judge(message: Message, button: "positive_button" | "negative_button"): Promise<Interaction>;
-  /** Presses Slack's own Stop button, which ends all growing messages in a thread. */
+  /** Presses Slack's own Stop button, which ends all growing messages in the thread. */
   stop(message: Message): void;
-  /** Types a slash command. It is never in a thread, because Slack does not allow that. */
+  /** Types a slash command in a channel. Slack allows none in a thread. */
   command(command: string, text: string, channel: Channel): Promise<Interaction>;
-  /** Uses a shortcut on a message, or a global one if no message is given. */
+  /** Uses a message shortcut, or a global shortcut without a message. */
   shortcut(callbackId: string, message?: Message): Promise<Interaction>;
   submitView(view: View, values: Json): Promise<Interaction>;
   closeView(view: View): Promise<Interaction | undefined>;
-  /** Presses a button inside a view. `action` is the element with its `block_id`. */
+  /** Presses a button of a view. `action` is the button with its `block_id`. */
   pressInView(view: View, action: Json): Promise<Interaction>;
   openHome(tab?: "home" | "messages"): void;
-  /** Opens a channel while the conversation with the app is also open. */
+  /** Opens a channel next to the conversation with the app. */
   lookAt(channel: Channel): void;
-  /** Does the same next to a thread of the older assistant. Messages in such a thread do not contain the channel. */
+  /** Opens a channel next to a thread of the older assistant. Messages in such a thread do not name the channel. */
   lookAtFrom(thread: Message, channel: Channel): void;
 }
 

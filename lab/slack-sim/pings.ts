@@ -1,12 +1,12 @@
 import { listOf } from "./shown-text.ts";
 import type { Content, Json } from "./world.ts";
 
-/** Sequences in a text that notify people. With `&lt;` instead of `<` they are plain text. */
+/** Markup that notifies people. With `&lt;` instead of `<` it is plain text. */
 const CONTROL = /<(?:!(?:channel|here|everyone)|!subteam\^[A-Z0-9]+|@[UW][A-Z0-9]+)(?:\|[^>]*)?>/g;
-/** With `parse=full` or `link_names`, plain words also notify people. */
+/** Plain words that also notify people with `parse=full` or `link_names`. */
 const PLAIN = /(?<![\w@])@(?:channel|here|everyone)\b/g;
 
-/** The parts of a message that notify people. Pure. */
+/** Returns the mentions in a message that notify people. Pure. */
 export function pingsOf({ text, markdown, blocks }: Content, { linksNames = false } = {}): string[] {
   const written = [markdown ?? "", text, ...blocks.flatMap(writtenIn)];
   const control = written.flatMap((part) => part.match(CONTROL) ?? []);
@@ -14,7 +14,7 @@ export function pingsOf({ text, markdown, blocks }: Content, { linksNames = fals
   return [...new Set([...control, ...plain])];
 }
 
-/** The texts of a block in which Slack reads mentions. Slack never reads mentions in `plain_text`. */
+/** Returns the texts of a block in which Slack reads mentions. It reads none in `plain_text`. */
 function writtenIn(block: Json): string[] {
   if (block["type"] === "markdown" && typeof block["text"] === "string") return [block["text"]];
   if (block["type"] === "mrkdwn" && typeof block["text"] === "string") return [block["text"]];

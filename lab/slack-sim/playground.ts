@@ -5,7 +5,7 @@ import type { Person } from "./people.ts";
 import { listOf, shownText, textOf } from "./shown-text.ts";
 import { type Channel, type Ephemeral, isOfApp, type Json, type Message } from "./world.ts";
 
-/** A Slack to use by hand: a workspace with two channels. Everyone is a member of both. */
+/** A Slack to use by hand: one workspace with two channels that everyone is in. */
 export interface Playground {
   slack: Slack;
   controlled: Controlled;
@@ -20,7 +20,7 @@ const fault = z.strictObject({
   retryAfterS: z.int().min(1).optional(),
   delayMs: z.int().min(0).optional(),
   cutsConnection: z.boolean().optional(),
-  /** The call is executed, but its response is lost. */
+  /** If true, the call is executed but its response is lost. */
   isDone: z.boolean().optional(),
 });
 

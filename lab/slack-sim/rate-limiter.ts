@@ -1,16 +1,15 @@
 import { callsPerMinute, type Limits } from "./limits.ts";
 
-/** Counts the calls to each method in each workspace. */
 export interface RateLimiter {
   /**
-   * Counts one call. Returns undefined if it is allowed, or else the number of whole seconds until a retry. A refused
-   * call does not count.
+   * Counts a call. Returns undefined if the call is permitted, or the whole seconds until a retry. A refused call does
+   * not count.
    */
   take(method: string, workspaceId: string, channelId: string | undefined): number | undefined;
 }
 
 interface Counter {
-  /** Milliseconds until the next call is allowed. 0 if it is allowed now. */
+  /** Milliseconds until the next call is permitted; 0 if it is permitted now. */
   waitMs(nowMs: number): number;
   spend(nowMs: number): void;
 }
@@ -54,7 +53,7 @@ export function createRateLimiter(limits: Limits, now: () => number): RateLimite
   };
 }
 
-/** Allows at most `calls` calls in any window. */
+/** Allows at most `calls` calls in any `windowMs`. */
 function slidingCounter(calls: number, windowMs: number): Counter {
   let spent: number[] = [];
   return {
@@ -67,7 +66,7 @@ function slidingCounter(calls: number, windowMs: number): Counter {
   };
 }
 
-/** A bucket of `depth` calls that is full at first. One call becomes available again per `refillMs`. */
+/** A full bucket of `depth` calls that gains one call per `refillMs`. */
 function bucketCounter(depth: number, refillMs: number): Counter {
   let level = depth;
   let lastMs = 0;

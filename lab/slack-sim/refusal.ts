@@ -1,10 +1,10 @@
 import type { Json } from "./world.ts";
 
-/** Thrown if Slack refuses a call. The response has status 200, `ok: false` and this code. */
+/** Slack refuses a call: the response has status 200, `ok: false` and this code. */
 export class SlackRefusal extends Error {
   override readonly name = "SlackRefusal";
   readonly code: string;
-  /** Further fields in the response. */
+  /** More fields of the response. */
   readonly fields: Json;
 
   constructor(code: string, fields: Json = {}) {
@@ -14,7 +14,7 @@ export class SlackRefusal extends Error {
   }
 }
 
-/** A missing or malformed argument, described in Slack's words. */
+/** Refuses a missing or malformed argument, in Slack's words. */
 export function invalidArguments(problem: string): SlackRefusal {
   return new SlackRefusal("invalid_arguments", { response_metadata: { messages: [`[ERROR] ${problem}`] } });
 }

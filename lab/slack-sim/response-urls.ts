@@ -4,12 +4,11 @@ import type { Messages } from "./messages.ts";
 import { listOf, textOf } from "./shown-text.ts";
 import { type Channel, type Ephemeral, emptyContent, type Json, type Message, type User } from "./world.ts";
 
-/** URLs to respond to an interaction without a token. Each works five times within half an hour. */
+/** URLs for responding to an interaction without a token. Each works five times within half an hour. */
 export interface ResponseUrls {
   create(place: ResponsePlace): string;
-  /** Handles one response. */
   use(id: string, body: Json): { status: number; text: string };
-  /** Shows the content of an acknowledgement in the same way. */
+  /** Shows the content of an acknowledgement like a response to the URL. */
   show(place: ResponsePlace, body: Json): void;
 }
 
@@ -17,7 +16,6 @@ export interface ResponsePlace {
   channel: Channel;
   user: User;
   threadTs: string | undefined;
-  /** The message of the pressed button. */
   message: Message | undefined;
   /** The ephemeral message that `replace_original` replaces. */
   ephemeral?: Ephemeral | undefined;

@@ -10,7 +10,7 @@ import type { Json } from "./world.ts";
 
 export interface Routes {
   api(request: IncomingMessage, response: ServerResponse, body: Buffer, url: URL): Promise<void>;
-  /** Serves Slack's other pages. Returns false if the page does not exist. */
+  /** Serves Slack's other pages. Returns false for an unknown page. */
   page(url: URL, response: ServerResponse): boolean;
   files: FileRoutes;
   urls: ResponseUrls;
@@ -18,12 +18,12 @@ export interface Routes {
 }
 
 export interface HttpServer {
-  /** The origin that the sender of the current request used to reach this server. */
+  /** The origin under which the sender of the current request reached this server. */
   readonly origin: string;
   close(): Promise<void>;
 }
 
-/** Serves all of Slack on a loopback port: the API, files, response URLs and sockets. Port 0 means any free one. */
+/** Serves the API, files, response URLs and sockets on one loopback port; 0 means any free port. */
 export async function startServer(routes: () => Routes, port: number): Promise<HttpServer> {
   const sockets = new Set<Socket>();
   const reached = new AsyncLocalStorage<string>();

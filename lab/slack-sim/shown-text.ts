@@ -1,8 +1,7 @@
 import type { Content, Json } from "./world.ts";
 
 /**
- * The text that a person reads in a message: the Markdown if it exists, otherwise the text of the blocks, otherwise
- * `text`. Pure.
+ * Returns the text that people read in a message: the Markdown, or else the text of the blocks, or else `text`. Pure.
  */
 export function shownText({ markdown, blocks, text }: Content): string {
   if (markdown !== undefined) return markdown;
@@ -10,12 +9,12 @@ export function shownText({ markdown, blocks, text }: Content): string {
   return inBlocks === "" ? text : inBlocks;
 }
 
-/** The small print of a message. Pure. */
+/** Returns a message's small print. Pure. */
 export function smallPrint({ blocks }: Content): string[] {
   return blocks.filter(({ type }) => type === "context").flatMap(({ elements }) => listOf(elements).map(innerText));
 }
 
-/** The texts of a block that people read as the message. Leaves out buttons and small print. Pure. */
+/** Returns the texts of a block that people read as the message, without buttons and small print. Pure. */
 function textsOf(block: Json): string[] {
   switch (block["type"]) {
     case "markdown":
@@ -31,12 +30,11 @@ function textsOf(block: Json): string[] {
   }
 }
 
-/** The value if it is a string, otherwise "". */
 export function textOf(value: unknown): string {
   return typeof value === "string" ? value : "";
 }
 
-/** The objects in a list. Empty if the value is not a list. */
+/** Returns the objects in a list; [] for other values. */
 export function listOf(value: unknown): Json[] {
   return Array.isArray(value) ? value.filter((item): item is Json => typeof item === "object" && item !== null) : [];
 }

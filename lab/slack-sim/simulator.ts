@@ -31,17 +31,16 @@ import { createWatchdog } from "./watchdog.ts";
 
 export interface SimulatorOptions {
   clock?: Clock;
-  /** Only the limits that differ from the defaults, also within `perMinute`. */
+  /** Limits that differ from the defaults, also within `perMinute`. */
   limits?: Partial<Limits>;
   streaming?: Streaming;
-  /** Events that the app subscribes to, by default those in the manifest. */
+  /** Events that the app subscribes to; default: those in the manifest. */
   events?: readonly string[];
   dialect?: Dialect;
-  /** By default any free port. */
+  /** Default: any free port. */
   port?: number;
 }
 
-/** Creates the parts of the simulator and starts its server. */
 export async function startSimulator({
   clock = createClock(),
   limits,

@@ -4,29 +4,27 @@ import { type RawData, type WebSocket, WebSocketServer } from "ws";
 import type { Core } from "./core.ts";
 import type { AttemptResult, Delivery, Retry, Transport } from "./delivery.ts";
 
-/** A longer tick counts as only this long. */
+/** Maximum time that one tick counts. */
 const TICK_MS = 100;
 
 export type DisconnectReason = "warning" | "refresh_requested" | "link_disabled" | "too_many_websockets";
 
 export interface DisconnectOptions {
-  /** Delivers only to the oldest connection instead of to all. */
+  /** If true, only the oldest connection is asked to close. */
   isOne?: boolean;
   /** If false, Slack never responds to the app's close frame. */
   completesClose?: boolean;
 }
 
 export interface SocketMode extends Transport {
-  /** Returns a URL that accepts one connection, once. */
+  /** Returns a URL that accepts one connection. */
   newUrl(): string;
-  /** The number of open connections to which Slack has sent `hello`. */
+  /** Number of open connections that got Slack's `hello`. */
   connections(): number;
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
-  /**
-   * Asks the app to close these connections. They get no more deliveries, and Slack closes them itself after a while.
-   */
+  /** Asks the app to close its connections. They get no more deliveries, and Slack closes them after a while. */
   disconnect(reason: DisconnectReason, options?: DisconnectOptions): void;
-  /** Drops all connections without notice. */
+  /** Drops all connections without a close frame. */
   drop(): void;
   close(): void;
 }
@@ -36,10 +34,10 @@ interface Pending {
   settle(result: AttemptResult): void;
 }
 
-/** Slack closes a connection itself this long after it asked the app to close it. */
+/** Slack closes a connection this long after it asked the app to close it. */
 const LEAVING_MS = 10_000;
 
-/** Delivers over WebSockets that the app opens. The open sockets take turns. */
+/** Delivers events over the WebSockets that the app opens, in turn. */
 export function createSocketMode({ app, changes, limits, newId, origin }: Core): SocketMode {
   const server = new WebSocketServer({ noServer: true });
   const tickets = new Set<string>();
@@ -98,7 +96,7 @@ export function createSocketMode({ app, changes, limits, newId, origin }: Core):
 
   async function send(delivery: Delivery, retry: Retry | undefined): Promise<AttemptResult> {
     const detail = "no socket was connected";
-    // An event waits for the next connection, but a button press without a connection fails.
+    // An event waits for the next connection. A button press without a connection fails.
     while (ready.size === 0 && delivery.type === "events_api" && !state.isClosed) {
       await new Promise<void>((resolve) => void waiting.push(resolve));
     }
@@ -135,7 +133,7 @@ export function createSocketMode({ app, changes, limits, newId, origin }: Core):
     disconnect(reason, { isOne = false, completesClose = true } = {}) {
       for (const connection of [...ready].slice(0, isOne ? 1 : undefined)) {
         part(connection, reason);
-        // A paused socket does not read close frames, so it does not respond to one.
+        // A paused socket does not read the close frame, so it does not respond to it.
         if (!completesClose) connection.pause();
       }
     },
@@ -162,7 +160,7 @@ interface Acknowledgement {
   payload?: Record<string, unknown>;
 }
 
-/** Slack ignores invalid data on a socket. It acknowledges nothing. */
+/** Parses an acknowledgement. Slack ignores invalid data on a socket. */
 function readAcknowledgement(data: RawData): Acknowledgement {
   try {
     return JSON.parse(Buffer.isBuffer(data) ? data.toString() : "{}") as Acknowledgement;
@@ -176,8 +174,8 @@ function say(connection: WebSocket, message: unknown): void {
 }
 
 /**
- * A timer that first reads pending data and then fires, unless it was ended. It counts only the time in which this
- * process runs. On a busy machine this process pauses, and so does the app, which often runs in the same process.
+ * Starts a timer that reads pending data before it fires. It only counts time in which this process runs: on a busy
+ * machine this process can pause, and so can the app, which often runs in the same process.
  */
 function startTimer(ms: number, fire: () => void): { end(): void } {
   let isOver = false;

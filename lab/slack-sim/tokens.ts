@@ -4,33 +4,32 @@ import type { Method } from "./method.ts";
 import { SlackRefusal } from "./refusal.ts";
 import type { Organisation, Workspace } from "./world.ts";
 
-/** The token in a call, and the workspace or channel that the call is for. */
+/** A call's token, and the workspace or channel that the call is for. */
 export interface Claim {
   token: string | undefined;
-  /** `team_id`. A call with an organisation's token needs it unless the call's channel identifies the workspace. */
+  /** The call's `team_id`, which an organisation's token needs unless the channel identifies the workspace. */
   teamId: string | undefined;
   channelId: string | undefined;
-  /** Whether the app knew that the token was revoked when the call arrived. */
+  /** True if the app knew that the token was revoked when it sent the call. */
   wasTold: boolean;
 }
 
-/** Knows which tokens are valid and who owns them. */
 export interface Tokens {
-  /** The workspace of a token, or the organisation that installed the app for all its workspaces. */
+  /** Finds the workspace of a token, or the organisation that installed the app for all its workspaces. */
   find(token: string | undefined): Workspace | Organisation | undefined;
   /** True if the sender of a call that arrives now can know that its token is revoked. */
   isTold(token: string | undefined): boolean;
-  /** Throws if a token is missing, unknown, of the wrong kind, revoked, or for another workspace. */
+  /** Throws if a token is missing, unknown, revoked, of the wrong kind, or for another workspace. */
   workspaceOf(claim: Claim, kind: Method["token"], method: string): Workspace;
 }
 
 export function createTokens({ app, violations, workspaces, organisations }: Core): Tokens {
-  /** The revoked tokens for which the app has already received an error. */
+  /** Revoked tokens for which the app has already received an error. */
   const told = new Set<string>();
   const find = (token: string | undefined) =>
     [...workspaces.values(), ...organisations.values()].find(({ botToken }) => botToken === token);
 
-  /** The workspace that a call with an organisation's token is for. */
+  /** Returns the workspace that a call with an organisation's token is for. */
   function choose({ id, granted }: Organisation, { teamId, channelId }: Claim, method: string): Workspace {
     const own = [...workspaces.values()].filter(({ organisation }) => organisation?.id === id);
     const [first] = own;
@@ -42,7 +41,7 @@ export function createTokens({ app, violations, workspaces, organisations }: Cor
     return found;
   }
 
-  /** The server can read a parallel call after it refused the first one, even if the app sent both at the same time. */
+  /** Waits a moment, because the server can read a parallel call later even if the app sent both at the same time. */
   async function tell(token: string): Promise<void> {
     await soon();
     await soon();

@@ -7,7 +7,6 @@ import type { Json, Workspace } from "./world.ts";
 export interface View {
   id: string;
   hash: string;
-  /** The view as the app sent it. */
   body: Json;
   userId: string;
   rootId: string;
@@ -19,15 +18,14 @@ export interface View {
 
 export interface Views {
   readonly all: readonly View[];
-  /** A trigger can open one view within three seconds. */
+  /** Returns a trigger that can open one view within three seconds. */
   newTrigger(userId: string): string;
-  /** Returns the owner of a trigger. Throws if the trigger is unknown, expired or used. */
+  /** Uses a trigger and returns its owner. Throws if the trigger is unknown, expired or used. */
   spendTrigger(triggerId: string): string;
   open(workspace: Workspace, userId: string, body: Json, below: View | undefined): View;
   change(view: View, body: Json, hash: string | undefined): void;
   publish(workspace: Workspace, userId: string, body: Json, hash: string | undefined): View;
   find(idOrExternalId: string): View | undefined;
-  /** The modal that the person sees. */
   top(userId: string): View | undefined;
   home(userId: string): View | undefined;
   /** Closes a modal, or the person's whole stack of modals. */

@@ -1,9 +1,12 @@
 /**
- * `rate-limited`: a call above a limit. `double-post`: a second message for the same purpose. `backwards`: a message
- * that shows less than before. `late-ack`: a delivery that was acknowledged too late or never. `ping`: text from the
- * app that would notify people. `dead-stream`: an append to a stream although the app knows that the stream has ended.
- * `revoked-token`: a call with a token although the app knows that the token is revoked. `open-task`: a stream that
- * ended with a running task and whose message was not rewritten.
+ * - `rate-limited`: a call above a limit.
+ * - `double-post`: a second message for the same purpose.
+ * - `backwards`: a message that shows less than before.
+ * - `late-ack`: a delivery that the app acknowledged too late or never.
+ * - `ping`: text from the app that would notify people.
+ * - `dead-stream`: an append to a stream that the app knows has ended.
+ * - `revoked-token`: a call with a token that the app knows is revoked.
+ * - `open-task`: a stream that ended during a task, and whose message was not rewritten.
  */
 export type ViolationKind =
   | "rate-limited"
@@ -17,7 +20,6 @@ export type ViolationKind =
 
 export interface Violation {
   kind: ViolationKind;
-  /** Describes the violation in plain words. */
   sentence: string;
   atMs: number;
 }
@@ -25,9 +27,9 @@ export interface Violation {
 export interface Violations {
   readonly all: readonly Violation[];
   record(kind: ViolationKind, sentence: string): void;
-  /** Declares that violations of these kinds are expected, including those already recorded. */
+  /** Declares that violations of these kinds are expected, including recorded ones. */
   allow(...kinds: ViolationKind[]): void;
-  /** Throws one error that lists all unexpected violations. */
+  /** Throws an error that lists all unexpected violations. */
   assertClean(options?: { allow?: readonly ViolationKind[] }): void;
 }
 

@@ -3,28 +3,28 @@ import { pingsOf } from "./pings.ts";
 import type { Violations } from "./violations.ts";
 import { type Channel, type Content, isOfApp, type Message, threadOf, type Workspace } from "./world.ts";
 
-/** Represents the top level of a channel. Replies to commands appear there. */
+/** Stands for the top level of a channel, where replies to commands appear. */
 export const TOP_LEVEL = "top";
 
-/** A notification that the app causes or could cause. */
+/** A mention by the app that notifies people, or could. */
 export interface Ping {
   channelId: string;
   ts: string | undefined;
-  /** The mention as it is in the text: `<!channel>`, `<@U…>`. */
+  /** The mention as written: `<!channel>`, `<@U…>`. */
   written: string;
 }
 
-/** Checks everything that the app writes, and records violations. */
+/** Checks everything that the app writes and records violations. */
 export interface Watchdog {
   readonly pings: readonly Ping[];
-  /** Call this after each change to an app's message. */
+  /** Must be called after each change of an app's message. */
   looked(message: Message, options: { linksNames: boolean }): void;
   looked(ephemeral: { channel: Channel; content: Content }, options: { linksNames: boolean }): void;
-  /** Call this before an app's message is added. */
+  /** Must be called before an app's message is added. */
   posting(channel: Channel, content: Content): void;
-  /** Call this after a person's action that allows one more answer, in a thread or at the top level. */
+  /** Must be called after a person's action that permits one more answer there. */
   triggered(channel: Channel, threadTs: string): void;
-  /** Call this at the end. It checks what the app left unfinished. */
+  /** Must be called at the end; checks what the app left unfinished. */
   ended(workspaces: Iterable<Workspace>): void;
 }
 
@@ -101,7 +101,10 @@ export function createWatchdog(violations: Violations): Watchdog {
   };
 }
 
-/** Where to search for duplicates. All of an app's messages at the top level are compared with each other. */
+/**
+ * Returns the place in which duplicates are searched. At a channel's top level, all messages of the app are compared
+ * with each other.
+ */
 function placeOf(message: Message): string {
   return message.threadTs ?? TOP_LEVEL;
 }
@@ -111,10 +114,10 @@ function saidBy({ states, content }: Message): string {
   return [states.at(-1)?.shown.trim() ?? "", ...files].filter((part) => part !== "").join(" with ");
 }
 
-/** A draft can end with a cursor or with the end of a block, so the comparison uses only words. */
+/** A draft can end with a cursor or a closing fence, so only words are compared. */
 const UNSPOKEN = /[^\p{L}\p{N}]+$/u;
 
-/** True if a text is an earlier text without part of its end. */
+/** True if a text is an earlier text without its end. */
 function isCutOf(text: string, earlier: string): boolean {
   const [left, whole] = [text, earlier].map((part) => part.trim().replace(UNSPOKEN, ""));
   return left !== undefined && whole !== undefined && left.length < whole.length && whole.startsWith(left);

@@ -9,7 +9,7 @@ export interface RawAnswer {
   body: Json;
 }
 
-/** Slack's official client, which here neither waits nor retries. */
+/** Slack's official client, without its retries and waits. */
 export function createWebClient(slack: Slack, token = slack.botToken): webApi.WebClient {
   return new webApi.WebClient(token, {
     slackApiUrl: slack.apiUrl,
@@ -19,13 +19,13 @@ export function createWebClient(slack: Slack, token = slack.botToken): webApi.We
   });
 }
 
-/** Posts as the app and resolves to the timestamp. */
+/** Posts as the app and resolves to the message's timestamp. */
 export async function postMessage(client: webApi.WebClient, args: Json): Promise<string> {
   const answer: Json = { ...(await client.apiCall("chat.postMessage", args)) };
   return textOf(answer["ts"]);
 }
 
-/** Makes one call as JSON and returns the response's body. */
+/** Makes one call and resolves to the response's body. */
 export async function callApi(
   slack: Slack,
   method: string,
@@ -41,7 +41,7 @@ export async function callApi(
   return { status: response.status, headers: response.headers, body: JSON.parse(text) as Json };
 }
 
-/** The `error` of a call that Slack refuses, or "ok" if the call succeeds. */
+/** Resolves to the `error` of a call that Slack refuses, or to "ok". */
 export async function errorOf(slack: Slack, method: string, args: Json = {}, token = slack.botToken): Promise<unknown> {
   const { body } = await callApi(slack, method, args, token);
   return body["ok"] === true ? "ok" : body["error"];

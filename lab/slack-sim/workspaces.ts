@@ -32,13 +32,12 @@ export interface UserOptions {
   isAdmin?: boolean;
   isGuest?: boolean;
   isBot?: boolean;
-  /** People in two workspaces can have the same id, because Slack does not guarantee otherwise. */
+  /** Lets people in two workspaces have the same id, because Slack does not exclude that. */
   id?: string;
-  /** Set for the app's user in an organisation, because it has the same id in all workspaces. */
+  /** Set for the app's user in an organisation, which has one id in all workspaces. */
   botId?: string;
 }
 
-/** Adds an organisation that installed the app for all its workspaces. */
 export function addOrganisation(core: Core, name: string): Organisation {
   const organisation: Organisation = {
     id: core.newId("E"),
@@ -54,7 +53,7 @@ export function addOrganisation(core: Core, name: string): Organisation {
   return organisation;
 }
 
-/** Adds a workspace that has installed the app, either itself or through its organisation. */
+/** Adds a workspace that has installed the app, itself or through its organisation. */
 export function addWorkspace(
   core: Core,
   name: string,
@@ -92,9 +91,9 @@ export function addUser(
   return user;
 }
 
-/** Revokes the app's token. If `isTold`, the app gets events about it. */
+/** Revokes the app's token. With `isTold`, the app gets events about it. */
 export function revokeToken(core: Core, workspace: Workspace, reason: RevokedReason, { isTold = false } = {}): void {
-  // Sends the events before it revokes the token, because Slack does this while the app is still installed.
+  // Slack sends these events while the app is still installed, so send them before revoking the token.
   if (isTold) {
     core.emit(workspace, {
       type: "tokens_revoked",
@@ -107,7 +106,6 @@ export function revokeToken(core: Core, workspace: Workspace, reason: RevokedRea
   core.changes.changed();
 }
 
-/** Uninstalls the app from a whole organisation, and sends the event. */
 export function uninstallFrom(core: Core, organisation: Organisation): void {
   const [workspace] = [...core.workspaces.values()].filter((one) => one.organisation === organisation);
   if (workspace === undefined) throw new Error("An organisation without workspaces sends no events.");
@@ -116,7 +114,6 @@ export function uninstallFrom(core: Core, organisation: Organisation): void {
   core.changes.changed();
 }
 
-/** Removes the app from one workspace of its organisation, and sends the event. */
 export function withdrawFrom(core: Core, workspace: Workspace): void {
   const event = { type: "team_access_revoked", team_ids: [workspace.id], event_ts: core.newTs() };
   core.emit(workspace, event, { isOrgWide: true });

@@ -8,10 +8,10 @@ export type Json = Record<string, unknown>;
 export interface Organisation {
   id: string;
   name: string;
-  /** One token for all its workspaces. */
+  /** The token for all its workspaces. */
   botToken: string;
   scopes: Set<string>;
-  /** The ids of the app's user, which are the same in every workspace. */
+  /** Ids of the app's user, the same in every workspace. */
   bot: { id: string; botId: string };
   installerId: string;
   /** Ids of the workspaces in which people can use the app. */
@@ -22,21 +22,18 @@ export interface Organisation {
 export interface Workspace {
   id: string;
   name: string;
-  /** The organisation that installed the app for this workspace. */
+  /** The organisation that installed the app here; undefined if the workspace did. */
   organisation: Organisation | undefined;
-  /** The app's user. */
   bot: User;
   botToken: string;
-  /** Scopes of the bot token. */
   scopes: Set<string>;
   users: Map<string, User>;
   channels: Map<string, Channel>;
   files: Map<string, StoredFile>;
-  /** The members of each user group, by the group's id. */
+  /** Members of each user group, by the group's id. */
   groups: Map<string, Set<string>>;
-  /** The reason for refusing the token if it is revoked. */
+  /** Why the token was revoked; undefined while it is valid. */
   revoked: RevokedReason | undefined;
-  /** The person who installed the app. */
   installer: User;
 }
 
@@ -47,12 +44,15 @@ export interface User {
   name: string;
   workspace: Workspace;
   isAdmin: boolean;
-  /** Has access to some channels only. */
+  /** A guest has access to some channels only. */
   isGuest: boolean;
   isDeactivated: boolean;
-  /** The channel that the person looks at next to a conversation with an app. Slack reports it to apps with an agent view. */
+  /**
+   * The channel that the person has open next to a conversation with an app. Slack reports it to apps with an agent
+   * view.
+   */
   looksAt?: Json;
-  /** Set for bots, including the app's own bot. */
+  /** Set for a bot. */
   botId: string | undefined;
 }
 
@@ -65,11 +65,11 @@ export interface Channel {
   workspace: Workspace;
   members: Set<string>;
   isArchived: boolean;
-  /** True if other organisations share the channel. Its files then arrive as stubs. */
+  /** True if other organisations share the channel. The app then gets its files as stubs. */
   isShared: boolean;
-  /** Shared with other workspaces of the same organisation. */
+  /** True if other workspaces of the same organisation share the channel. */
   isOrgShared: boolean;
-  /** By ts, oldest first, without deleted messages. */
+  /** By timestamp, oldest first, without deleted messages. */
   messages: Map<string, Message>;
   ephemerals: Ephemeral[];
 }
@@ -81,33 +81,32 @@ export interface StoredFile {
   mimeType: string;
   bytes: Uint8Array;
   altText: string;
-  /** The length that the app announced for an upload. The bytes must have this length. */
+  /** The upload's announced length, which its bytes must have. */
   announcedBytes: number;
   owner: User;
-  /** Set when the bytes have arrived and the app has completed the upload. */
+  /** True after the bytes have arrived and the app has completed the upload. */
   isComplete: boolean;
-  /** When Slack knows the file's type. From then on a message can show the file inside. */
+  /** When Slack has recognized the file's type, so that a message can display it. */
   readyAtMs: number;
-  /** The messages that share the file. */
+  /** Messages that contain the file. */
   shares: Message[];
 }
 
 export interface Content {
-  /** The API's `text`: the message itself, or the fallback if there are blocks. */
+  /** The API's `text`: the message, or its fallback if there are blocks. */
   text: string;
   /** The API's `markdown_text`. */
   markdown: string | undefined;
   blocks: Json[];
-  /** Cards from apps, link previews, and forwarded messages. */
+  /** Apps' cards, link previews and forwarded messages. */
   attachments: Json[];
   metadata: Json | undefined;
   files: StoredFile[];
 }
 
-/** One state of a message. */
 export interface MessageState {
   atMs: number;
-  /** The text that a person reads: the Markdown if it exists, otherwise the text of the blocks, otherwise `text`. */
+  /** The text that people read: the Markdown, or else the text of the blocks, or else `text`. */
   shown: string;
   isStreaming: boolean;
 }
@@ -115,36 +114,36 @@ export interface MessageState {
 export interface Message {
   channel: Channel;
   ts: string;
-  /** The root of its thread. Undefined for a message at the top level. */
+  /** The timestamp of its thread's root; undefined outside threads. */
   threadTs: string | undefined;
   author: User;
   content: Content;
-  /** All its states, oldest first. */
+  /** All states of the message, oldest first. */
   states: MessageState[];
   stream: Stream | undefined;
   editedTs: string | undefined;
   isDeleted: boolean;
-  /** If true, states before this one are not compared, because a person's action allows the app to start again. */
+  /** Index of the first state that is compared with later ones: a person's action can permit the app to start again. */
   comparableFrom: number;
   clientMsgId: string | undefined;
   reactions: Map<string, Set<string>>;
-  /** The events about this message for the app, in the order of their first delivery. */
+  /** The events about this message, in the order of their first delivery. */
   deliveries: Delivery[];
 }
 
 export interface Stream {
   state: "in_progress" | "completed" | "errored";
-  /** Why the stream ended. `expired` means that Slack itself ended it. */
+  /** Who ended the stream; `expired` means Slack itself. */
   endedBy: "app" | "user" | "expired" | undefined;
   startedAtMs: number;
-  /** The chunks of tasks and plans. Only the newest one for each id. */
+  /** The newest task or plan chunk for each id. */
   tasks: Map<string, Json>;
   planTitle: string | undefined;
   /** True if the app knows that the stream has ended. */
   isKnownOver: boolean;
 }
 
-/** A message that only one person sees, and that is not in the channel's history. */
+/** A message that only one person sees and that is not in the channel's history. */
 export interface Ephemeral {
   channel: Channel;
   ts: string;

@@ -5,7 +5,6 @@ import { invalidArguments } from "../refusal.ts";
 const MAX_LOADING_MESSAGES = 10;
 const MAX_PROMPTS = 4;
 
-/** The methods for a thread's status, title, session and suggested prompts. */
 export function createAssistantMethods({ assistant }: MethodDeps & { assistant: Assistant }): Methods {
   return {
     "assistant.threads.setStatus": {

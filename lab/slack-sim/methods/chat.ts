@@ -14,7 +14,7 @@ import { SlackRefusal } from "../refusal.ts";
 import { isOfApp, type Json, type Message } from "../world.ts";
 import { openDirect } from "./conversations.ts";
 
-/** The methods that write complete messages. */
+/** The methods that write whole messages. */
 export function createChatMethods({ core, messages }: MethodDeps): Methods {
   const scopes = ["chat:write"];
 
@@ -27,7 +27,7 @@ export function createChatMethods({ core, messages }: MethodDeps): Methods {
 
   function postMessage(args: Arguments, { workspace }: Call): Json {
     const place = args.needText("channel");
-    // A person's id means the direct conversation with that person.
+    // A person's id stands for the direct conversation with that person.
     const person = workspace.users.get(place);
     const channel = person === undefined ? findWritableChannel(workspace, place) : openDirect(core, workspace, person);
     const content = readContent(args, "post");

@@ -22,7 +22,7 @@ const KINDS: Readonly<Record<string, ChannelKind>> = {
   mpim: "mpim",
 };
 
-/** The methods by which the app reads and joins channels. */
+/** The methods with which the app reads and joins channels. */
 export function createConversationMethods({ core }: MethodDeps): Methods {
   function page(args: Arguments, found: readonly Message[]): Json {
     const most = core.limits.history === "commercial" ? COMMERCIAL_PAGE : core.limits.maxPage;
@@ -41,7 +41,7 @@ export function createConversationMethods({ core }: MethodDeps): Methods {
     };
   }
 
-  /** The channel in a call, if the app can read its messages. */
+  /** Finds the channel that a call names. Throws if the app cannot read it. */
   function readable(args: Arguments, { workspace }: Call): Channel {
     const channel = findChannel(workspace, args.needText("channel"));
     needScope(workspace, `${scopeOf(channel.kind)}:history`);
@@ -53,7 +53,7 @@ export function createConversationMethods({ core }: MethodDeps): Methods {
     const channel = readable(args, call);
     const root = channel.messages.get(args.needText("ts"));
     if (root === undefined) throw new SlackRefusal("thread_not_found");
-    // The root comes before the messages of the requested page.
+    // The root precedes the messages of each page.
     return page(args, [root, ...within(args, repliesTo(root))]);
   }
 
@@ -123,7 +123,6 @@ export function createConversationMethods({ core }: MethodDeps): Methods {
   };
 }
 
-/** Finds or creates a person's direct conversation with the app. */
 export function openDirect(core: Core, workspace: Workspace, user: User): Channel {
   const known = [...workspace.channels.values()].find(({ kind, members }) => kind === "im" && members.has(user.id));
   return known ?? addChannel(core, workspace, { kind: "im", name: user.name, members: [user.id, workspace.bot.id] });
@@ -172,7 +171,7 @@ function channelToWire({ id, name, kind, members, workspace, isArchived, isShare
   };
 }
 
-/** What Slack adds to the first message of a thread when an app reads it. */
+/** Returns what Slack adds to a thread's first message when an app reads it. */
 function threadToWire(root: Message): Json {
   const replies = root.threadTs === undefined ? repliesTo(root) : [];
   const latest = replies.at(-1);

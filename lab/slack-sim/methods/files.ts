@@ -6,7 +6,7 @@ import { type Channel, emptyContent, type Json, type StoredFile, type Workspace 
 
 const MAX_ALT_CHARS = 1_000;
 
-/** The methods for an upload, which has three steps. The message with the files appears later. */
+/** The three steps of an upload. The message with the files appears later. */
 export function createFileMethods({ core, messages }: MethodDeps): Methods {
   function announce(args: Arguments, { workspace }: Call): Json {
     const name = args.needText("filename");
@@ -86,7 +86,7 @@ export function createFileMethods({ core, messages }: MethodDeps): Methods {
   };
 }
 
-/** The app must be a member of a channel to share files there, even if the channel is public. */
+/** Finds a channel for a file. The app must be a member, even if the channel is public. */
 function findMemberChannel(workspace: Workspace, id: string): Channel {
   const channel = findChannel(workspace, id);
   if (channel.isArchived) throw new SlackRefusal("is_archived");

@@ -1,7 +1,6 @@
 import type { MethodDeps, Methods } from "../method.ts";
 import type { OAuth } from "../oauth.ts";
 
-/** Exchanges a code, or a refresh token, for a bot token. */
 export function createOAuthMethods({ oauth }: MethodDeps & { oauth: OAuth }): Methods {
   return {
     "oauth.v2.access": {

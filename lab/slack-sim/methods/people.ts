@@ -2,7 +2,6 @@ import { findChannel, findMessage, type MethodDeps, type Methods } from "../meth
 import { SlackRefusal } from "../refusal.ts";
 import type { Json, User } from "../world.ts";
 
-/** The methods for the app's own identity, other people, and reactions. */
 export function createPeopleMethods({ core }: MethodDeps): Methods {
   const reaction = (isAdding: boolean): Methods[string] => ({
     scopes: ["reactions:write"],

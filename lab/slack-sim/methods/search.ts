@@ -10,12 +10,12 @@ const MAX_QUERY_CHARS = 1_000;
 const CHANNEL_TYPES = new Set(["public_channel", "private_channel", "mpim", "im"]);
 const CONTENT_TYPES = new Set(["messages", "files", "channels", "users"]);
 
-/** `behind`: Slack does not know yet who lost which rights, and finds messages of all channels. */
+/** With `behind`, Slack does not know yet who lost which permissions, and finds messages of all channels. */
 export type SearchIndex = "current" | "behind";
 
-/** The tokens of events that let the app search for a person, and Slack's index. */
+/** Slack's index, and the events' tokens that permit the app to search. */
 export interface Search {
-  /** A token for the author of a message. */
+  /** Returns a token for the author of a message. */
   issue(message: Message): string;
   setIndex(index: SearchIndex): void;
   find(token: string | undefined): { user: User; channel: Channel } | undefined;
@@ -113,7 +113,7 @@ function isMatch({ content }: Message, words: readonly string[]): boolean {
 
 function readNames(args: Arguments, name: string, known: ReadonlySet<string>, usual: string): string[] {
   const given = (args.text(name) ?? usual).split(",").map((one) => one.trim());
-  // A list as JSON is no list of names.
+  // Slack accepts a list of names, but not as JSON.
   if (given.some((one) => !known.has(one))) throw new SlackRefusal("invalid_arguments");
   return given;
 }

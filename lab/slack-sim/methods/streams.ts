@@ -17,7 +17,7 @@ import { type Channel, emptyContent, isOfApp, type Json, type Message, type Stre
 
 const DISPLAY_MODES = ["timeline", "plan"];
 
-/** The methods for a growing message. It grows until the app, a person or the clock ends it. */
+/** The methods for a growing message, which the app, a person or the clock can end. */
 export function createStreamMethods({ core, messages }: MethodDeps): Methods {
   const scopes = ["chat:write"];
   const { clock, limits, violations } = core;
@@ -51,7 +51,7 @@ export function createStreamMethods({ core, messages }: MethodDeps): Methods {
     if (!message.isDeleted) messages.change(message, {});
   }
 
-  /** The stream that a call continues. Throws if it has ended, and records a violation if the app knew that. */
+  /** Returns the stream that a call continues. Throws if it has ended, and records a violation if the app knew that. */
   function openStream(args: Arguments, { workspace }: Call, method: string): { message: Message; stream: Stream } {
     const channel = findChannel(workspace, args.needText("channel"));
     const message = findMessage(channel, args.needText("ts"));
@@ -82,7 +82,7 @@ export function createStreamMethods({ core, messages }: MethodDeps): Methods {
     checkBlocks(blocks);
     const metadata = readMetadata(args) ?? message.content.metadata;
     const content = grow(message.content, stream, addition);
-    // If a stream ends without content, the app should rewrite its message, which removes the tasks.
+    // If a stream ends without content, the app is expected to rewrite its message, which removes the tasks.
     if (!isEmpty(addition) || blocks.length > 0) noticeOpenTasks(message, stream);
     Object.assign(stream, { state: "completed", endedBy: "app", isKnownOver: true });
     messages.change(message, { ...content, blocks: [...content.blocks, ...blocks], metadata });

@@ -4,7 +4,6 @@ import { SlackRefusal } from "../refusal.ts";
 import type { View, Views } from "../views.ts";
 import type { Json } from "../world.ts";
 
-/** The methods for modals and the app's home tab. */
 export function createViewMethods({ views }: MethodDeps & { views: Views }): Methods {
   function open(args: Arguments, { workspace }: Call): Json {
     const view = args.object("view") ?? {};
@@ -43,7 +42,7 @@ export function createViewMethods({ views }: MethodDeps & { views: Views }): Met
   };
 }
 
-/** A view in Slack's format, with the values that a person entered. */
+/** Formats a view, with the values that a person entered. */
 export function viewToWire({ id, hash, body, rootId, previousId, botId, appId }: View, teamId: string): Json {
   return {
     blocks: [],
