@@ -2,15 +2,16 @@ import type { PermissionName } from "./permissions.ts";
 import { refuse } from "./refusals.ts";
 import type { Channel, Message, World } from "./world.ts";
 
-/** The bot's channels and permissions. Each function throws the error that Discord would return. */
+/** Finds the bot's channels and checks its permissions. Each method throws the error that Discord would return. */
 export interface Access {
   channel(id: string | undefined): Channel;
   message(channel: Channel, id: string | undefined): Message;
   require(channel: Channel, ...permissions: PermissionName[]): void;
-  /** Throws if the thread is archived or locked and therefore does not allow the action. */
+  /** Throws if the thread is archived or locked, so that the action is not possible. */
   requireOpen(channel: Channel): void;
   /**
-   * Throws for a post to a user who accepts no direct messages, into a channel without text, or without the permission.
+   * Throws if the bot cannot post: the person accepts no direct messages, the channel has no text, or a permission is
+   * missing.
    */
   requirePostable(channel: Channel): void;
 }

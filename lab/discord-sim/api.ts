@@ -27,7 +27,7 @@ export interface ApiDeps {
   gatewayUrl(): string;
 }
 
-/** The two sides of the platform: the bot's calls, and the actions of users and tests. */
+/** Both sides of the platform: the bot's calls, and what people and tests do. */
 export interface Api {
   routes: RouteTable;
   builders: Builders;

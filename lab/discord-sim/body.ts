@@ -3,7 +3,7 @@ import { refuse } from "./refusals.ts";
 
 const MAX_REQUEST_BYTES = 25 * 2 ** 20;
 
-/** A file in a multipart body. `index` is the `n` in its field `files[n]`. */
+/** A file of a multipart body. `index` is the `n` of its field `files[n]`. */
 export interface UploadedFile {
   index: string;
   name: string;
@@ -11,12 +11,12 @@ export interface UploadedFile {
 }
 
 export interface ReadBody {
-  /** The parsed JSON. Undefined if there is no body. */
+  /** The parsed JSON; undefined without a body. */
   json: unknown;
   files: UploadedFile[];
 }
 
-/** Reads the whole request, because otherwise the caller could miss an error response. Throws 413 above 25 MiB. */
+/** Reads the whole request, so that the caller gets an early error response too. Throws 413 above 25 MiB. */
 export async function readBody(request: IncomingMessage): Promise<ReadBody> {
   const chunks: Buffer[] = [];
   let size = 0;

@@ -20,16 +20,16 @@ const REPLY = 19;
 const EDITABLE_FLAGS = MESSAGE_FLAGS.suppressEmbeds | MESSAGE_FLAGS.isComponentsV2;
 const POSTABLE_FLAGS = EDITABLE_FLAGS | MESSAGE_FLAGS.suppressNotifications;
 
-/** Set for a post that is not an ordinary one. */
+/** Where a post comes from, if it is not an ordinary one. */
 export interface PostOrigin {
   interaction?: Interaction;
-  /** True for the first message of a forum post. */
+  /** The id of a forum post's first message. */
   id?: string;
 }
 
 /** Writes the bot's messages. Checks them as Discord does, and records violations. */
 export interface BotMessages {
-  /** Returns the existing message if one already has this nonce. */
+  /** Returns the existing message if there is one with this nonce. */
   post(channel: Channel, read: ReadBody, origin?: PostOrigin): Message;
   edit(message: Message, read: ReadBody): void;
 }
@@ -178,7 +178,7 @@ function toNextState(state: MessageState, body: MessageBody, added: Attachment[]
     ? state.attachments.filter(({ id }) => body.attachments?.some((named) => named.id === id))
     : state.attachments;
   const wanted = body.flags ?? state.flags;
-  // An edit cannot remove Components V2, nor flags that the bot cannot set.
+  // An edit can remove neither Components V2 nor flags that the bot cannot set.
   const flags = (state.flags & ~MESSAGE_FLAGS.suppressEmbeds & ~MESSAGE_FLAGS.loading) | (wanted & EDITABLE_FLAGS);
   return {
     content: body.content === undefined ? state.content : (body.content ?? "").trim(),

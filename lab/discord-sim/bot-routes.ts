@@ -5,10 +5,9 @@ import { refuse } from "./refusals.ts";
 import { ok, type Route } from "./routes.ts";
 import type { Guild } from "./world.ts";
 
-/** The largest number of guilds per page. */
+/** Maximum number of guilds per page. */
 const MAX_GUILDS = 200;
 
-/** The bot's account, the gateway's address, and the bot's guilds. */
 export function createBotRoutes(deps: ApiDeps): Route[] {
   const { simulation, sessionLimits, recommendedShards, isSparse, gatewayUrl } = deps;
   const { world, portal } = simulation;
@@ -43,7 +42,7 @@ export function createBotRoutes(deps: ApiDeps): Route[] {
       handle: () =>
         ok({
           url: gatewayUrl(),
-          // Servers that imitate Discord omit these fields if they have a single gateway and no such limit.
+          // Servers that imitate Discord omit these fields.
           ...(!isSparse && {
             shards: recommendedShards,
             session_start_limit: {

@@ -6,17 +6,17 @@ import type { Channel, Guild, Role, User } from "./world.ts";
 
 export interface GuildOptions {
   name?: string;
-  /** The permissions of @everyone. */
+  /** Permissions of @everyone. */
   everyone?: readonly PermissionName[];
-  /** The bot's own role adds these permissions. */
+  /** Further permissions of the bot's own role. */
   bot?: readonly PermissionName[];
-  /** False if the bot was never invited. */
+  /** False if no one has added the bot. */
   hasBot?: boolean;
-  /** The server's boost level, 0 to 3, by default 0. */
+  /** The server's boost level, 0 to 3; default: 0. */
   premiumTier?: number;
 }
 
-/** `id` names a role, a user or the bot. A guild's own id means @everyone. */
+/** Permissions of a role, a user or the bot, by id. The guild's own id stands for @everyone. */
 export interface OverwriteOptions {
   allow?: readonly PermissionName[];
   deny?: readonly PermissionName[];
@@ -28,22 +28,21 @@ export interface ChannelOptions {
   slowmodeSeconds?: number;
 }
 
-/** Creates places and users, and sends the events to connected sessions. */
+/** Creates channels, servers and users, and sends the events to connected sessions. */
 export interface Builders {
   addGuild(options?: GuildOptions): Guild;
   addRole(guild: Guild, name: string, permissions?: readonly PermissionName[], isMentionable?: boolean): Role;
-  /** Creates a user who is a member of these guilds. */
+  /** Creates a user in these guilds. */
   addUser(name: string, ...guilds: Guild[]): User;
-  /** Creates another bot that is a member of these guilds. */
+  /** Creates another bot in these guilds. */
   addBot(name: string, ...guilds: Guild[]): User;
   giveRole(guild: Guild, user: User, role: Role): void;
   addChannel(guild: Guild, name: string, options?: ChannelOptions): Channel;
   /** Changes the permissions of a role, a user or the bot in a channel. */
   overwrite(channel: Channel, id: string, options: OverwriteOptions): void;
   removeChannel(channel: Channel): void;
-  /** Ends the bot's membership. */
   kickBot(guild: Guild): void;
-  /** The direct conversation between a user and the bot. It is always the same one. */
+  /** Returns the direct conversation between a user and the bot, always the same one. */
   openDm(user: User): Channel;
 }
 

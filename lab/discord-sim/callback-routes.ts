@@ -24,7 +24,7 @@ const UPDATE = 7;
 const CHOOSE = 8;
 const MODAL = 9;
 
-/** The first response to an interaction: only one, within three seconds, of an allowed type. */
+/** Accepts the first response to an interaction: one response of an allowed type, within three seconds. */
 export function createCallbackRoutes(
   simulation: Simulation,
   interactions: Interactions,

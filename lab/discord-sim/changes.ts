@@ -1,12 +1,11 @@
 import { createPatience } from "../support/patience.ts";
 
-/** Lets callers wait for a condition. */
 export interface Changes {
-  /** Call this when something has happened. It checks every waiting predicate again. */
+  /** Must be called after every observable change. */
   notify(): void;
   /**
-   * Resolves to the first truthy value of `predicate`. Checks it at once and after every change. Rejects if nothing
-   * happens for `silenceMs`, or when the simulator closes. The error's message contains `what`.
+   * Resolves to the predicate's first truthy value. Checks the predicate now and after every change. Rejects if nothing
+   * changes for `silenceMs`, or when the simulator closes. `what` names the awaited state in the error.
    */
   until<T>(predicate: () => T, what?: string, silenceMs?: number): Promise<NonNullable<T>>;
   close(): void;

@@ -10,7 +10,6 @@ import type { Simulation } from "./simulation.ts";
 const OPEN_DM = z.object({ recipient_id: z.string() });
 const LINKS = z.object({ attachment_urls: z.array(z.string()).min(1).max(50) });
 
-/** Routes for channels, direct conversations, and fresh links to files. */
 export function createChannelRoutes(simulation: Simulation, access: Access, builders: Builders): Route[] {
   const { world, files } = simulation;
   return [

@@ -1,10 +1,10 @@
-/** The simulator's time in Unix milliseconds. Tests can only move it forward. */
+/** The simulator's time in Unix milliseconds, which tests can only move forward. */
 export interface Clock {
   now(): number;
   advance(ms: number): void;
 }
 
-/** A clock that runs at the real speed. Tests can set it ahead of the real time. */
+/** A clock that runs at normal speed. Tests can move it ahead of real time. */
 export function createClock(): Clock {
   let aheadMs = 0;
   return {
@@ -16,7 +16,6 @@ export function createClock(): Clock {
   };
 }
 
-/** A clock that only moves when a test moves it. */
 export function createStillClock(startMs = Date.now()): Clock {
   let nowMs = startMs;
   return {

@@ -10,15 +10,15 @@ const SUB_COMMAND_GROUP = 2;
 const ATTACHMENT = 11;
 const PICTURE = /\.(png|jpe?g|gif|webp|avif|heic)$/i;
 
-/** A user's value for an option. Users upload files, and select users and channels. */
+/** A person's value for an option: people upload files, and select users and channels. */
 export type OptionValue = string | number | boolean | FileToUpload | User | Channel | Role;
 export type OptionValues = Readonly<Record<string, OptionValue>>;
 
-/** Fills in commands as Discord's clients do. Throws for values that these clients would not send. */
+/** Fills in commands like Discord's clients. Throws for values that these clients would not send. */
 export interface CommandForms {
-  /** Throws if Discord does not offer the command to this user in this place. */
+  /** Throws if Discord would not offer the command to this person here. */
   requireOffered(command: Command, channel: Channel, user: User): void;
-  /** `path` names the sub-command, if there is one. `focused` is the option that the user is typing. */
+  /** `path` names the subcommand, if any. `focused` is the option that the person is typing. */
   fill(command: Command, path: readonly string[], values: OptionValues, channel: Channel, focused?: string): Payload;
 }
 

@@ -5,7 +5,6 @@ import type { World } from "./world.ts";
 
 const SCOPES = ["/applications/:application/commands", "/applications/:application/guilds/:guild/commands"];
 
-/** Registers commands, globally and for single guilds. */
 export function createCommandRoutes(world: World, commands: Commands): Route[] {
   function scopeOf({ params }: Call): string | undefined {
     if (params["application"] !== world.bot.id) throw refuse("unknown-application");

@@ -5,7 +5,7 @@ import type { Payload, World } from "./world.ts";
 
 const DAY_MS = 86_400_000;
 const CREATES_PER_DAY = 200;
-/** The largest number of commands per type. */
+/** Maximum number of commands per type. */
 const MOST: Readonly<Record<number, number>> = { 1: 100, 2: 15, 3: 15 };
 
 const DESCRIPTION = z.string().min(1).max(100);
@@ -40,16 +40,16 @@ const COMMAND = z.looseObject({
 export type CommandOption = z.infer<typeof OPTION>;
 export type Command = z.infer<typeof COMMAND> & { id: string; version: string };
 
-/** The application's commands, both the global ones and those of single guilds. */
+/** The application's commands, global and of single guilds. */
 export interface Commands {
-  /** Replaces all commands of a scope. A command that keeps its name also keeps its id. */
+  /** Replaces all commands of a scope. A command that keeps its name keeps its id. */
   replace(guildId: string | undefined, json: unknown): Command[];
   /** Adds a command, or replaces the one with the same name and type. */
   put(guildId: string | undefined, json: unknown): Command;
   change(guildId: string | undefined, id: string, json: unknown): Command;
   remove(guildId: string | undefined, id: string): void;
   list(guildId: string | undefined): readonly Command[];
-  /** The command with this name. A guild's command comes before a global one. */
+  /** Finds a command by name. A guild's own command has priority over a global one. */
   find(guildId: string | undefined, name: string, type: number): Command | undefined;
   toPayload(command: Command, guildId: string | undefined): Payload;
 }
@@ -140,7 +140,9 @@ export function createCommands(world: World, now: () => number): Commands {
   };
 }
 
-/** Rules that the schema cannot express: which names and descriptions a type needs, and required options first. */
+/**
+ * Checks what the schema cannot: the names and descriptions that a type needs, and that required options come first.
+ */
 function check({ type, name, description, options }: z.infer<typeof COMMAND>, path: number[]): void {
   if (type === 1 && !/^[-_'\p{Ll}\p{Lo}\p{N}]{1,32}$/u.test(name)) {
     throw refuseForm({ path: [...path, "name"], code: "APPLICATION_COMMAND_INVALID_NAME", message: "Invalid name" });

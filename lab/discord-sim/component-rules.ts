@@ -16,7 +16,7 @@ interface Placed {
   path: (string | number)[];
 }
 
-/** All components with their paths, including nested ones. */
+/** Returns all components with their paths, including nested ones. */
 export function flatten(components: readonly unknown[], base: (string | number)[] = ["components"]): Placed[] {
   return components.flatMap((raw, index) => {
     const component = raw as Payload;
@@ -38,14 +38,14 @@ export function lengthOf(text: string): number {
   return Array.from(text).length;
 }
 
-/** The visible texts of components. Discord reads them for mentions. */
+/** Returns the visible texts of components, in which Discord looks for mentions. */
 export function textsOf(components: readonly unknown[]): string[] {
   return flatten(components)
     .filter(({ component }) => component["type"] === TEXT_DISPLAY)
     .map(({ component }) => textIn(component["content"]));
 }
 
-/** The problems for which Discord would refuse these components in a message. */
+/** Returns the problems for which Discord would refuse these components in a message. */
 export function findComponentProblems(components: readonly Payload[], isV2: boolean): FormProblem[] {
   const placed = flatten(components);
   return [...(isV2 ? findV2Problems(placed) : findLayoutProblems(components)), ...findIdProblems(placed)];

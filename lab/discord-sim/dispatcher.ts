@@ -7,10 +7,9 @@ import type { LoggedRequest } from "./request-log.ts";
 import type { Match, Reply } from "./routes.ts";
 import type { Violations } from "./violations.ts";
 
-/** Expired interaction tokens are recorded as a different violation. */
+/** The error code for an expired interaction token, which is another kind of violation. */
 const EXPIRED_TOKEN = 50027;
 
-/** A call whose body has been read. */
 export interface Incoming {
   match: Match;
   authorization: string;
@@ -21,27 +20,27 @@ export interface Incoming {
   signal: AbortSignal;
 }
 
-/** The response to send. Undefined if the connection is reset. */
+/** Undefined if the connection is reset. */
 export type Outcome = (Reply & { headers?: Readonly<Record<string, string>> }) | undefined;
 
 export interface DispatcherDeps {
   limits: Limits;
   faults: FaultQueue;
   violations: Violations;
-  /** The length of a round trip. Half of it passes before a call is counted, and half after it is executed. */
+  /** Length of a round trip: half of it passes before a call is counted, and half after it is executed. */
   latencyMs: number;
   isToken(token: string): boolean;
 }
 
 /**
- * A bot knows only its own token, so another token belongs to a bot of an earlier simulator on this port. The call
- * fails, but this is not a violation by the bot under test.
+ * A bot knows only its own token. Another one comes from a bot of an earlier simulator on this port, so the call fails
+ * but counts as no violation.
  */
 const ANOTHER_TOKEN = /^Bot [\w-]+\.[\w-]+\.[\w-]+$/;
 
 const POST = "POST /channels/:channel/messages";
 
-/** Handles calls in Discord's order: checks the token and the rate limit, then executes the call. */
+/** Handles a call in Discord's order: checks the token and the rate limit, then executes it. */
 export function createDispatcher({ limits, faults, violations, latencyMs, isToken }: DispatcherDeps) {
   const editing = new Map<string, number>();
 
@@ -50,7 +49,7 @@ export function createDispatcher({ limits, faults, violations, latencyMs, isToke
     const { fault, slowMs } = faults.take(match.route.route);
     entry.isInjected = fault !== undefined;
     const finish = beginEdit(match);
-    // If the caller has disconnected, its call no longer counts as in flight.
+    // The call of a caller that has disconnected is no longer in flight.
     incoming.signal.addEventListener("abort", finish, { once: true });
     try {
       await sleep(latencyMs / 2 + slowMs, undefined, { ref: false });
@@ -88,7 +87,7 @@ export function createDispatcher({ limits, faults, violations, latencyMs, isToke
     }
   }
 
-  /** Discord bans a bot after too many refused calls, so every real 401 and 403 counts. */
+  /** Counts every real 401 and 403, because Discord bans a bot after too many of them. */
   function watch({ status, body, message }: Refusal, call: CountedCall): void {
     if (status === 403 || (status === 401 && body["code"] !== EXPIRED_TOKEN)) {
       violations.record("invalid-request", `${call.route} was refused with ${status}: ${message}.`);
@@ -120,7 +119,10 @@ export function createDispatcher({ limits, faults, violations, latencyMs, isToke
     };
   }
 
-  /** Finds an edit of a message that starts before the response to the previous edit. */
+  /**
+   * Finds an edit of a message that starts before the response to the previous edit. The returned function ends the
+   * edit.
+   */
   function beginEdit({ route, params, major }: Match): () => void {
     const message = params["message"];
     if (!route.route.startsWith("PATCH ") || message === undefined) return () => {};

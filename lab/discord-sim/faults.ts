@@ -2,17 +2,17 @@ import type { RouteTable } from "./routes.ts";
 
 /** How a call fails. */
 export interface Fault {
-  /** The status of the response. `reset` resets the connection, and `silence` never responds. */
+  /** The response's status. `reset` resets the connection, and `silence` never responds. */
   status: number | "reset" | "silence";
   /** Discord's error code and message in the response. */
   code?: number;
   message?: string;
-  /** Used with 429. */
+  /** For a 429. */
   retryAfterMs?: number;
   scope?: "user" | "shared" | "global";
-  /** `before` (default): the call is not executed. `after`: the call is executed and its response is lost. */
+  /** `before` (default): Discord does not execute the call. `after`: Discord executes it, but the response is lost. */
   when?: "before" | "after";
-  /** Number of calls that fail, by default 1. */
+  /** Number of calls that fail; default: 1. */
   times?: number;
   /** Number of calls that succeed before the first failure. */
   skip?: number;
@@ -20,17 +20,17 @@ export interface Fault {
 
 export interface Faults {
   /**
-   * Makes the next calls to a route fail, such as `"PATCH /channels/:channel/messages/:message"`. `"*"` means every
+   * Makes the next calls to a route such as `"PATCH /channels/:channel/messages/:message"` fail. `"*"` stands for every
    * route.
    */
   failNext(route: string, fault: Fault): void;
-  /** Delays each call to a route by this time: the next `times` calls, or all calls until `clear`. */
+  /** Delays the next `times` calls to a route, or all calls until `clear`. */
   slow(route: string, ms: number, options?: { times?: number }): void;
   clear(): void;
 }
 
 export interface FaultQueue extends Faults {
-  /** Returns the fault for this call. This uses up one of the fault's `times`. */
+  /** Returns the fault for this call, which counts as one of the fault's `times`. */
   take(route: string): { fault: Fault | undefined; slowMs: number };
 }
 
@@ -48,7 +48,7 @@ export function createFaults(routes: RouteTable): FaultQueue {
   const known = routes.map(({ route }) => route);
 
   function check(route: string): string {
-    // A fault for a misspelled route would never happen, and a test with such a fault would pass for the wrong reason.
+    // A fault for a misspelled route would never happen, so its test would prove nothing.
     if (route !== "*" && !known.includes(route))
       throw new Error(`No route "${route}"; there are:\n${known.join("\n")}`);
     return route;

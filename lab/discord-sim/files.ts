@@ -34,12 +34,12 @@ export interface NewFile {
   isEphemeral?: boolean;
 }
 
-/** The CDN. Every link is signed and expires. */
+/** The CDN, whose links are signed and expire. */
 export interface Files {
   store(file: NewFile): Attachment;
-  /** A link that is valid for a day from now. */
+  /** Returns a link that is valid for a day. */
   linkTo(attachment: Attachment): string;
-  /** A fresh link to the same file, or the old link if it cannot be renewed. */
+  /** Returns a new link to the same file, or the old link if it cannot be renewed. */
   refresh(url: string): string;
   serve(request: IncomingMessage, response: ServerResponse, url: URL): void;
 }
@@ -118,7 +118,7 @@ function sendBytes(request: IncomingMessage, response: ServerResponse, { bytes, 
   response.end(request.method === "HEAD" ? undefined : part);
 }
 
-/** The width and height of a PNG. Empty for a file that Discord could not decode as an image. */
+/** Returns the width and height of a PNG; {} for a file that Discord could not decode. */
 function sizeOf(bytes: Uint8Array): { width?: number; height?: number } {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const isPng = bytes.length >= 24 && view.getUint32(0) === 0x89_50_4e_47;

@@ -1,29 +1,26 @@
 import type { Gateway } from "./gateway.ts";
 import type { Session } from "./sessions.ts";
 
-/** Faults of the sockets. */
 export interface GatewayFaults {
-  /** All sessions that have a socket or that can still be resumed. */
+  /** Sessions that have a socket or can still be resumed. */
   readonly sessions: readonly Session[];
-  /** Also counts the sessions that have ended. */
+  /** Includes sessions that have ended. */
   readonly everySession: readonly Session[];
-  /** How many sessions received a shard's events at the same time, with one entry for each change. */
+  /** How many sessions received a shard's events at the same time, with an entry for each change. */
   heardBy(shard: number): readonly number[];
-  /**
-   * Ids of the messages that users wrote while no session listened, because Discord itself had ended the last session.
-   */
+  /** Ids of the messages that people wrote while no session listened, because Discord had ended the last session. */
   readonly untoldIds: ReadonlySet<string>;
-  /** Resets every socket; the sessions can be resumed. */
+  /** Resets every socket. Clients can resume their sessions. */
   drop(): void;
-  /** Opcode 7: Discord requests a new connection. */
+  /** Sends opcode 7: Discord requests a new connection. */
   reconnect(): void;
-  /** Opcode 9: Discord ends the sessions. */
+  /** Sends opcode 9: Discord ends the sessions. */
   invalidate(isResumable?: boolean): void;
   closeWith(code: number): void;
-  /** From now on, the simulator does not respond to heartbeats. */
+  /** Stops responding to heartbeats. */
   stopAcks(): void;
   resumeAcks(): void;
-  /** From now on, the existing sockets send nothing. They are dead but look alive. New sockets work. */
+  /** Silences all existing sockets: they look alive but send nothing. New sockets work. */
   mute(): void;
 }
 

@@ -8,31 +8,29 @@ import { toSparse } from "./sparse.ts";
 import type { Payload } from "./world.ts";
 
 const SENDS_PER_MINUTE = 120;
-/** Codes after which a session cannot be resumed. */
+/** Close codes after which a session cannot be resumed. */
 const ENDING_CODES = new Set([1000, 1001, 4004, 4007, 4009, 4010, 4011, 4012, 4013, 4014]);
 
 export interface Gateway {
-  /** All sessions that have a socket or that can still be resumed. */
+  /** Sessions that have a socket or can still be resumed. */
   readonly sessions: readonly Session[];
-  /** Also counts the sessions that have ended. */
+  /** Includes sessions that have ended. */
   readonly everySession: readonly Session[];
-  /** How many sessions received a shard's events at the same time, with one entry for each change. */
+  /** How many sessions received a shard's events at the same time, with an entry for each change. */
   heardBy(shard: number): readonly number[];
-  /**
-   * Ids of the messages that users wrote while no session listened, because Discord itself had ended the last session.
-   */
+  /** Ids of the messages that people wrote while no session listened, because Discord had ended the last session. */
   readonly untoldIds: ReadonlySet<string>;
   deliver(event: GatewayEvent): void;
   /**
-   * Sends an opcode to every socket. 7 requests a reconnect. 9 ends the session, which can be resumed if `data` is
+   * Sends an opcode to every socket: 7 requests a reconnect; 9 ends the session, which can be resumed if `data` is
    * true.
    */
   tell(op: number, data: unknown): void;
-  /** Closes every socket with a close code. Without a code, resets the sockets. */
+  /** Closes every socket with a close code, or resets every socket without a code. */
   hangUp(code?: number): void;
-  /** Sets whether the simulator responds to heartbeats. */
+  /** If off, the simulator does not respond to heartbeats. */
   answerHeartbeats(isOn: boolean): void;
-  /** From now on, the existing sockets send nothing. They are dead but look alive. New sockets work. */
+  /** Silences all existing sockets: they look alive but send nothing. New sockets work. */
   mute(): void;
   close(): void;
 }
@@ -45,7 +43,7 @@ export interface GatewayDeps extends Omit<HandshakeDeps, "sessions" | "onBegin">
   isSparse: boolean;
 }
 
-/** The socket side of Discord, on the same port as REST. */
+/** Discord's gateway, on the same port as REST. */
 export function createGateway(server: Server, deps: GatewayDeps): Gateway {
   const { clock, changes, violations, heartbeatIntervalMs, isSparse } = deps;
   const sockets = new WebSocketServer({ server });
@@ -99,7 +97,7 @@ export function createGateway(server: Server, deps: GatewayDeps): Gateway {
       changes.notify();
     });
     socket.on("close", (code) => {
-      // If another socket has resumed the session, this socket cannot end it.
+      // A socket cannot end a session that another socket has resumed.
       if (session?.line === line) end(session, code, "bot");
     });
     socket.on("error", () => socket.terminate());

@@ -13,9 +13,7 @@ const IDENTIFY = z.object({
 });
 const RESUME = z.object({ token: z.string(), session_id: z.string(), seq: z.number() });
 
-/**
- * The switches in the developer portal: the privileged intents, and whether strangers can add the bot to their servers.
- */
+/** The developer portal's switches: the privileged intents, and whether strangers can add the bot to their servers. */
 export interface Portal {
   isPublic: boolean;
   messageContent: boolean;
@@ -24,14 +22,12 @@ export interface Portal {
 }
 
 export interface SessionLimits {
-  /** The number of session starts that are left before the bot loses its token. */
+  /** Number of session starts until Discord revokes the bot's token. */
   remaining: number;
   maxConcurrency: number;
-  /**
-   * Shards with the same remainder by `maxConcurrency` can identify only once within this time. 0 turns the limit off.
-   */
+  /** Shards with the same remainder by `maxConcurrency` can identify once in this time; 0 means no limit. */
   identifyWindowMs: number;
-  /** How long a session can be resumed. */
+  /** How long a client can resume a session. */
   lifetimeMs: number;
 }
 
@@ -47,7 +43,6 @@ export interface HandshakeDeps {
   world: World;
   violations: Violations;
   sessions: Map<string, Session>;
-  /** Called for each session that starts. */
   onBegin(session: Session): void;
   portal: Portal;
   sessionLimits: SessionLimits;
@@ -153,7 +148,7 @@ export function createHandshake(deps: HandshakeDeps): Handshake {
   };
 }
 
-/** The application's flags for the switches in the portal. A bot in few guilds has the `LIMITED` flags. */
+/** Returns the application's flags for the portal's switches. A bot in few guilds has the `LIMITED` flags. */
 export function toApplicationFlags({ messageContent, members, presences }: Portal): number {
   return (presences ? 1 << 13 : 0) | (members ? 1 << 15 : 0) | (messageContent ? 1 << 19 : 0);
 }

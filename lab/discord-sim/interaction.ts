@@ -3,12 +3,12 @@ import type { Message, Payload, User } from "./world.ts";
 export const INTERACTION_TYPES = { command: 2, component: 3, autocomplete: 4, modal: 5 } as const;
 export type InteractionKind = keyof typeof INTERACTION_TYPES;
 
-/** The time within which the bot must acknowledge. */
+/** The bot must acknowledge an interaction within this time. */
 export const ACKNOWLEDGE_MS = 3000;
-/** Lifetime of the token. */
+/** Lifetime of an interaction's token. */
 export const TOKEN_MS = 15 * 60_000;
 
-/** A user's command, button press or form, and the bot's reaction. */
+/** A person's command, button press or form, and the bot's reaction. */
 export interface Interaction {
   readonly id: string;
   readonly token: string;
@@ -17,26 +17,28 @@ export interface Interaction {
   readonly guildId: string | undefined;
   readonly user: User;
   readonly createdAtMs: number;
-  /** `type`, `data` and so on, as the gateway sends them. */
+  /** The fields `type`, `data` and others, as the gateway sends them. */
   readonly payload: Payload;
   /** The message whose button was pressed. */
   readonly source?: Message;
-  /** The type of the bot's reply to this interaction. */
+  /** The type of the message with which the bot replies. */
   readonly replyType: number;
-  /** The callback's type. Undefined until the bot has acknowledged. */
+  /** The type of the bot's acknowledgement; undefined before it. */
   acknowledgedAs?: number;
   acknowledgedAtMs?: number;
-  /** The bot's reply, `@original`. If the bot acknowledged a button as an update, this is the button's message. */
+  /**
+   * The bot's reply, `@original`. For a button that the bot acknowledged as an update, this is the button's message.
+   */
   original?: Message;
   /** Messages that the bot wrote with the token. */
   readonly messages: Message[];
-  /** The form that the bot showed. */
+  /** The form with which the bot responded. */
   modal?: Payload;
-  /** The bot's suggestions for the option that the user was typing. */
+  /** The bot's suggestions for the option that the person was typing. */
   choices?: readonly Payload[];
 }
 
-/** The part of the interaction that its messages store. */
+/** Returns what messages store about their interaction. */
 export function toOrigin({ id, kind, user }: Interaction): NonNullable<Message["interaction"]> {
   return { id, type: INTERACTION_TYPES[kind], user };
 }

@@ -10,11 +10,11 @@ export interface NewInteraction {
   user: User;
   data: Payload;
   source?: Message;
-  /** The type of the bot's reply to this interaction. */
+  /** The type of the message with which the bot replies. */
   replyType: number;
 }
 
-/** All interactions by their token. */
+/** All interactions, by token. */
 export interface Interactions {
   begin(options: NewInteraction): Interaction;
   find(token: string): Interaction | undefined;

@@ -17,13 +17,16 @@ export interface CounterSettings {
 export interface LimitSettings {
   /** Limits for posts and edits in a channel. */
   messages: CounterSettings;
-  /** Discord does not document whether posts and edits share a counter, and it has shown one hash for two counters. */
+  /**
+   * Discord does not document whether posts and edits share a counter, and has been seen to use one hash for two
+   * counters.
+   */
   postsAndEdits: "one-bucket" | "two-buckets" | "one-hash-two-counters";
-  /** Limits for each webhook route and interaction token. */
+  /** Limits per webhook route and interaction token. */
   interactions: CounterSettings;
-  /** Limits for every other route, per channel or guild. */
+  /** Limits of all other routes, per channel or guild. */
   other: CounterSettings;
-  /** Limits for single routes, such as `"GET /channels/:channel/messages"`. They override the limits above. */
+  /** Limits of single routes, such as `"GET /channels/:channel/messages"`, which override the others. */
   routes: Readonly<Record<string, CounterSettings>>;
   globalPerSecond: number;
   /** If false, responses have no rate-limit headers. */
@@ -45,20 +48,20 @@ export const DEFAULT_LIMITS: LimitSettings = {
 const POST = "POST /channels/:channel/messages";
 const EDIT = "PATCH /channels/:channel/messages/:message";
 
-/** The part of a call that the counters need. */
+/** What the counters need of a call. */
 export interface CountedCall {
   /** Method and pattern. */
   route: string;
   /** The channel, the guild, or the webhook with its token. */
   major: string;
-  /** True for interaction endpoints. They do not count towards the bot's calls per second. */
+  /** False for interaction endpoints, which do not count towards the bot's calls per second. */
   isGlobal: boolean;
 }
 
 export interface Limits {
-  /** Counts a call and returns the headers for its response. Throws a 429 if the limit is reached. */
+  /** Counts a call and returns the headers of its response. Throws a 429 if the limit is reached. */
   take(call: CountedCall): Readonly<Record<string, string>>;
-  /** Records that Discord asked the bot to wait. An earlier call in this bucket is then a violation. */
+  /** Records a wait that Discord requested. An earlier call in the same bucket is then a violation. */
   block(call: CountedCall, retryAfterMs: number): void;
 }
 

@@ -1,8 +1,7 @@
 import type { Mentions } from "./world.ts";
 
 /**
- * The field in a request's body. A kind of mention that it omits notifies no one. Without the field, every mention
- * notifies.
+ * A request's `allowed_mentions`. Kinds of mentions that it omits notify no one. Without it, every mention notifies.
  */
 export interface AllowedMentions {
   parse?: readonly ("users" | "roles" | "everyone")[] | null | undefined;
@@ -12,9 +11,8 @@ export interface AllowedMentions {
 }
 
 export interface MentionContext {
-  /** If absent, every mention notifies. */
+  /** Absent: every mention notifies. */
   allowed: AllowedMentions | undefined;
-  /** Returns true if this author can notify the role. */
   mayMentionRole(roleId: string): boolean;
   mayMentionEveryone: boolean;
   isUser(userId: string): boolean;
@@ -22,7 +20,7 @@ export interface MentionContext {
   repliedUserId: string | undefined;
 }
 
-/** The users that a text notifies. `repliedUserId` is separate, because the text did not mention that user. */
+/** Who is notified by a text. `repliedUserId` is separate, because a reply notifies without a mention. */
 export interface Notified {
   userIds: string[];
   roleIds: string[];
@@ -30,7 +28,7 @@ export interface Notified {
   repliedUserId: string | undefined;
 }
 
-/** Evaluates a text and its `allowed_mentions` as Discord does. Mentions inside code do not notify. */
+/** Evaluates a text and its `allowed_mentions` as Discord does. Mentions in code do not notify. */
 export function evaluateMentions(text: string, context: MentionContext): Notified {
   const { allowed, mayMentionRole, mayMentionEveryone, isUser, repliedUserId } = context;
   const plain = text.replaceAll(/```[\s\S]*?```|``[\s\S]*?``|`[^`]*`/g, " ");
@@ -47,7 +45,6 @@ export function evaluateMentions(text: string, context: MentionContext): Notifie
   };
 }
 
-/** The mentions in the format of a message. */
 export function toMentions({ userIds, roleIds, everyone, repliedUserId }: Notified): Mentions {
   const users = new Set(userIds);
   if (repliedUserId !== undefined) users.add(repliedUserId);

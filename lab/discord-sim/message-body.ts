@@ -59,7 +59,7 @@ export type MessageBody = z.infer<typeof MESSAGE_BODY>;
 export function readMessageBody(json: unknown): MessageBody {
   const body = readForm(MESSAGE_BODY, json ?? {});
   const problems: FormProblem[] = [];
-  // Discord does not document what it counts, so the simulator applies the stricter rule.
+  // Discord does not document what it counts, so the stricter count applies here.
   if ((body.content ?? "").length > MAX_CONTENT) {
     problems.push(tooLong(["content"], `Must be ${MAX_CONTENT} or fewer in length.`));
   }
@@ -78,12 +78,12 @@ export function readMessageBody(json: unknown): MessageBody {
   return body;
 }
 
-/** All text in a body that can mention users: the content, and the texts of components. */
+/** Returns all text of a body that can contain mentions: its content, and the texts of its components. */
 export function textOf({ content, components }: Pick<MessageBody, "content" | "components">): string {
   return [content ?? "", ...textsOf(components ?? [])].join("\n");
 }
 
-/** Checks any body against a schema. Throws 50035. */
+/** Checks a body against a schema. Throws 50035 if it does not match. */
 export function readForm<T extends z.ZodType>(schema: T, json: unknown): z.infer<T> {
   const { data, error } = schema.safeParse(json);
   if (error === undefined) return data;

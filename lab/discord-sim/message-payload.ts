@@ -22,14 +22,14 @@ const MENTION = /<@!?(\d{17,20})>/g;
 const REPLIED = 0;
 const FORWARDED = 1;
 
-/** Converts messages to payloads with their current state. */
+/** Formats messages in their current state. */
 export interface MessagePayloads {
   /**
-   * The payload in REST responses and interactions. If `canReadContent` is false, it omits the fields that need the
+   * Formats a message for REST responses and interactions. Without `canReadContent`, omits the fields that need the
    * intent.
    */
   toMessage(message: Message, canReadContent: boolean): Payload;
-  /** The payload in gateway events. It adds the guild, the member, the mentioned members and the channel's type. */
+  /** Formats a message for gateway events: adds the guild, the member, the mentioned members and the channel's type. */
   toEvent(message: Message, canReadContent: boolean): Payload;
   toAttachment(attachment: Attachment): Payload;
 }
@@ -37,7 +37,7 @@ export interface MessagePayloads {
 export interface MessagePayloadsDeps {
   world: World;
   linkTo(attachment: Attachment): string;
-  /** Discord does not promise to send the channel's type in an event. */
+  /** Discord does not promise the channel's type in events. */
   sendsChannelType: boolean;
 }
 
@@ -131,7 +131,7 @@ export function createMessagePayloads({ world, linkTo, sendsChannelType }: Messa
     return {
       ...toBase(message, canReadContent),
       message_reference,
-      // Only one level: the referenced message comes without the message that it replied to.
+      // Only one level: the referenced message does not contain the message that it replied to.
       referenced_message: original === undefined ? null : toBase(original, canReadContent),
     };
   }
@@ -157,7 +157,7 @@ function channelFields(channel: Channel | undefined): Payload {
   return channel === undefined ? {} : { channel_type: channelType(channel) };
 }
 
-/** True if an application cannot read the message without the intent. */
+/** True if the application needs the intent to read the message. */
 function isForeign(message: Message, { bot, channels }: World): boolean {
   const isDirect = channels.get(message.channelId)?.kind === "dm";
   return !isDirect && message.author !== bot && !message.mentions.userIds.has(bot.id);

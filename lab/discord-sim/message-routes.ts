@@ -9,7 +9,6 @@ import type { Channel, Message, Payload } from "./world.ts";
 const HOUR_MS = 3_600_000;
 const MAX_PAGE = 100;
 
-/** Routes for posting, editing, reading and deleting messages, and for typing. */
 export function createMessageRoutes(simulation: Simulation, access: Access, messages: BotMessages): Route[] {
   const { clock, world, timeline, payloads, portal, rules, typing, changes } = simulation;
   const { bot } = world;
@@ -106,7 +105,7 @@ export function createMessageRoutes(simulation: Simulation, access: Access, mess
   ];
 }
 
-/** Pages by `before`, `after` or `around` an id, newest first, as Discord does. */
+/** Returns the messages `before`, `after` or `around` an id, newest first, as Discord does. */
 function pageOf(messages: readonly Message[], query: URLSearchParams): Message[] {
   const limit = Math.min(MAX_PAGE, Math.max(1, Number(query.get("limit") ?? 50)));
   const bound = (name: string) => BigInt(query.get(name) ?? "0");

@@ -3,7 +3,7 @@ import type { FormProblem } from "./refusals.ts";
 import type { Payload } from "./world.ts";
 
 const MAX_FIELDS = 5;
-/** Every field is inside an action row or a label. */
+/** Types of the components that can contain a field: action row and label. */
 const HOLDERS = new Set([1, 18]);
 const TEXT_DISPLAY = 10;
 const LABEL = 18;
@@ -11,7 +11,7 @@ const STRING_SELECT = 3;
 const TEXT_INPUT = 4;
 const FILE_UPLOAD = 19;
 
-/** The problems for which Discord would refuse a form. */
+/** Returns the problems for which Discord would refuse a form. */
 export function findModalProblems(modal: Payload): FormProblem[] {
   const { title, custom_id: id, components } = modal;
   const holders = Array.isArray(components) ? (components as Payload[]) : [];
@@ -29,7 +29,7 @@ export function findModalProblems(modal: Payload): FormProblem[] {
   return problems;
 }
 
-/** The problems of a label and its field. */
+/** Returns the problems of a label and its field. */
 function findFieldProblems({ label, component }: Payload, path: string[]): FormProblem[] {
   const field = (component ?? {}) as Payload;
   const problems: FormProblem[] = [];
@@ -55,7 +55,7 @@ function findFieldProblems({ label, component }: Payload, path: string[]): FormP
   return problems;
 }
 
-/** The fields of a form, by id. */
+/** Returns the fields of a form by id. */
 export function fieldsOf(modal: Payload): Map<string, Payload> {
   const components = modal["components"];
   const placed = flatten(Array.isArray(components) ? components : []);

@@ -48,7 +48,7 @@ export function toUser(user: User): Payload {
   };
 }
 
-/** A member in the format of a message, without the user. */
+/** Formats a member for a message, without the user. */
 export function toMember(member: Member): Payload {
   return {
     nick: member.nick ?? null,
@@ -137,14 +137,14 @@ export function toThreadMember(threadId: string, userId: string): Payload {
   return { id: threadId, user_id: userId, join_timestamp: LONG_AGO, flags: 0 };
 }
 
-/** A guild in the format of a GET response. */
+/** Formats a guild as in a GET response. */
 export function toGuild(guild: Guild): Payload {
   const roles = [...guild.roles.values()].map((role) => toRole(role, guild));
   const { id, name, ownerId, premiumTier } = guild;
   return { id, name, owner_id: ownerId, premium_tier: premiumTier, ...NO_GUILD_FEATURES, roles };
 }
 
-/** A guild in the format of the gateway's event when it becomes available, with its channels and threads. */
+/** Formats the gateway's event for a guild that becomes available, with its channels and threads. */
 export function toGuildCreate(guild: Guild, world: World): Payload {
   const own = [...world.channels.values()].filter(({ guildId }) => guildId === guild.id);
   const bot = guild.members.get(world.bot.id);

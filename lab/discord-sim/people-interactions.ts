@@ -17,13 +17,15 @@ const PLAIN_REPLY = 19;
 const FILE_UPLOAD = 19;
 const STRING_SELECT = 3;
 
-/** Users' actions with commands, buttons and forms. An action throws if Discord would not offer it to the user. */
+/**
+ * What people do with commands, buttons and forms. Methods throw if Discord would not offer the action to the person.
+ */
 export interface PeopleInteractions {
-  /** `name` can include a sub-command: `"persona set"`. */
+  /** `name` can include a subcommand: `"persona set"`. */
   command(channel: Channel, user: User, name: string, options?: OptionValues): Interaction;
-  /** Uses a command from the menu of a message. */
+  /** Uses a command from a message's menu. */
   contextMenu(message: Message, user: User, name: string): Interaction;
-  /** Resolves to the bot's suggestions for the option `focused`. Rejects if none arrive within three seconds. */
+  /** Resolves to the bot's suggestions for the option `focused`. Rejects after three seconds without any. */
   autocomplete(
     channel: Channel,
     user: User,
@@ -33,7 +35,7 @@ export interface PeopleInteractions {
   ): Promise<readonly Payload[]>;
   /** Presses a button, selected by its label or its custom id. */
   press(message: Message, user: User, button: string): Interaction;
-  /** Sends the form that the bot showed in response to `shownBy`. */
+  /** Submits the form with which the bot responded to `shownBy`. */
   submitModal(shownBy: Interaction, fields: Readonly<Record<string, string | readonly FileToUpload[]>>): Interaction;
 }
 
@@ -113,7 +115,7 @@ export function createPeopleInteractions(deps: PeopleInteractionsDeps): PeopleIn
       if (strange !== undefined) throw new Error(`The form has no field "${strange}".`);
       const attachments: Record<string, Payload> = {};
       const components = [...known].map(([id, field]) => {
-        // If the user does not change a prefilled value, the form sends it.
+        // The form sends a prefilled value that the person did not change.
         const value = fields[id] ?? filledIn(field);
         if (value === undefined && field["required"] !== false) throw new Error(`The form needs "${id}".`);
         const content =
@@ -135,7 +137,7 @@ function filledIn({ type, value, options }: Payload): string | undefined {
   return typeof chosen === "string" ? chosen : undefined;
 }
 
-/** A text or select field in the format that Discord sends. */
+/** Formats a text or select field as Discord submits it. */
 function toSubmitted({ type, options, custom_id: id }: Payload, value: string | undefined): Payload {
   if (type === FILE_UPLOAD) return { values: [] };
   if (type !== STRING_SELECT) return { value: value ?? "" };

@@ -6,27 +6,26 @@ import { type Attachment, type Channel, type Message, type MessageState, shown, 
 const REPLY = 19;
 const WEBHOOK_POST = 0;
 
-/** A file to upload. */
 export interface FileToUpload {
   name: string;
   bytes: Uint8Array;
 }
 
-/** Content that an app shows in addition to its text. */
+/** What an app shows in addition to its text. */
 export type WebhookCard = Partial<Pick<MessageState, "embeds" | "components">>;
 
 export interface SayOptions {
   replyTo?: Message;
-  /** Whether the reply notifies the author of the original message. Default true, as in Discord's clients. */
+  /** If true, the reply notifies the author of the original message. Default: true, as in Discord's clients. */
   pings?: boolean;
   attachments?: readonly FileToUpload[];
-  /** Adds a mention of the bot in front of the text. */
+  /** If true, puts a mention of the bot in front of the text. */
   mentionBot?: boolean;
   /** The type of a system message, such as 7 for a new member. */
   type?: number;
 }
 
-/** Users' actions with messages. */
+/** What people do with messages. */
 export interface People {
   say(channel: Channel, user: User, text: string, options?: SayOptions): Message;
   edit(message: Message, text: string): void;
@@ -35,16 +34,16 @@ export interface People {
   deleteAll(channel: Channel, messages: readonly Message[]): void;
   /** Forwards a message in its current state. */
   forward(message: Message, to: Channel, user: User): Message;
-  /** Adds a link preview under the message. Discord sends an update, which does not count as an edit. */
+  /** Adds a link preview to a message. Discord sends an update that does not count as an edit. */
   unfurl(message: Message): void;
   /** Opens a thread on a message, or a thread without a message. */
   openThread(at: Channel | Message, user: User, name: string, options?: { isPrivate?: boolean }): Channel;
-  /** Writes a post in a forum. A post is a thread whose first message has the thread's id. */
+  /** Writes a post in a forum: a thread whose first message has the thread's id. */
   postInForum(forum: Channel, user: User, title: string, text: string, options?: SayOptions): Channel;
-  /** Archives or unarchives, locks or unlocks a thread. */
+  /** Archives, unarchives, locks or unlocks a thread. */
   setThread: Threads["set"];
   addToThread: Threads["addMember"];
-  /** Writes a message as a webhook, with this name, text and further content. */
+  /** Writes a message as a webhook with this name. */
   sayAsWebhook(channel: Channel, name: string, text: string, shows?: WebhookCard): Message;
 }
 
@@ -83,7 +82,7 @@ export function createPeople({ world, timeline, files }: Simulation, threads: Th
     timeline.wake(channel);
     const content = (mentionBot ? `<@${bot.id}> ${text}` : text).trim();
     const mentions = mentionsIn(channel, user, content, pings ? replyTo?.author.id : undefined);
-    // A mention in a thread adds the mentioned user to the thread.
+    // A mention in a thread adds the mentioned person to the thread.
     for (const id of mentions.userIds) join(channel, world.users.get(id));
     return timeline.add(channel, {
       author: user,

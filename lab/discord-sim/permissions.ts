@@ -1,6 +1,6 @@
 import type { Channel, Guild } from "./world.ts";
 
-/** The permissions that the simulator knows, with the names from discord.js. */
+/** The permissions that the simulator knows, under discord.js's names. */
 export const PERMISSIONS = {
   Administrator: 1n << 3n,
   ManageChannels: 1n << 4n,
@@ -54,8 +54,8 @@ export function hasPermission(bits: bigint, name: PermissionName): boolean {
 }
 
 /**
- * A member's permissions in a channel, computed from roles and overwrites as Discord does. A thread uses its parent's
- * overwrites, so `channel` is then the parent.
+ * Returns a member's permissions in a channel, from roles and overwrites as Discord computes them. For a thread,
+ * `channel` must be its parent, whose overwrites apply.
  */
 export function computePermissions(guild: Guild, userId: string, channel: Channel | undefined): bigint {
   const member = guild.members.get(userId);

@@ -5,7 +5,7 @@ import { ACKNOWLEDGE_MS, type Interaction } from "./interaction.ts";
 import { createDiscord, type Discord } from "./simulator.ts";
 import { type Channel, type Message, shown, type User } from "./world.ts";
 
-/** A Discord to use by hand: a server with two channels. Everyone is a member of both. */
+/** A Discord to use by hand: a server with two channels that everyone is in. */
 export interface Playground {
   discord: Discord;
   controlled: Controlled;
@@ -18,7 +18,7 @@ const fault = z.strictObject({
   times: z.int().min(1).default(1),
   skip: z.int().min(0).default(0),
   retryAfterMs: z.int().min(1).default(1_000),
-  /** `after`: the call is executed and its response is lost. */
+  /** With `after`, Discord executes the call but the response is lost. */
   when: z.enum(["before", "after"]).default("before"),
 });
 
@@ -31,14 +31,13 @@ export async function openPlayground(port = 0): Promise<Playground> {
   const people = new Map<string, User>();
   for (const name of ["ada", "ben"]) personOf(name);
 
-  /** An unknown name creates a new user. */
   function personOf(name: string): User {
     const person = people.get(name) ?? discord.addUser(name, guild);
     people.set(name, person);
     return person;
   }
 
-  /** All channels and threads, but not direct conversations. */
+  /** Returns all channels and threads, but no direct conversations. */
   function rooms(): Channel[] {
     return discord.places().filter(({ kind }) => kind !== "dm");
   }
@@ -71,7 +70,7 @@ export async function openPlayground(port = 0): Promise<Playground> {
     };
   }
 
-  /** Waits as long as Discord does. */
+  /** Waits for the bot's response as long as Discord does. */
   async function outcomeOf(interaction: Interaction) {
     const isOver = () => interaction.acknowledgedAtMs !== undefined;
     const isAcknowledged = await discord.until(isOver, "the bot to acknowledge", ACKNOWLEDGE_MS).then(
@@ -89,7 +88,6 @@ export async function openPlayground(port = 0): Promise<Playground> {
       return rooms().map(({ name }) => name);
     },
     say({ person, channel, text, thread, mention }) {
-      // A thread counts as a channel here.
       const place = channelOf(thread ?? channel, person);
       return { id: discord.people.say(place, personOf(person), text, { mentionBot: mention }).id };
     },

@@ -8,7 +8,7 @@ export interface Answer {
   body: Payload;
 }
 
-/** Calls the simulator without the library, so there is no queue, no retry and no waiting. */
+/** Calls the simulator without discord.js: no queue, no retries, no waits. */
 export type RawCall = (
   method: string,
   path: string,

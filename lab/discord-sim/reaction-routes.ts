@@ -5,7 +5,6 @@ import type { Message } from "./world.ts";
 
 const OWN = "/channels/:channel/messages/:message/reactions/:emoji/@me";
 
-/** Routes for the bot's own reactions. */
 export function createReactionRoutes({ world, changes }: Simulation, access: Access): Route[] {
   function find({ params }: Call): { message: Message; emoji: string } {
     const channel = access.channel(params["channel"]);

@@ -1,6 +1,6 @@
 import type { Payload } from "./world.ts";
 
-/** Discord's codes and messages for refusals. */
+/** Discord's status, code and message for each refusal. */
 const REFUSALS = {
   unauthorized: [401, 0, "401: Unauthorized"],
   "unknown-route": [404, 0, "404: Not Found"],
@@ -35,7 +35,7 @@ const REFUSALS = {
 
 export type RefusalName = keyof typeof REFUSALS;
 
-/** Thrown for a call that Discord refuses. The server turns it into an error response. */
+/** Discord refuses a call. The server turns this into an error response. */
 export class Refusal extends Error {
   override readonly name = "Refusal";
   readonly status: number;
@@ -55,14 +55,14 @@ export function refuse(name: RefusalName): Refusal {
   return new Refusal(status, { message, code });
 }
 
-/** An invalid field with its path, Discord's code and a message. */
+/** An invalid field: its path, Discord's code and a message. */
 export interface FormProblem {
   path: readonly (string | number)[];
   code: string;
   message: string;
 }
 
-/** The response to a body with invalid fields, nested as in Discord's responses. */
+/** Refuses a body with invalid fields, nested as in Discord's responses. */
 export function refuseForm(...problems: FormProblem[]): Refusal {
   const errors: Payload = {};
   for (const { path, code, message } of problems) {
@@ -73,7 +73,7 @@ export function refuseForm(...problems: FormProblem[]): Refusal {
   return new Refusal(400, { message: "Invalid Form Body", code: 50035, errors });
 }
 
-/** A wait that does not come from the rate limits, such as slow mode. */
+/** A 429 that does not come from a rate limit, but for example from slow mode. */
 export function refuseForNow(code: number, message: string, retryAfterMs: number): Refusal {
   const seconds = retryAfterMs / 1000;
   return new Refusal(

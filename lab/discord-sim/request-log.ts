@@ -1,23 +1,20 @@
 import type { Clock } from "./clock.ts";
 
-/** One of the bot's calls and its outcome. */
 export interface LoggedRequest {
   readonly atMs: number;
-  /** The method and the route's pattern. The path if no pattern matched. */
+  /** Method and pattern, or the path of an unknown route. */
   readonly route: string;
   readonly params: Readonly<Record<string, string>>;
-  /** The address at which the caller reached this server. */
+  /** The host under which the caller reached this server. */
   readonly host: string;
-  /** The parsed body. */
   body: unknown;
-  /** The files of a multipart body. */
   fileNames: readonly string[];
-  /** Undefined while the call is running, and if the connection was reset. */
+  /** Undefined while the call runs, and if the connection was reset. */
   status: number | undefined;
-  /** The message that a post created, even if the response was lost. */
+  /** Id of the message that a post created, even if the response was lost. */
   madeId: string | undefined;
   endedAtMs: number | undefined;
-  /** The wait that a 429 asked for. */
+  /** The wait that a 429 requested. */
   retryAfterMs: number | undefined;
   /** True if a test requested this failure. */
   isInjected: boolean;

@@ -1,9 +1,8 @@
 import type { ReadBody } from "./body.ts";
 import type { Payload } from "./world.ts";
 
-/** One call in the form that a handler gets. */
 export interface Call {
-  /** The path's values by their names in the route's pattern. */
+  /** Values in the path, by their names in the route's pattern. */
   params: Readonly<Record<string, string>>;
   query: URLSearchParams;
   body: ReadBody;
@@ -11,16 +10,16 @@ export interface Call {
 
 export interface Reply {
   status: number;
-  /** Absent if the status is 204. */
+  /** Absent for status 204. */
   body?: Payload | readonly Payload[];
 }
 
 export interface Route {
-  /** The method and the pattern: `"PATCH /channels/:channel/messages/:message"`. */
+  /** Method and pattern: `"PATCH /channels/:channel/messages/:message"`. */
   route: string;
-  /** `token`: the call has an interaction's token in its path instead of the bot's token in a header. */
+  /** `token`: the path contains an interaction's token, and no header contains the bot's token. */
   access: "bot" | "token";
-  /** If true, rate limits ignore the call. Used for acknowledgements. */
+  /** If false, rate limits ignore the call, for example an acknowledgement. */
   isCounted?: boolean;
   handle(call: Call): Reply | Promise<Reply>;
 }

@@ -18,7 +18,7 @@ export interface ServerDeps extends DispatcherDeps {
   closed: AbortSignal;
 }
 
-/** The REST side of Discord. It reads calls, logs them and responds. */
+/** Discord's REST server: reads calls, logs them and responds. */
 export function createRestServer(deps: ServerDeps): Server {
   const { clock, routes, requests, violations, closed } = deps;
   const dispatch = createDispatcher(deps);
@@ -60,12 +60,12 @@ export function createRestServer(deps: ServerDeps): Server {
     return await dispatch({ match, authorization, query, body, entry, signal });
   }
 
-  /** Undefined if no one is waiting for the response. */
+  /** Returns undefined if no one waits for the response. */
   function outcomeOf(error: unknown, { entry, request }: Arrived): Outcome | undefined {
-    // The caller disconnected while it was sending.
+    // The caller disconnected before it had sent everything.
     if (!request.complete) return undefined;
     if (error instanceof Refusal) return { status: error.status, body: error.body, headers: error.headers };
-    // A bug in the simulator must not look like a failure of Discord.
+    // Record a bug in the simulator, so that it does not look like a failure of Discord.
     const message = error instanceof Error ? (error.stack ?? error.message) : String(error);
     violations.record("simulator-failure", `${entry.route}: ${message}`);
     return { status: 500, body: { message, code: 0 } };

@@ -14,23 +14,22 @@ export const INTENTS = {
   messageContent: 1 << 15,
 } as const;
 
-/** An event. Every session that is allowed to receive it gets it. */
+/** An event for every session that can receive it. */
 export interface GatewayEvent {
   type: string;
-  /** Selects the shard. An event without a guild goes to shard 0. */
+  /** Selects the shard; without a guild, shard 0. */
   guildId?: string | undefined;
   /** The intent that a session needs; 0 for none. */
   intent: number;
   payload(canReadContent: boolean): Payload;
 }
 
-/** The socket of a session. */
 export interface Line {
   send(frame: object): void;
   close(code: number, reason: string): void;
 }
 
-/** One identified client. A session outlives its socket, so that the client can resume it. */
+/** An identified client. It outlives its socket, so that the client can resume it. */
 export interface Session {
   readonly id: string;
   readonly shard: readonly [id: number, count: number];
@@ -39,17 +38,17 @@ export interface Session {
   readonly isAttached: boolean;
   attach(line: Line): void;
   detach(nowMs: number): void;
-  /** When the session lost its socket. Undefined while it has one. */
+  /** When the session lost its socket; undefined while it has one. */
   readonly detachedAtMs: number | undefined;
-  /** Ids of the messages that it received live or when it was resumed. */
+  /** Ids of the messages that the session received, live or after a resume. */
   readonly toldIds: ReadonlySet<string>;
-  /** Numbers the event, stores it for a resume, and sends it if the session has a socket. */
+  /** Numbers an event, stores it for a resume, and sends it if the session has a socket. */
   dispatch(type: string, data: Payload): void;
-  /** Sends the event if it belongs to the session's shard and intents. */
+  /** Sends an event if it is for the session's shard and intents. */
   deliver(event: GatewayEvent): void;
   /** Sends all events after `sequence` again. */
   replay(sequence: number): void;
-  /** The socket, for everything except events. */
+  /** The socket, for everything except events; undefined while the session has none. */
   readonly line: Line | undefined;
 }
 

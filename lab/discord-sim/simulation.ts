@@ -9,14 +9,13 @@ import type { Timeline } from "./timeline.ts";
 import type { Violations } from "./violations.ts";
 import type { Channel, User, World } from "./world.ts";
 
-/** Records that the bot notified a user, with the text of a post or an edit, or with a reply. */
+/** A user whom the bot notified with the text of a post or an edit, or with a reply. */
 export interface Ping extends Notified {
   messageId: string;
   channelId: string;
   by: "post" | "edit";
 }
 
-/** Records that the bot showed its typing indicator. */
 export interface Typing {
   channelId: string;
   atMs: number;
@@ -39,31 +38,30 @@ export interface Simulation {
   deliver(event: GatewayEvent): void;
 }
 
-/** Discord's index of messages. */
 export interface SearchState {
-  /** Searches that are still refused, because Discord is indexing the server. */
+  /** Number of searches that Discord still refuses, because it is indexing the server. */
   unready: number;
-  /** Finds messages of all channels, also those that the bot cannot read. */
+  /** If true, searches find messages of all channels, even if the bot cannot read them. */
   isBehind: boolean;
 }
 
-/** Discord's limits that tests may need smaller. */
+/** Limits of Discord that tests can lower. */
 export interface Rules {
-  /** Largest file without Nitro or boosts, bytes. */
+  /** Maximum size of a file without Nitro or boosts, in bytes. */
   maxFileBytes: number;
   /** How long Discord remembers a nonce. */
   nonceMs: number;
-  /** How many edits per hour and channel Discord allows for messages that are older than an hour. */
+  /** Maximum number of edits per hour and channel, for messages older than an hour. */
   oldMessageEdits: number;
   maxActiveThreads: number;
-  /** Whether message events contain the type of their channel. Discord does not promise that. */
+  /** If true, message events contain the type of their channel, which Discord does not promise. */
   sendsChannelType: boolean;
 }
 
 const BOOSTED_BYTES: Readonly<Record<number, number>> = { 2: 50 * 2 ** 20, 3: 100 * 2 ** 20 };
 
 /**
- * The largest file in a channel, in bytes. In a response to an interaction, the Nitro of its `user` counts too.
+ * Maximum size of a file in a channel, in bytes. In a response to an interaction, the Nitro of its `user` counts too.
  * https://docs.discord.com/developers/reference#uploading-files
  */
 export function fileLimitIn(

@@ -1,6 +1,6 @@
 /**
- * Simulates Discord for tests and measurements. `api.ts` joins the bot's calls and the users' actions. Both act on one
- * `Simulation`. `server.ts` and `dispatcher.ts` handle REST calls. `gateway.ts` and `handshake.ts` handle sockets.
+ * Simulates Discord for tests and measurements. `api.ts` joins the bot's calls and people's actions, which both change
+ * one `Simulation`. `server.ts` and `dispatcher.ts` handle REST calls, and `gateway.ts` and `handshake.ts` the sockets.
  * `violations.ts` records the rules that the bot broke.
  */
 import { randomBytes } from "node:crypto";
@@ -28,33 +28,32 @@ import { createViolations, type Violations } from "./violations.ts";
 import { type Channel, createWorld, type Guild, type Message, type User } from "./world.ts";
 
 export interface SimulatorOptions {
-  /** By default the real time. Tests can move it with `advance`. Delays and heartbeats always use real time. */
+  /** Default: real time, which tests can move with `advance`. Delays and heartbeats always use real time. */
   clock?: Clock;
   limits?: Partial<LimitSettings>;
-  /** The privileged intents that are switched on in the portal, by default all. */
+  /** The privileged intents that are on in the portal; default: all. */
   intents?: Partial<Omit<Portal, "isPublic">>;
-  /** Whether strangers can add the bot to their servers. By default they cannot, as the setup guide recommends. */
+  /** If true, strangers can add the bot to their servers. Default: false, as the setup guide recommends. */
   isPublic?: boolean;
   sessions?: Partial<SessionLimits>;
   rules?: Partial<Rules>;
-  /** Length of every round trip. */
   latencyMs?: number;
   heartbeatIntervalMs?: number;
   /**
-   * If true, events omit all fields that Discord can omit. The response with the gateway's address omits the fields
-   * that other servers omit.
+   * If true, events omit all fields that Discord can omit, and the response with the gateway's address omits those that
+   * other servers omit.
    */
   isSparse?: boolean;
-  /** The recommended number of shards in the response to GET /gateway/bot. */
+  /** Recommended number of shards in the response of GET /gateway/bot. */
   shards?: number;
-  /** By default any free port. */
+  /** Default: any free port. */
   port?: number;
-  /** Puts a proxy in front of the simulator. Gets the simulator's origin and resolves to the proxy's origin. */
+  /** Puts a proxy in front of the simulator: gets the simulator's origin and resolves to the proxy's. */
   via?(origin: string): Promise<string>;
 }
 
 export interface Discord extends Builders, Pick<Violations, "assertClean"> {
-  /** For `DISCORD_API_URL` and `rest.api`. It does not contain the version. */
+  /** For `DISCORD_API_URL` and `rest.api`, without the version. */
   readonly apiUrl: string;
   readonly token: string;
   readonly bot: User;
@@ -65,9 +64,9 @@ export interface Discord extends Builders, Pick<Violations, "assertClean"> {
   readonly gateway: GatewayFaults;
   /** All channels, threads and direct conversations. */
   places(): readonly Channel[];
-  /** A channel's messages, oldest first. Includes ephemeral messages and excludes deleted ones. */
+  /** Returns a channel's messages, oldest first, with ephemeral but without deleted ones. */
   messages(channel: Channel): readonly Message[];
-  /** The commands that the bot has registered, either globally or for a guild. */
+  /** Returns the commands that the bot has registered, globally or for a guild. */
   commands(guild?: Guild): readonly Command[];
   readonly pings: readonly Ping[];
   readonly typing: readonly Typing[];
@@ -77,7 +76,7 @@ export interface Discord extends Builders, Pick<Violations, "assertClean"> {
   close(): Promise<void>;
 }
 
-/** Starts Discord on a loopback port, with REST and gateway. The caller must close it. */
+/** Starts Discord's REST and gateway on a loopback port. The caller must close it. */
 export async function createDiscord(options: SimulatorOptions = {}): Promise<Discord> {
   const { latencyMs = 0, heartbeatIntervalMs = 41_250, isSparse = false, shards = 1, port = 0 } = options;
   const sessionLimits: SessionLimits = { ...DEFAULT_SESSIONS, ...options.sessions };
@@ -169,7 +168,7 @@ function createSimulation(
   };
 }
 
-/** Looks like Discord's own tokens. The first part is the bot's id, which an invite link needs. */
+/** Returns a token like Discord's. Its first part is the bot's id, which an invite link needs. */
 function createToken(botId: string): string {
   return [Buffer.from(botId), randomBytes(4), randomBytes(28)].map((part) => part.toString("base64url")).join(".");
 }

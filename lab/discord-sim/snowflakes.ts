@@ -2,7 +2,7 @@ import type { Clock } from "./clock.ts";
 
 const DISCORD_EPOCH_MS = 1_420_070_400_000n;
 
-/** Creates unique ids as Discord does. The high bits are the milliseconds, so ids sort by time. */
+/** Creates unique ids like Discord's. Their high bits are the milliseconds, so they sort by time. */
 export function createSnowflakes(clock: Clock): () => string {
   let last = 0n;
   return () => {

@@ -1,6 +1,6 @@
 import type { Payload } from "./world.ts";
 
-/** For each event: the fields that Discord documents as optional, or as present only most of the time. */
+/** Fields of each event that Discord documents as optional, or as usually present. */
 const OPTIONAL: Readonly<Record<string, readonly string[]>> = {
   READY: ["shard", "private_channels"],
   GUILD_CREATE: ["threads", "presences", "stage_instances", "guild_scheduled_events", "soundboard_sounds", "large"],
@@ -19,7 +19,7 @@ const OPTIONAL: Readonly<Record<string, readonly string[]>> = {
 };
 const OPTIONAL_IN_CHANNELS = ["last_message_id", "permission_overwrites", "parent_id", "topic", "nsfw", "position"];
 
-/** An event without any of the optional fields. */
+/** Returns an event without its optional fields. */
 export function toSparse(type: string, data: Payload): Payload {
   const sparse = without(data, OPTIONAL[type] ?? []);
   if (type !== "GUILD_CREATE" || !Array.isArray(data["channels"])) return sparse;

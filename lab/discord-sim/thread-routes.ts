@@ -25,7 +25,6 @@ const CHANGE = z.object({
   auto_archive_duration: MINUTES.optional(),
 });
 
-/** Opens, changes, joins and lists threads. */
 export function createThreadRoutes(
   { world, rules, payloads }: Simulation,
   access: Access,

@@ -13,12 +13,12 @@ export interface NewThread {
   name: string;
   owner: User;
   isPrivate?: boolean;
-  /** The message on which the thread is opened. The thread gets the message's id. */
+  /** The message on which the thread is opened, whose id the thread gets. */
   starter?: Message;
   autoArchiveMinutes?: number;
 }
 
-/** Opens and changes threads, for users and the bot. */
+/** Opens and changes threads, for people and the bot. */
 export interface Threads {
   open(parent: Channel, thread: NewThread): Channel;
   set(channel: Channel, state: { isArchived?: boolean; isLocked?: boolean; name?: string }): void;

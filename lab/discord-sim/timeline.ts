@@ -5,23 +5,22 @@ import { toChannel } from "./payloads.ts";
 import { type GatewayEvent, INTENTS } from "./sessions.ts";
 import { type Channel, type Mentions, type Message, type MessageState, shown, type World } from "./world.ts";
 
-/** A message to be written. */
 export interface NewMessage
   extends Omit<Message, "id" | "channelId" | "states" | "reactions" | "editedAtMs" | "deletedAtMs"> {
-  /** True for the first message of a forum post. It has the id of its thread. */
+  /** The id of a forum post's first message, which is the id of its thread. */
   id?: string;
   state: Omit<MessageState, "atMs">;
 }
 
-/** Writes, changes and deletes messages, and sends the events to the sessions that can see them. */
+/** Writes, changes and deletes messages, and sends the events to sessions that can see them. */
 export interface Timeline {
   add(channel: Channel, message: NewMessage): Message;
-  /** `isEdit` is false if something other than the text changed, such as a preview or a thread. */
+  /** `isEdit` is false for a change of something other than the text, such as a preview. */
   change(message: Message, state: Partial<MessageState>, options?: { mentions?: Mentions; isEdit?: boolean }): void;
   remove(message: Message): void;
-  /** Deletes several messages in one channel at once, as a moderator's tool does. */
+  /** Deletes several messages at once, like a moderator's tool. */
   removeAll(channel: Channel, messages: readonly Message[]): void;
-  /** Unarchives a thread when someone writes in it. */
+  /** Unarchives a thread in which someone writes. */
   wake(channel: Channel): void;
 }
 
@@ -38,7 +37,7 @@ export function createTimeline({ clock, world, changes, payloads, deliver }: Tim
     const channel = world.channels.get(message.channelId);
     if (channel === undefined) return;
     const isDirect = channel.kind === "dm" || message.ephemeralFor !== undefined;
-    // The bot does not receive other bots' ephemeral messages. It receives its own in every channel that it can see.
+    // The bot gets no ephemeral messages of other bots, but its own in every channel that it can see.
     if (!isDirect && !world.canSee(world.bot.id, channel)) return;
     const intent = isDirect ? INTENTS.directMessages : INTENTS.guildMessages;
     deliver({ type, guildId: channel.guildId, intent, payload });

@@ -1,11 +1,17 @@
 /**
- * `rate-limited`: a call although a counter was empty. `early-retry`: a call before the end of a requested wait.
- * `double-post`: the same message twice. `stale-edit`: an edit that replaces newer text with older text.
- * `overlapping-edits`: two edits of one message at the same time. `expired-interaction`: a call after the token
- * expired. `late-acknowledgement`: an acknowledgement after more than three seconds. `ping`: the bot's text notified a
- * user. `invalid-request`: a real 401 or 403. `unknown-route`: a call that is not simulated. `gateway-abuse`: too many
- * frames or sessions. `early-identify`: sessions that started faster than Discord allows. `simulator-failure`: a bug in
- * the simulator itself.
+ * - `rate-limited`: a call although a counter was empty.
+ * - `early-retry`: a call before the end of a requested wait.
+ * - `double-post`: the same message twice.
+ * - `stale-edit`: an edit that replaces newer text with older text.
+ * - `overlapping-edits`: two edits of one message at the same time.
+ * - `expired-interaction`: a call after the token expired.
+ * - `late-acknowledgement`: an acknowledgement after more than three seconds.
+ * - `ping`: the bot's text notified a user.
+ * - `invalid-request`: a real 401 or 403.
+ * - `unknown-route`: a call that is not simulated.
+ * - `gateway-abuse`: too many frames or sessions.
+ * - `early-identify`: sessions that started faster than Discord allows.
+ * - `simulator-failure`: a bug in the simulator itself.
  */
 export type ViolationKind =
   | "rate-limited"
@@ -24,19 +30,18 @@ export type ViolationKind =
 
 export interface Violation {
   kind: ViolationKind;
-  /** Describes the violation in one sentence. */
   sentence: string;
-  /** When the bot broke the rule. For a late action, when the action was due. */
+  /** When the bot broke the rule. For something late, when it was due. */
   atMs: number;
 }
 
-/** The number of violations that a test expects, by kind. `Infinity` allows any number. */
+/** How many violations of each kind a test expects; `Infinity` allows any number. */
 export type Allowance = Partial<Record<ViolationKind, number>>;
 
 export interface Violations {
   readonly list: readonly Violation[];
   record(kind: ViolationKind, sentence: string, atMs?: number): void;
-  /** Throws an error that describes all violations of each kind that has more than the expected number. */
+  /** Throws an error about every kind of which there are more violations than expected. */
   assertClean(options?: { allow?: Allowance }): void;
 }
 

@@ -9,7 +9,7 @@ import { type Message, shown } from "./world.ts";
 
 const MESSAGE = "/webhooks/:webhook/:token/messages/:message";
 
-/** Routes for everything after the first response to an interaction. They use its token, for fifteen minutes. */
+/** The calls after the first response to an interaction. They use its token, which is valid for fifteen minutes. */
 export function createWebhookRoutes(
   simulation: Simulation,
   interactions: Interactions,

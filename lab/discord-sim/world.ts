@@ -2,16 +2,15 @@ import type { Clock } from "./clock.ts";
 import { ALL_PERMISSIONS, computePermissions, hasPermission, type PermissionName } from "./permissions.ts";
 import { createSnowflakes } from "./snowflakes.ts";
 
-/** JSON as it is sent over the network. */
 export type Payload = Record<string, unknown>;
 
 export interface User {
   readonly id: string;
   name: string;
   isBot: boolean;
-  /** True if others can send this user direct messages. */
+  /** True if the user accepts direct messages from others. */
   acceptsDms: boolean;
-  /** The largest file that the user's Nitro allows, if they have Nitro. */
+  /** The largest file in bytes that the user's Nitro allows; absent without Nitro. */
   nitroBytes?: number;
 }
 
@@ -20,14 +19,14 @@ export interface Role {
   name: string;
   permissions: bigint;
   isMentionable: boolean;
-  /** Set for a bot's managed role: the bot that the role belongs to. */
+  /** The bot that a managed role belongs to. */
   botId?: string;
 }
 
 export interface Member {
   readonly user: User;
   readonly roleIds: Set<string>;
-  /** The user's name on this server only. */
+  /** The user's name on this server. */
   nick?: string;
 }
 
@@ -63,7 +62,7 @@ export interface Channel {
   name: string;
   readonly parentId?: string;
   readonly ownerId?: string;
-  /** The other member of a direct conversation. */
+  /** The other person in a direct conversation. */
   readonly recipient?: User;
   readonly overwrites: Map<string, Overwrite>;
   readonly thread?: ThreadState;
@@ -76,19 +75,19 @@ export interface Channel {
 export interface Attachment {
   readonly id: string;
   readonly name: string;
-  /** The file's original name without its extension, if the link cannot contain that name. */
+  /** The file's original name without extension, if the link cannot contain that name. */
   readonly title: string | undefined;
   readonly bytes: Uint8Array;
   readonly contentType: string | undefined;
   readonly description: string | undefined;
   readonly width?: number;
   readonly height?: number;
-  /** The file's path on the CDN, without host and signature. */
+  /** The path on the CDN, without host and signature. */
   readonly path: string;
   readonly isEphemeral: boolean;
 }
 
-/** A message's content since a certain time. */
+/** A message's content since `atMs`. */
 export interface MessageState {
   readonly content: string;
   readonly embeds: readonly Payload[];
@@ -109,41 +108,40 @@ export interface Message {
   readonly channelId: string;
   readonly author: User;
   readonly type: number;
-  /** All contents, oldest first. The message shows the last one. */
+  /** All contents, oldest first; the message shows the last one. */
   readonly states: MessageState[];
   mentions: Mentions;
-  /** The ids of the users who reacted, by emoji. */
+  /** Ids of the users who reacted, by emoji. */
   readonly reactions: Map<string, Set<string>>;
   readonly reference?: { messageId: string; channelId: string };
-  /** Set if this message forwarded another one: the content of that message. `reference` identifies it. */
+  /** The content of the message that this one forwarded. `reference` identifies that message. */
   readonly forwarded?: MessageState;
   readonly nonce?: string | number;
   readonly webhookId?: string;
-  /** Set if the message was written with an interaction's token: that interaction. */
+  /** The interaction whose token was used to write the message. */
   readonly interaction?: { id: string; type: number; user: User };
-  /** Set if only this user sees the message. */
+  /** The only user who sees the message. */
   readonly ephemeralFor?: string;
   editedAtMs?: number;
   deletedAtMs?: number;
   threadId?: string;
 }
 
-/** Everything on the platform, with all permissions. */
+/** Everything on the platform. */
 export interface World {
   readonly bot: User;
   readonly users: Map<string, User>;
   readonly guilds: Map<string, Guild>;
   readonly channels: Map<string, Channel>;
   nextId(): string;
-  /** All permissions in a direct conversation of one's own. Elsewhere, the permissions from roles and overwrites. */
+  /** Returns all permissions in one's own direct conversation; elsewhere, those from roles and overwrites. */
   permissionsIn(channel: Channel, userId: string): bigint;
   can(userId: string, channel: Channel, permission: PermissionName): boolean;
   canSee(userId: string, channel: Channel): boolean;
-  /** Finds a message that was not deleted. */
+  /** Finds a message that is not deleted. */
   message(channelId: string, messageId: string): Message | undefined;
 }
 
-/** The message's current content. */
 export function shown(message: Message): MessageState {
   const state = message.states.at(-1);
   if (state === undefined) throw new Error(`Message ${message.id} has no state.`);

@@ -1,14 +1,14 @@
 import { lengthOf } from "./component-rules.ts";
 import { type Attachment, type Channel, type Message, type Payload, shown } from "./world.ts";
 
-/** Up to this much text at the end of a message can have moved to the next message. */
+/** Up to this much text can move from the end of a message to the next message. */
 const NEARLY_FULL = 1800;
 const CURSOR_AND_FENCES = /[\s…▌█●`*_~|.]+$/u;
 
 /**
  * True if an edit shows less of the same text than the message showed before, apart from cursors and closing marks. A
- * full message can become shorter, because its end moves to the next one. But it must never show an earlier state
- * again.
+ * full message can become shorter, because its end moves to the next message, but it must never return to an earlier
+ * state.
  */
 export function isStaleEdit(message: Message, content: string): boolean {
   const shows = bare(shown(message).content);
@@ -22,7 +22,7 @@ function bare(text: string): string {
   return text.replace(CURSOR_AND_FENCES, "");
 }
 
-/** The parts of a message that are compared with those of other messages. */
+/** The parts of a message that are compared with other messages. */
 export interface WrittenText {
   content: string;
   nonce: string | number | undefined;
@@ -32,7 +32,7 @@ export interface WrittenText {
   components: readonly Payload[];
 }
 
-/** Describes how a post repeats an existing message. Undefined if it does not. */
+/** Describes how a post repeats an existing message; undefined if it does not. */
 export function describeDoublePost(channel: Channel, botId: string, post: WrittenText): string | undefined {
   const all = liveIn(channel);
   const twin = all.find(({ author, nonce }) => author.id === botId && nonce !== undefined && nonce === post.nonce);
@@ -45,7 +45,7 @@ export function describeDoublePost(channel: Channel, botId: string, post: Writte
 }
 
 /**
- * Describes which other answer to the same trigger an edit duplicates. Two full messages can look alike, because a long
+ * Describes which other answer to the same trigger an edit repeats. Two full messages can look alike, because a long
  * answer can repeat itself.
  */
 export function describeDoubleEdit(
@@ -77,7 +77,7 @@ function findSame(all: readonly Message[], botId: string, post: WrittenText, tri
 }
 
 /**
- * If a message replies to nothing, for example because the bot is not allowed to read, only the ids of its buttons show
+ * If a message replies to no message, for example because the bot cannot read the channel, only its buttons' ids show
  * which answer it belongs to.
  */
 function areOfDifferentAnswers(one: WrittenText, other: WrittenText): boolean {
@@ -86,12 +86,14 @@ function areOfDifferentAnswers(one: WrittenText, other: WrittenText): boolean {
   return ofOne.length > 0 && ofOther.length > 0 && !ofOne.some((target) => ofOther.includes(target));
 }
 
-/** The part of a button's id after the action. It is the same for all buttons of an answer. */
+/** Returns the parts of buttons' ids after the action, which are the same for all buttons of an answer. */
 function targetsOf({ components }: WrittenText): string[] {
   return [...JSON.stringify(components).matchAll(/"custom_id":"[^":]*:([^"]*)"/g)].map(([, target = ""]) => target);
 }
 
-/** The messages with one request's files have the same text. They differ in their content or in their buttons. */
+/**
+ * Returns the compared text. Messages with the files of one request have the same text, but different files or buttons.
+ */
 function toLook({ content, attachments, components }: WrittenText): string {
   if (attachments.length === 0) return content;
   const files = attachments.map(({ bytes }) => Buffer.from(bytes).toString("base64"));
@@ -109,7 +111,9 @@ function beforeOf(all: readonly Message[], message: Message): readonly Message[]
   return all.slice(0, all.indexOf(message));
 }
 
-/** The trigger of a post: an interaction, the message that it replies to, or the last user's message before it. */
+/**
+ * Returns what caused a post: an interaction, the message that it replies to, or the last person's message before it.
+ */
 function triggerOf(before: readonly Message[], botId: string, written: WrittenText): string {
   const last = before.findLast(({ author }) => author.id !== botId);
   return written.interactionId ?? written.referenceId ?? last?.id ?? "nothing";
