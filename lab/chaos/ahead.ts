@@ -1,6 +1,5 @@
 /**
- * Loaded before the service. Moves the wall clock of its process ahead by `CHAOS_AHEAD_MS`. Monotonic clocks are
- * unchanged.
+ * Loaded before the service. Puts its process's wall clock ahead by `CHAOS_AHEAD_MS`; monotonic clocks stay the same.
  */
 const aheadMs = Number(process.env["CHAOS_AHEAD_MS"] ?? 0);
 const RealDate = Date;

@@ -1,6 +1,6 @@
 import { createRandom } from "../pacing/random.ts";
 
-/** Matches the name of a question: its seed and its number, followed by `e` after an edit. */
+/** A question's name: its seed and its number, with `e` after an edit. */
 const NAME = /\bq\d+n\d+e?\b/g;
 
 const LETTERS = "abcdefghijklmnop";
@@ -9,7 +9,7 @@ export function namesIn(text: string): string[] {
   return text.match(NAME) ?? [];
 }
 
-/** Removes the `e` from the name, because an edited question keeps its script and counts as the same question. */
+/** Removes the `e`, because an edited question keeps its script and counts as the same question. */
 export function unedited(name: string): string {
   return name.replace(/e$/, "");
 }
@@ -20,7 +20,7 @@ export function toName(seed: number, index: number): string {
 
 /**
  * The upstream's answer to questions that are asked together. It starts with their names and never repeats a word, so
- * that a checker can find missing, repeated and reordered text. One answer in six needs several messages.
+ * missing, repeated and reordered text can be found. One answer in six needs several messages.
  */
 export function answerTo(names: readonly string[]): string {
   const [first = ""] = names;
@@ -28,14 +28,14 @@ export function answerTo(names: readonly string[]): string {
   const random = createRandom(sum % 1_000_003);
   const isLong = random.next() < 1 / 6;
   const count = Math.round(isLong ? random.between(300, 650) : random.between(3, 120));
-  // The mark makes the words of each answer unique, so that the middles of two long answers differ too.
+  // Makes the words of each answer unique, so that even the middles of two long answers differ.
   const mark = `${LETTERS[sum % LETTERS.length]}${unedited(first).replace(/^q\d+n/, "")}x${names.length}`;
   const words = Array.from({ length: count }, (_, index) => toWord(index, mark));
   const code = !isLong && random.next() < 0.3 ? "\n\n```js\nconst answer = 42;\n```" : "";
   return `Answer to ${names.join(" ")}. ${words.join(" ")}${code}`;
 }
 
-/** Removes everything that message boundaries and the closing of open code blocks add. */
+/** Removes what message boundaries and the closing of open code blocks add. */
 export function squeeze(text: string): string {
   return text.replaceAll(/[\s`]+/g, "");
 }

@@ -9,19 +9,18 @@ const AHEAD = pathToFileURL(`${import.meta.dirname}/ahead.ts`).href;
 const RESTART_PAUSE_MS = 500;
 
 export interface ClusterOptions {
-  /** The role of each process. */
   roles: readonly Role[];
-  /** How far each process's clock is ahead, in milliseconds, with one entry per process. */
+  /** How far each process's clock is ahead, in milliseconds. */
   aheadMs: readonly number[];
   platformOrigin: string;
   gatewayUrl: string;
-  /** If undefined, each process stores everything in its SQLite database. */
+  /** Undefined: each process stores everything in its own SQLite database. */
   redisUrl: string | undefined;
-  /** More environment variables for a process that reaches the platform at this address. */
+  /** More environment variables for a process that reaches the platform at this origin. */
   env(platformOrigin: string): Record<string, string>;
-  /** URLs of modules that each process loads first. */
+  /** URLs of modules that every process loads first. */
   preload?: readonly string[];
-  /** Called for every event in the life of a process. */
+  /** Called for each event in the life of a process. */
   note(what: string): void;
 }
 
@@ -30,32 +29,28 @@ export interface Life {
   /** `p2.3` is the third life of the second process. */
   readonly name: string;
   readonly slot: number;
-  /**
-   * The host and port at which it reaches the platform, and those for the gateway. Its calls are recognized by them.
-   */
+  /** Host and port under which it reaches the platform and the gateway. They identify its calls. */
   readonly hosts: readonly string[];
   readonly lines: readonly string[];
   readonly startedAtMs: number;
   endedAtMs: number | undefined;
-  /** Describes the exit if it was unexpected. */
+  /** Describes an unexpected exit. */
   crash: string | undefined;
 }
 
-/** Runs real processes of the service and restarts each one when it exits. Each life has a separate network. */
+/** Runs real processes of the service and restarts each one that exits. Each life has its own network lines. */
 export interface Cluster {
-  /** All lives so far. */
   readonly lives: readonly Life[];
   /** Resolves to the first process's URL when all processes are ready. */
   ready(): Promise<string>;
-  /** Ends a process and restarts it after `restartMs`. Resolves when it is ready again. */
+  /** Ends a process and restarts it after `restartMs`. Resolves when the new process is ready. */
   end(slot: number, signal: "SIGKILL" | "SIGTERM", restartMs: number): Promise<void>;
   stop(slot: number): void;
   resume(slot: number): void;
   slowRedis(slot: number, delayMs: number): void;
   disconnectRedis(slot: number): void;
-  /** The data folder of a process. */
   dataDir(slot: number): string;
-  /** The number of open events, as counted by the processes. Undefined if a process does not respond. */
+  /** Number of open events, as the processes count them; undefined if a process does not respond. */
   countOpen(): Promise<number | undefined>;
   close(): Promise<void>;
 }
@@ -69,7 +64,7 @@ interface Slot {
   gateway: Line;
   url: string | undefined;
   ready: PromiseWithResolvers<string>;
-  /** Resolves when the next life is ready, or when the cluster closes. */
+  /** Settled when the next life is ready or the cluster closes. */
   next: PromiseWithResolvers<unknown>;
   isEnding: boolean;
   restartMs: number;
@@ -141,13 +136,13 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   async function onExit(slot: Slot, code: number | string): Promise<void> {
     const { life, platform, gateway, redis } = slot;
     life.endedAtMs = Date.now();
-    // A process that exits before it is ready did not crash, because without Redis it should exit.
+    // An exit before the process was ready is no crash, because without Redis it should exit.
     if (!slot.isEnding && !isClosing && slot.url !== undefined)
       life.crash = `${life.name} exited unexpectedly with ${code}`;
     note(`${life.name} exited with ${code}`);
     await Promise.all([platform.close(), gateway.close(), redis?.close()]);
     if (isClosing) return;
-    // A process that was never ready would exit again after a restart.
+    // A process that never got ready would exit again after a restart.
     if (life.name.endsWith(".1") && slot.url === undefined && !slot.isEnding) {
       slot.ready.reject(new Error(`${life.name} did not start:\n${life.lines.join("\n")}`));
       return;
@@ -205,7 +200,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
 }
 
 function signal({ service, life }: Slot, name: NodeJS.Signals): void {
-  // Another program can have the pid by now.
+  // After the exit, another program can have this pid.
   if (life.endedAtMs === undefined) process.kill(service.pid, name);
 }
 

@@ -1,10 +1,9 @@
 import type { Story, Trends } from "../../src/admin/page/wire.ts";
 import { comeIn, PASSWORD } from "../support/administrator.ts";
 
-/** Environment variables that enable the dashboard. */
 export const DASHBOARD_ENV = { ADMIN_PASSWORD: PASSWORD };
 
-/** The dashboard's totals for a run, as its pages show them. */
+/** The dashboard's totals for a run. */
 export interface Board {
   /** Number of turns by outcome. */
   turns: Readonly<Record<string, number>>;
@@ -15,7 +14,7 @@ export interface Board {
   failures: number;
 }
 
-/** Reads the dashboard of one process. It reports for all processes. */
+/** Reads the dashboard of one process, which covers all processes. */
 export async function readBoard(url: string): Promise<Board> {
   const admin = await comeIn(url);
   const { counts } = await admin.read<Trends>("trends/day");

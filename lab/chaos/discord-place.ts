@@ -12,11 +12,10 @@ const EDIT = "PATCH /channels/:channel/messages/:message";
 export interface DiscordPlaceOptions {
   place: "channel" | "direct" | "thread";
   guild: Guild;
-  /** The first two people write here. A direct conversation belongs to the first one. */
+  /** The first two people write here. A direct conversation belongs to the first. */
   people: readonly User[];
 }
 
-/** A channel, a thread or a direct conversation. */
 export function openDiscordPlace(discord: Discord, { place, guild, people }: DiscordPlaceOptions): Place {
   const ada = people[0] as User;
   // Only one person can write in a direct conversation.
@@ -26,7 +25,7 @@ export function openDiscordPlace(discord: Discord, { place, guild, people }: Dis
   const channel = place === "direct" ? discord.openDm(ada) : toRoom(discord, general, ada, place);
   const find = (id: string) => allAnswers(discord).find((message) => toId(message) === id);
 
-  /** Finds the threads that were opened from this channel. */
+  /** Returns this channel and the threads that were opened in it. */
   function rooms(): Channel[] {
     return discord.places().filter(({ id, parentId }) => id === channel.id || parentId === channel.id);
   }
@@ -111,12 +110,11 @@ function denying(permissions: Parameters<Discord["overwrite"]>[2]["deny"]) {
   };
 }
 
-/** Faults that keep the bot from finishing an answer. */
+/** Faults that stop the bot from finishing an answer. */
 export const DISTURBING: ReadonlySet<string> = new Set(["blind", "mute", "gone"]);
 
-/** The faults of Discord. */
 export const TROUBLES: Readonly<Record<string, (victim: Victim) => (() => void) | undefined>> = {
-  // If Discord responds with 429, it has not carried out any part of the call.
+  // After a 429, Discord has carried out no part of the call.
   "429": passing(({ discord, random }) => {
     const retryAfterMs = Math.round(random.between(200, 2_000));
     const [scope, skip] = [random.pick(["user", "shared"] as const), Math.floor(random.between(0, 4))];
@@ -164,7 +162,7 @@ export function toShown(message: Message): Shown {
     label: textOf(button["label"]),
     payload: textOf(button["custom_id"]),
   }));
-  // A message that is still growing has a Stop button.
+  // A growing message has a Stop button.
   return {
     id: toId(message),
     text: withoutSteps(content),

@@ -28,7 +28,7 @@ export async function openDiscordStage({ places, threads, isAlone }: StagePlan):
 
   /**
    * True for a message in a direct conversation that Discord never reported to any session. The bot cannot find such a
-   * conversation, because Discord has no list of them.
+   * conversation, because Discord does not list them.
    */
   function isUnreachable(channelId: string, messageId: string): boolean {
     const { untoldIds, everySession } = discord.gateway;
@@ -47,7 +47,7 @@ export async function openDiscordStage({ places, threads, isAlone }: StagePlan):
       host,
       method: route,
       budget: `${route} ${place}`,
-      // Reading a message does not write to it, and neither does changing a reaction.
+      // Neither reading a message nor a reaction writes to it.
       messageId: message === undefined || NO_WRITE.test(route) ? undefined : `discord:${place}:${message}`,
       status,
       retryAfterMs,
@@ -71,7 +71,7 @@ export async function openDiscordStage({ places, threads, isAlone }: StagePlan):
     shown: () => allAnswers(discord).filter(isAnswer).map(toShown),
     calls: () => discord.requests.filter(({ route }) => route.includes("/messages")).map(toCall),
     breaks: () => discordBreaks(discord),
-    // Discord has no acknowledgements. The bot later reads the messages that no session received.
+    // Discord has no acknowledgements, but the bot later reads the messages that no session received.
     deliveryOf({ id }) {
       const [, channelId = "", messageId = id] = id.split(":");
       const sessions = discord.gateway.everySession.filter(({ toldIds }) => toldIds.has(messageId));
@@ -83,7 +83,7 @@ export async function openDiscordStage({ places, threads, isAlone }: StagePlan):
         sessionIds,
       };
     },
-    // When a process starts to listen, it reads the messages that it missed.
+    // A process that starts to listen reads the messages that it missed.
     isSettled: () => discord.gateway.sessions.some(({ isAttached }) => isAttached),
     secrets: [discord.token],
     close: discord.close,

@@ -9,11 +9,11 @@ export type Fault = "lost" | "doubled" | "stuck" | "wrong" | "acted twice";
 export interface Complaint {
   fault: Fault;
   sentence: string;
-  /** The message with the problem. */
+  /** The affected message of the bot. */
   messageId?: string;
 }
 
-/** A run's answers, and people's actions on them. */
+/** What a run leaves behind, and what people did with the answers. */
 export interface Remains {
   questions: readonly Question[];
   /** Ids of questions that people deleted. */
@@ -28,43 +28,43 @@ export interface Remains {
   restarted: ReadonlySet<string>;
   /** True if so many processes died during the turn that the bot is allowed to give it up. */
   canGiveUp(turn: TurnRecord): boolean;
-  /** Names of questions. A name appears once for each time that a tool acted for its answer. */
+  /** Names of questions, once for each time that a tool acted for the answer. */
   acts: readonly string[];
   requestsFor(name: string): readonly UpstreamRequest[];
 }
 
-/** The note under an incomplete answer. */
+/** The note under an unfinished answer. */
 const NOTE =
   /(?:^|\n)_(?:I tried several times|Stopped|You stopped|`[^`\n]*` stopped this answer|This answer was stopped|The answer (?:hit|took|was interrupted|broke off)|A (?:content )?filter|The model (?:kept|hit|gave an empty)|The AI service|I can't (?:reach|write more)|I was shut down|I couldn't send|This (?:bot's account|conversation, with|channel accepts no more)|Something went wrong|Not answered: I can't check the limits)[^\n]*_\s*$/;
 
 /** The note under an answer that the bot gave up because too many processes died. */
 const GIVEN_UP = /^_I tried several times [^\n]*_/m;
 
-/** Shown instead of an answer if the bot could not check the limits. */
+/** Replaces an answer if the bot could not check the limits. */
 export const UNRESERVED = /^_Not answered: I can't check the limits[^\n]*_/m;
 
-/** Added to a correct answer if the bot could not read its conversation. */
+/** Follows a correct answer if the bot could not read the conversation. */
 export const AMNESIA = /\s*_My storage is unavailable: [^\n]*_/;
-/** Added to an answer if the bot could not read its whole thread. */
+/** Follows an answer if the bot could not read its whole thread. */
 const UNREAD = /\s*_I could(?:n't read the| read only some of the) earlier messages here\._/;
-/** Added to an existing answer when someone deletes its question. */
+/** Follows an answer whose question someone deleted. */
 const QUESTION_GONE = /\s*_The question was deleted\.( This answer is incomplete\.)?_/;
-/** Added to an answer if the bot does not know whether a tool call took effect. */
+/** Follows an answer if the bot does not know whether a tool call took effect. */
 export const UNKNOWN_CALL = /\s*_I don't know whether [^\n]*_/;
 
-/** The answer in a message, without the notes under it. The notes change with the answer's state. */
+/** Returns the answer in a message without the notes under it, because these change with the answer's state. */
 export function withoutNotes(text: string): string {
   return withoutWarnings(text).replace(NOTE, "");
 }
 
 /**
- * Describes text that people could read in a message and that later disappeared. Returns "" if the message only grew.
+ * Describes text that people could read in a message and that later disappeared. Returns [] if the message only grew.
  */
 export function findLosses({ states }: Shown): string[] {
   return findTakenBack(states.map(withoutNotes));
 }
 
-/** True for an answer that people restarted: with an edit, with Retry, or by deleting one of its several questions. */
+/** True if people restarted the answer: with an edit, with Retry, or by deleting one of its several questions. */
 export function isRestarted(
   {
     restarted,
@@ -77,9 +77,8 @@ export function isRestarted(
 ): boolean {
   if (messageIds.some((id) => restarted.has(id))) return true;
   if (messageIds.length > 1 && messageIds.some((id) => removed.has(id))) return true;
-  // A question can leave its turn when it is deleted. In that case an earlier text of the answer still names it. If
-  // that text ends within the name, look for a request that contained the question together with the turn's other
-  // questions.
+  // A deleted question can leave its turn, but an earlier text of the answer still names it. If that text ends inside
+  // the name, look for a request with this question and the turn's other questions.
   const own = questions.filter(({ id }) => messageIds.includes(id)).map(({ name }) => name);
   const states = shown.filter(({ id }) => posted.includes(id)).flatMap((message) => message.states);
   const named = new Set(states.flatMap(namesIn).map(unedited));
@@ -90,7 +89,7 @@ export function isRestarted(
   });
 }
 
-/** True if a message says that its answer is incomplete. */
+/** True if a message says that its answer is unfinished. */
 export function hasNote(text: string): boolean {
   return NOTE.test(withoutWarnings(text));
 }
@@ -99,11 +98,11 @@ function withoutWarnings(text: string): string {
   return [AMNESIA, UNREAD, QUESTION_GONE, UNKNOWN_CALL].reduce((rest, warning) => rest.replace(warning, ""), text);
 }
 
-/** True for a reply to a button or a command. Such a reply is not an answer, even if everyone can see it. */
+/** Matches a reply to a button or a command. It is not an answer, even if everyone can see it. */
 export const NOTICE =
   /^(?:This answer (?:has already ended|is too old)|Only the person who asked|I can't change this answer|The question was deleted|My storage is unavailable\. I'll do this|I couldn't save this)/;
 
-/** Describes each question and message whose final state is wrong. Empty if all are correct. */
+/** Describes each question and message whose final state is wrong. */
 export function judge(remains: Remains): Complaint[] {
   return [
     ...judgeQuestions(remains),
@@ -146,7 +145,7 @@ function judgeTurn(turn: TurnRecord, remains: Remains): Complaint[] {
     const how = JSON.stringify({ attempts, seen, ends, shownText: shownText?.length });
     return [complain("stuck", `${who} is still ${turn.phase}: ${how}.`)];
   }
-  // If people deleted a message of the answer, any final phase of its turn is correct.
+  // After people deleted a message of the answer, any final phase of its turn is correct.
   if (isDeleted || own.length === 0) return [];
   const messages = turn.posted.flatMap((id) => shown.find((message) => message.id === id) ?? []);
   if (messages.length < turn.posted.length) return [complain("lost", `${who}: the answer has lost a message.`)];
@@ -173,7 +172,7 @@ function judgeEnding(own: readonly string[], messages: readonly Shown[], { reque
   const whole = squeeze(answerTo(names));
   const last = names.at(-1);
   if (last !== undefined && !own.includes(unedited(last))) return [complain("wrong", `${who}: answers ${last}.`)];
-  // The answer to a deleted question can be incomplete if it says so.
+  // The answer to a deleted question can be unfinished if it says so.
   const isMarkedPart = QUESTION_GONE.exec(shown)?.[1] !== undefined;
   if (isMarkedPart && whole.startsWith(squeeze(body))) return [];
   if (note === undefined) {
@@ -191,7 +190,7 @@ function judgeEnding(own: readonly string[], messages: readonly Shown[], { reque
   }
   const labels = messages.flatMap(({ buttons }) => buttons.map(({ label }) => label));
   const hasOffer = labels.some((label) => label === "Retry" || label === "Continue");
-  // An answer that was interrupted within its first words does not name its question yet.
+  // An answer that was interrupted in its first words does not name its question yet.
   const isBeginning =
     names.length === 0 ? "Answerto".startsWith(squeeze(body).slice(0, 8)) : whole.startsWith(squeeze(body));
   return [
@@ -201,7 +200,7 @@ function judgeEnding(own: readonly string[], messages: readonly Shown[], { reque
   ];
 }
 
-/** Finds a note that has no cause: the answer under it is complete. */
+/** Finds a note without a cause: the answer above it is complete. */
 function judgeNote(who: string, note: string, requests: readonly UpstreamRequest[]): Complaint[] {
   // The processes died before they could use the responses to their requests.
   if (GIVEN_UP.test(note)) return [];
@@ -217,8 +216,8 @@ function judgeNote(who: string, note: string, requests: readonly UpstreamRequest
 }
 
 /**
- * Finds questions for which a tool acted twice. If the bot does not know whether a call acted, it must not repeat the
- * call. It must say so in its answer.
+ * Finds questions for which a tool acted twice. If the bot does not know whether a call acted, the bot must not repeat
+ * it, and must say so in the answer.
  */
 function judgeActs({ questions, acts }: Remains): Complaint[] {
   return questions.flatMap(({ name }) => {

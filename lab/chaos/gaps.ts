@@ -2,18 +2,18 @@ import { squeeze } from "./answers.ts";
 import type { Shown } from "./place.ts";
 import type { Disturbance, Record } from "./record.ts";
 
-/** If a process wrote to a message within this time before its death, the message was still growing. */
+/** A message that a process edited within this time before its death was still growing. */
 const AT_WORK_MS = 3_000;
 
-/** The time from the death of the process that wrote a message until the message grows again. */
+/** The time between the death of the process that wrote a message and the message's next growth. */
 export interface Gap {
   ms: number;
   messageId: string;
-  /** True if no other fault was active during this time. */
+  /** True if no other fault was active at that time. */
   isAlone: boolean;
 }
 
-/** All gaps in answers that continued later, shortest first. */
+/** Returns the gaps in all answers that continued later, shortest first. */
 export function findGaps(record: Record): Gap[] {
   const again = new Set(
     record.turns.flatMap(({ messageIds, posted }) => (messageIds.some((id) => record.restarted.has(id)) ? posted : [])),
@@ -30,7 +30,7 @@ export function findGaps(record: Record): Gap[] {
   return gaps.toSorted((a, b) => a.ms - b.ms);
 }
 
-/** Ids of the messages that the process was writing when it was killed. */
+/** Returns the ids of the messages that the process was writing when it was killed. */
 function writtenAt({ lives, calls }: Record, { slot, fromMs }: Disturbance): Set<string | undefined> {
   const life = lives.find((one) => one.slot === slot && one.startedAtMs < fromMs && (one.endedAtMs ?? 0) >= fromMs);
   const isItsOwn = (host: string) => life?.hosts.includes(host) === true;
@@ -38,7 +38,7 @@ function writtenAt({ lives, calls }: Record, { slot, fromMs }: Disturbance): Set
   return new Set(late.map(({ messageId }) => messageId));
 }
 
-/** Empty if the message was already complete. */
+/** Returns [] if the message was already complete. */
 function gapAt({ states, statesAtMs }: Shown, atMs: number): number[] {
   const before = statesAtMs.findLastIndex((stateAtMs) => stateAtMs <= atMs);
   const length = squeeze(states[before] ?? "").length;

@@ -57,22 +57,22 @@ export type Column = (typeof COLUMNS)[number];
 export interface Finding {
   column: Column;
   sentence: string;
-  /** The names of the affected questions, and the ids of the bot's affected messages. */
+  /** Names of the affected questions and ids of the bot's affected messages. */
   names: readonly string[];
   messageIds: readonly string[];
 }
 
 export interface Verdict {
   findings: Finding[];
-  /** The number of excused findings for each excuse. */
+  /** Number of excused findings, by excuse. */
   excused: Map<string, number>;
 }
 
 interface Court {
-  /** Leaves out the questions and turns in places that the bot lost. */
+  /** `record` leaves out questions and turns in places that the bot lost; `whole` has all. */
   record: Record;
   whole: Record;
-  /** The bot's messages by id, without images. */
+  /** The bot's messages by id, without those that show images. */
   shown: ReadonlyMap<string, Shown>;
   turnOf: ReadonlyMap<string, TurnRecord>;
   lifeOf(host: string): Life | undefined;
@@ -80,7 +80,7 @@ interface Court {
   excuse(why: string): void;
 }
 
-/** Checks everything in the record and returns the problems that it finds. */
+/** Checks the whole record and returns all problems. */
 export function judge(whole: Record): Verdict {
   const { cutOff } = whole;
   const record: Record = {
@@ -126,13 +126,10 @@ export function judge(whole: Record): Verdict {
 
 // --- endings ---
 
-/**
- * The longest time that the bot tries to read a conversation, plus its longest wait before it posts an answer's first
- * words.
- */
+/** Maximum time for reading a conversation, plus the longest wait before an answer's first words. */
 const READ_MS = 15_000;
 
-/** In a place that the bot lost, only duplicates can be found. */
+/** In a place that the bot lost, checks only for duplicates. */
 function judgeCutOff({ whole: { cutOff, questions, turns, acts }, find }: Court): void {
   for (const { id, name } of questions.filter((question) => cutOff.has(question.id))) {
     if (turns.filter(({ messageIds }) => messageIds.includes(id)).length > 1) find("doubled", `${name} has two turns.`);
@@ -183,14 +180,14 @@ function judgeAnswers({ record, shown, find, excuse }: Court): void {
   for (const run of record.open.runs) find("schedules", `A scheduled run is not over: ${run}`);
 }
 
-/** The bot can give an answer up if more processes than this die without progress. */
+/** After this many deaths without progress, the bot can give an answer up. */
 const MAX_DEATHS = 5;
 
 function canGiveUp({ questions, disturbances, shown }: Record, turn: TurnRecord, excuse: Court["excuse"]): boolean {
   const own = shown.filter(({ id }) => turn.posted.includes(id));
   const text = own.map((message) => withoutNotes(message.text)).join("\n");
   const names = namesIn(text.slice(0, text.indexOf(".") + 1));
-  // The bot must not give up an answer that people already see in full.
+  // The bot must not give up an answer that people already see completely.
   if (names.length > 0 && squeeze(text) === squeeze(answerTo(names))) return false;
   const askedAtMs = Math.min(...questions.filter(({ id }) => turn.messageIds.includes(id)).map((one) => one.askedAtMs));
   const endedAtMs = Math.max(...own.flatMap(({ statesAtMs }) => statesAtMs));
@@ -203,12 +200,11 @@ function canGiveUp({ questions, disturbances, shown }: Record, turn: TurnRecord,
   return true;
 }
 
-/** Finds questions that share an answer with others but are missing from the request to the upstream. */
+/** Finds questions that share an answer with others but were not in the request to the upstream. */
 function judgeAsked(record: Record, { messageIds }: TurnRecord, find: Court["find"]): void {
   const own = record.questions.filter(({ id }) => messageIds.includes(id) && !record.removed.has(id));
   const requests = own.flatMap(({ name }) => record.requestsFor(name));
-  // A question can arrive after the first request of its turn. It is also fine if a request contains the question among
-  // the earlier messages.
+  // A question can arrive after its turn's first request. It can also be among the earlier messages of a request.
   const mentioned = requests.flatMap(({ names, earlier }) => [
     ...names,
     ...earlier.flatMap(({ text }) => namesIn(text)),
@@ -222,10 +218,10 @@ function judgeAsked(record: Record, { messageIds }: TurnRecord, find: Court["fin
 /** Replaces the promised reply to a command if the process ended before it could store the command. */
 const APOLOGY = /^I couldn't save this/;
 
-/** The bot shows this for a command until it has stored the command. */
+/** The bot shows this while it cannot store a command. */
 const PROMISE = /^My storage is unavailable\. I'll do this/;
 
-/** Each requested image needs exactly one message. The message shows the image or says why it is missing. */
+/** Each requested image needs exactly one message, which shows the image or says why it is missing. */
 function judgePictures({ record, find, excuse }: Court): void {
   let apologies = record.shown.filter(({ text }) => APOLOGY.test(text)).length;
   let promises = record.shown.filter(({ text }) => PROMISE.test(text)).length;
@@ -256,27 +252,27 @@ function describeReply(reply: string | undefined): string {
   return reply === "" ? "the bot acknowledged its command" : `the bot replied "${reply}"`;
 }
 
-/** Longest time without a listener: a process counts as gone, and another one waits to identify and connects. */
+/** Maximum time without a listener: a process counts as gone, and another one waits to identify and connects. */
 const DEAF_MS = 10_000;
 
 const requestedAtMs = (record: Record, name: string): number =>
   record.notes.find(({ what }) => what.endsWith(` an image of ${name}`))?.atMs ?? 0;
 
-/** True if a process was killed after a person requested this image. */
+/** True if a process was killed after someone requested this image. */
 function wasKilledAfter(record: Record, name: string): boolean {
   return record.disturbances.some(({ kind, fromMs }) => kind === "kill" && fromMs >= requestedAtMs(record, name));
 }
 
 /**
- * True if something was broken when a person requested this image. Both platforms deliver a command only once, and show
- * the person an error if the bot does not acknowledge it.
+ * True if some fault was active when someone requested this image. Both platforms deliver a command only once, and show
+ * an error if the bot does not acknowledge it.
  */
 function wasDeaf(record: Record, name: string): boolean {
   const atMs = requestedAtMs(record, name);
   return isDisturbed(record, atMs - DEAF_MS, atMs + ACKNOWLEDGE_MS);
 }
 
-/** Finds answers that lost text. An answer can only grow: text that people could read must stay. */
+/** Finds answers that lost text: an answer must only grow. */
 function judgeShrinks({ record, shown, find, excuse }: Court): void {
   for (const turn of record.turns) {
     for (const id of turn.posted) {
@@ -290,10 +286,10 @@ function judgeShrinks({ record, shown, find, excuse }: Court): void {
   }
 }
 
-/** Collects the violations that other functions find in the recorded calls and messages. */
+/** Violations that other functions find in the recorded calls and messages. */
 const JUDGED_ELSEWHERE = new Set(["early-retry", "rate-limited", "stale-edit", "backwards"]);
 const LATE = new Set(["late-ack", "late-acknowledgement"]);
-/** Both platforms wait for three seconds. Slack: https://docs.slack.dev/apis/events-api#error-handling */
+/** Both platforms wait three seconds. Slack: https://docs.slack.dev/apis/events-api#error-handling */
 const ACKNOWLEDGE_MS = 3_000;
 
 function judgeBreaks({ record, lifeOf, find, excuse }: Court): void {
@@ -312,7 +308,7 @@ function judgeBreaks({ record, lifeOf, find, excuse }: Court): void {
     const isOfRedis = (one: Disturbance) => one.kind.startsWith("redis-");
     const isBroken =
       isDisturbed(record, fromMs, atMs) || isDisturbed(record, fromMs - REDIS_MARGIN_MS, atMs, isOfRedis);
-    // If the only process restarts, it receives its whole backlog at once.
+    // A single process that restarts receives its whole backlog at once.
     const isCatchingUp = record.plan.isAlone && record.lives.length > 1;
     const isExcused = LATE.has(kind) && (isBroken || isCatchingUp);
     if (isExcused) excuse("the bot acknowledged an event late or never while something was broken");
@@ -339,26 +335,26 @@ function isDisturbed(
 
 // --- order ---
 
-/** Longer than a message needs to reach every process. */
+/** Longer than a message takes to reach every process. */
 const DELIVERY_MS = 1_000;
-/** Discord's faults that affect only the bot's calls. */
+/** Faults of Discord that affect only the bot's calls. */
 const OF_CALLS: ReadonlySet<string | undefined> = new Set(["429", "500", "502", "reset", "slow"]);
 
-/** True if the service received `one` before `other`. Undefined if the record does not show the order. */
+/** True if the service received `one` before `other`; undefined if the record does not show the order. */
 function isBefore({ record }: Court, one: AskedQuestion, other: AskedQuestion): boolean | undefined {
   const [first, second] = [record.deliveryOf(one), record.deliveryOf(other)];
   if (second.deliveredAtMs !== undefined)
     return (first.acknowledgedAtMs ?? Number.POSITIVE_INFINITY) < second.deliveredAtMs;
-  // The process that started to listen read one of the two messages later.
+  // Different sessions: a process that started to listen read one of the two messages later.
   if (first.sessionIds && second.sessionIds?.isDisjointFrom(first.sessionIds)) return undefined;
   const isOfDelivery = ({ trouble }: Disturbance) => !OF_CALLS.has(trouble);
   const isDisturbing = isDisturbed(record, one.askedAtMs - DELIVERY_MS, other.askedAtMs + DELIVERY_MS, isOfDelivery);
   return isDisturbing ? undefined : one.askedAtMs < other.askedAtMs;
 }
 
-/** Each conversation's questions, in the order in which people wrote them. */
+/** Returns each conversation's questions in the order in which people wrote them. */
 function conversationsOf({ record, turnOf }: Court): AskedQuestion[][] {
-  // A run comes to its conversation at some time after it was due.
+  // A scheduled run has no fixed position, because it starts some time after it is due.
   const asked = record.questions.filter(({ isScheduled }) => isScheduled !== true);
   const groups = Map.groupBy(asked, ({ id }) => turnOf.get(id)?.conversationId);
   groups.delete(undefined);
@@ -392,8 +388,8 @@ function judgePair(court: Court, one: AskedQuestion, other: AskedQuestion): void
 }
 
 /**
- * True if the second answer started after the first one ended. If people restarted the first answer, the second one
- * only has to start after the first one started.
+ * True if the second answer started after the end of the first one. After a restart of the first answer, its start is
+ * enough.
  */
 function areApart({ shown }: Court, first: TurnRecord, second: TurnRecord, isRestart: boolean): boolean {
   const own = (turn: TurnRecord) => turn.posted.flatMap((id) => shown.get(id) ?? []);
@@ -403,8 +399,7 @@ function areApart({ shown }: Court, first: TurnRecord, second: TurnRecord, isRes
 }
 
 /**
- * The last time at which a message showed new words, in Unix milliseconds. A note about a deleted question can appear
- * later.
+ * Returns when a message last showed new words, in Unix milliseconds. A note about a deleted question can appear later.
  */
 function lastGrowthOf({ states, statesAtMs }: Shown): number {
   const letters = states.map((text) => withoutNotes(text).replaceAll(/[^\p{L}\p{N}]+/gu, ""));
@@ -446,7 +441,7 @@ function judgeConversation(
     const turn = turnOf.get(id);
     const text = turn?.posted.map((message) => shown.get(message)?.text ?? "").join("\n") ?? "";
     const names = namesIn(text.slice(0, text.indexOf(".") + 1));
-    // Checks a shared answer only once, for its first question. An answer with a note can be missing from the history.
+    // Check a shared answer only once, for its first question. An answer with a note can be missing in the history.
     if (turn?.messageIds[0] !== id || names.length === 0 || squeeze(text) !== squeeze(answerTo(names))) continue;
     if (!answers.some((answer) => answer.includes(squeeze(answerTo(names))))) {
       find("history", `The answer to ${names.join(" ")} is missing in the history.`, { messageIds: turn.posted });
@@ -475,7 +470,7 @@ function textOf(value: unknown): string {
 
 /** A call within this time after the start of a wait was already on its way. */
 const IN_FLIGHT_MS = 250;
-/** The longest time that a process needs to share a wait with the others. */
+/** Maximum time until a process has told the others about a wait. */
 const SHARING_MS = 1_000;
 
 function judgeWaits(court: Court): void {
@@ -494,7 +489,7 @@ function judgeWaits(court: Court): void {
 
 function judgeUpstreamWaits(court: Court): void {
   for (const { name, id } of court.record.questions) {
-    // People can retry without waiting.
+    // A person can press Retry without waiting.
     if (court.record.restarted.has(id)) continue;
     const requests = court.record.requestsFor(name);
     for (const [index, { way, atMs, host }] of requests.entries()) {
@@ -540,7 +535,7 @@ function judgeEarly(
   );
 }
 
-/** True if a process was stopped, disconnected or dead at some time in this interval. */
+/** True if the process was stopped, disconnected or dead at some moment between these times. */
 function wasAway({ record }: Court, life: Life, fromMs: number, toMs: number): boolean {
   if ((life.endedAtMs ?? Number.POSITIVE_INFINITY) < toMs) return true;
   return record.disturbances.some((one) => isOf(one, life) && one.fromMs < toMs && one.toMs > fromMs);
@@ -553,8 +548,8 @@ function isOf({ slot, kind }: Disturbance, life: Life): boolean {
 // --- fences ---
 
 /**
- * Only one process at a time writes to a message. A previous writer can continue only if its successor was away, or if
- * people restarted the answer.
+ * Finds messages to which two processes wrote at once. An earlier writer can continue only if its successor was away,
+ * or if people restarted the answer.
  */
 function judgeFences(court: Court): void {
   const { record, lifeOf, find, excuse } = court;
@@ -589,8 +584,8 @@ function judgeFences(court: Court): void {
 const FROZEN = "a process was paused during a call and sent it when it resumed";
 
 /**
- * True if a process was stopped until just before this time. A process checks its lease before each call, but it can be
- * stopped between the check and the call.
+ * True if the process was stopped until just before this time. It can then have checked its lease before the stop and
+ * made the call after it.
  */
 function wasFrozen({ disturbances }: Record, life: Life | undefined, atMs: number): boolean {
   return disturbances.some(
@@ -601,8 +596,8 @@ function wasFrozen({ disturbances }: Record, life: Life | undefined, atMs: numbe
 // --- spending ---
 
 /**
- * Finds requests that the upstream accepted but that the bot neither counted nor reserved. The requests of dead
- * processes must be counted too.
+ * Finds requests that the upstream accepted but that the bot never counted or reserved. Requests of dead processes must
+ * be counted too.
  */
 function judgeSpending({ whole: { counted, questions, requestsFor }, find }: Court): void {
   const names = new Set(questions.map(({ name }) => unedited(name)));
@@ -613,7 +608,7 @@ function judgeSpending({ whole: { counted, questions, requestsFor }, find }: Cou
 
 // --- dashboard ---
 
-/** The page of failures leaves out these outcomes. */
+/** Outcomes that the page of failures leaves out. */
 const NO_FAILURES = new Set(["complete", "stopped", "waiting", "refused"]);
 
 /** Compares the dashboard with the records, and the records with the messages that people see. */
@@ -638,7 +633,7 @@ function judgeBoard(court: Court): void {
   }
   const drawn = plan.pictures.filter(({ name }) => record.shown.some(({ text }) => text.includes(name)));
   judgeNumber(court, "images", sumOf(board.pictures), drawn.length);
-  // If people restarted an answer, its tool calls can count with its next outcome, or not at all.
+  // The tool calls of a restarted answer can count with its next outcome, or not at all.
   const loose = new Set(questions.filter(({ id }) => restarted.has(id) || removed.has(id)).map(({ name }) => name));
   const made = acts.filter((name) => !loose.has(unedited(name)));
   const isUnsure = ({ text }: Shown) => UNKNOWN_CALL.test(text);

@@ -1,13 +1,13 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 
-/** A network connection between one life of the service and a server. */
+/** A network line from one life of the service to a server. */
 export interface Line {
   /** Clients use this origin instead of the server's. */
   origin: string;
-  /** Aborts the open connections but still accepts new ones. */
+  /** Aborts the open connections, but accepts new ones. */
   drop(): void;
-  /** From now on, delays all data in both directions by this time. */
+  /** From now on, delays all data in both directions. */
   slow(delayMs: number): void;
   close(): Promise<void>;
 }

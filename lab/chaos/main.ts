@@ -27,7 +27,7 @@ async function main(args: string[]): Promise<void> {
   if (verdict.findings.length > 0) process.exitCode = 1;
 }
 
-/** Throws a readable message if the arguments are wrong. */
+/** Throws a readable error for wrong arguments. */
 function readOptions(args: string[]): { plan: Plan; isShown: boolean; isVerbose: boolean; logs: string | undefined } {
   const { values } = parseArgs({
     args,
@@ -63,7 +63,7 @@ function readOptions(args: string[]): { plan: Plan; isShown: boolean; isVerbose:
   };
 }
 
-/** Writes one log file for each life of a process, and one for the events of the run. */
+/** Writes a log file for each life of a process, and one for the events of the run. */
 async function keepLogs({ lives, notes }: Record, folder: string): Promise<void> {
   await mkdir(folder, { recursive: true });
   const files: Array<[name: string, lines: readonly string[]]> = [
@@ -115,7 +115,7 @@ function describeGaps(gaps: readonly Gap[]): string {
   return `Seconds until answers resumed after SIGKILL: ${secondsOf(true)}; while more was broken: ${secondsOf(false)}.`;
 }
 
-/** Tells the story of the longest gap. Returns "" if there is no gap. */
+/** Describes the longest gap; "" if there is none. */
 function tellLongest(gaps: readonly Gap[], record: Record): string {
   const { ms, messageId } = gaps.at(-1) ?? {};
   if (ms === undefined || messageId === undefined) return "";

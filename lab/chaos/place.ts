@@ -1,15 +1,14 @@
 import type { Schedule } from "../../src/schedules/schedule.ts";
 import type { Random } from "../pacing/random.ts";
 
-/** The payload of a button that applies to every running turn in its thread. */
+/** The payload of a button for every running turn in its thread. */
 export const ANY_TURN = "*";
 
-/** A bot's message as people see it, without the steps above its text. */
+/** A message of the bot as people see it, without the steps above its text. */
 export interface Shown {
-  /** Its id in the bot's format. */
   id: string;
   text: string;
-  /** All texts that it has shown, oldest first, with the Unix milliseconds at which each one appeared. */
+  /** All texts that the message has shown, oldest first, and when each appeared in Unix milliseconds. */
   states: string[];
   statesAtMs: number[];
   isGrowing: boolean;
@@ -17,12 +16,11 @@ export interface Shown {
   buttons: Array<{ label: string; payload: string }>;
 }
 
-/** A question that a person asked on the platform. */
 export interface Question {
   name: string;
-  /** Its id in the bot's format. */
+  /** The id in the bot's format. */
   id: string;
-  /** The index of the person who asked it. */
+  /** Index of the asker among the place's people. */
   person: number;
 }
 
@@ -31,7 +29,7 @@ export interface Break {
   sentence: string;
   /** Unix milliseconds. */
   atMs: number;
-  /** The id of the affected message in the bot's format, if there is one. */
+  /** Id of the affected message in the bot's format. */
   messageId?: string;
 }
 
@@ -47,11 +45,11 @@ export interface Place {
   removeShown(id: string): void;
   /** Presses a button. Throws if the button no longer exists. */
   press(id: string, label: string, person: number): void;
-  /** Starts a fault. Returns a function that ends the fault, or undefined if it ends on its own. */
+  /** Starts a fault. The returned function ends it; undefined if it ends by itself. */
   inflict(trouble: string, random: Random): (() => void) | undefined;
 }
 
-/** Wraps a fault that ends on its own. */
+/** Wraps a fault that ends by itself. */
 export function passing<T>(act: (victim: T) => void): (victim: T) => undefined {
   return (victim) => {
     act(victim);

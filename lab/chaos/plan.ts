@@ -6,11 +6,10 @@ import type { UpstreamWay } from "./upstream-faults.ts";
 
 export type Platform = "slack" | "discord";
 
-/** A person's action on their question or on its answer. `follow` asks another question. */
+/** What a person does with a question or its answer. `follow` asks another question. */
 export type Doing = "edit" | "remove" | "stop" | "retry" | "follow" | "remove-answer" | "retry-twice";
 
 export interface PlannedQuestion {
-  /** The index of the action's place. */
   place: number;
   name: string;
   person: number;
@@ -27,10 +26,10 @@ export interface PlannedPicture {
   atMs: number;
 }
 
-/** A run of a schedule that a person made before. */
+/** A run of a schedule that a person made earlier. */
 export type PlannedRun = PlannedPicture;
 
-/** The tasks of a process: see `ROLE`. */
+/** As in the variable `ROLE`. */
 export type Role = "all" | "ingress" | "worker";
 
 export type PlaceKind = "channel" | "direct" | "thread";
@@ -57,33 +56,30 @@ export interface PlannedFault {
   kind: FaultKind;
   atMs: number;
   lastsMs: number;
-  /** Selects the process, or the platform's fault: 0 is the first and almost 1 is the last. */
+  /** Chooses the process, or the platform's fault: 0 is the first and almost 1 is the last. */
   share: number;
-  /** The index of the place, for faults that affect a single place. */
+  /** Index of the place, for faults of a single place. */
   place: number;
 }
 
 /**
- * A plan for one run, with everything that happens from outside. The same options make the same plan. Times are
- * milliseconds from the start of the run.
+ * Everything that happens to one run from outside. The same options give the same plan. Times are milliseconds from the
+ * start of the run.
  */
 export interface Plan {
   seed: number;
   platform: Platform;
-  /** True for one process on SQLite, false for processes on one Redis. */
+  /** True for one process on SQLite; false for processes that share a Redis. */
   isAlone: boolean;
-  /** True if Slack offers streams. */
   streams: boolean;
-  /** When the bot opens threads on Discord. */
   threads: ThreadMode;
-  /** The role of each process. */
   roles: Role[];
   /** How far each process's clock is ahead, in milliseconds. */
   aheadMs: number[];
   places: PlaceKind[];
   questions: PlannedQuestion[];
   pictures: PlannedPicture[];
-  /** Only if processes share a Redis. */
+  /** Empty unless processes share a Redis. */
   runs: PlannedRun[];
   faults: PlannedFault[];
 }
@@ -93,21 +89,21 @@ export interface PlanOptions {
   turns: number;
   platform: Platform;
   processes: number;
-  /** Some processes receive events and the others answer. By default each process does both. */
+  /** If true, some processes receive events and the others answer. By default, each process does both. */
   hasRoles?: boolean;
-  /** One process without Redis. */
+  /** If true, plans one process without Redis. */
   isAlone?: boolean;
 }
 
 /** Questions per second in all places together. */
 const PER_SECOND = 8;
-/** Average number of questions per place and run. */
+/** Average number of questions per place. */
 const QUESTIONS_PER_PLACE = 12;
 /** Average time between two faults. */
 const FAULT_MS = 2_500;
-/** Faults start after this time, when all processes know each other. */
+/** Time before the first fault, so that all processes know each other. */
 const QUIET_MS = 1_500;
-/** Longer than the service waits for an upstream that sends nothing. */
+/** Longer than the service waits for a silent upstream. */
 const STALL_MS = 35_000;
 const AHEAD_MS = 90_000;
 
@@ -115,8 +111,8 @@ const DOINGS: readonly Doing[] = ["edit", "remove", "stop", "stop", "retry"];
 const DOINGS_ALONE: readonly Doing[] = [...DOINGS, "follow", "follow", "remove-answer", "retry-twice"];
 const PLACES: readonly PlaceKind[] = ["channel", "thread", "thread", "direct"];
 /**
- * The upstream sends nothing, or only the start of the answer. The next request for the same answer uses the next
- * entry.
+ * Ways in which the upstream sends nothing, or only the start of the answer. The next request for the same answer uses
+ * the question's next way.
  */
 const BAD: readonly UpstreamWay[] = [
   "500",
@@ -136,12 +132,12 @@ const BAD_ALONE: readonly UpstreamWay[] = [...BAD, "huge", "rate-limited-long"];
 const STALLS: readonly UpstreamWay[] = ["stall", "comments"];
 const THREADS: readonly ThreadMode[] = ["off", "auto", "auto", "on"];
 const GOOD: readonly UpstreamWay[] = ["answer", "answer", "answer", "answer", "no-done", "odd-framing", "json", "tool"];
-/** Each fault's shortest and longest duration, and its weight among the faults. */
+/** Each fault's minimum and maximum duration, and its weight. */
 const FAULTS: Readonly<Record<FaultKind, readonly [minMs: number, maxMs: number, weight: number]>> = {
   kill: [100, 2_500, 4],
   end: [100, 1_500, 2],
   roll: [100, 500, 1],
-  // Some of these are shorter than the silence after which other processes take over, and some are longer.
+  // Some of these end before other processes take over, and some do not.
   stop: [1_000, 8_000, 3],
   "redis-kill": [50, 2_500, 1],
   "redis-freeze": [200, 2_500, 1],
@@ -150,11 +146,11 @@ const FAULTS: Readonly<Record<FaultKind, readonly [minMs: number, maxMs: number,
   platform: [200, 1_500, 8],
 };
 
-/** In this share of the plans for one process, the process is never ended, so that no restart can excuse a finding. */
+/** In this share of the plans for one process, the process never ends, so that no restart can excuse a finding. */
 const ALIVE_SHARE = 0.4;
 /**
- * Three sets of faults, each with its average interval: for several processes, for one process without Redis, and for
- * one process that stays alive.
+ * Sets of faults with their average interval: for several processes, for one process without Redis, and for one process
+ * that stays alive.
  */
 const TOGETHER = { kinds: Object.keys(FAULTS) as FaultKind[], everyMs: FAULT_MS };
 const ALONE: Faults = { kinds: ["kill", "end", "platform"], everyMs: FAULT_MS / 4 };
@@ -169,7 +165,7 @@ export function planRun(options: PlanOptions): Plan {
   const questions = planQuestions(random, { seed, turns, places: places.length, lengthMs, isAlone });
   const pictures = Array.from({ length: Math.floor(turns / 25) }, (_, index) => ({
     place: Math.floor(random.between(0, places.length)),
-    // Higher than the number of any question.
+    // Higher than any question's number.
     name: toName(seed, 100_000 + index),
     person: 0,
     atMs: random.between(QUIET_MS, lengthMs),
@@ -212,7 +208,7 @@ interface Extent {
   isAlone: boolean;
 }
 
-/** In each place, people ask several questions in a quick burst and then ask nothing for a while. */
+/** In each place, people ask several questions in quick succession, then none for a while. */
 function planQuestions(random: Random, { seed, turns, places, lengthMs, isAlone }: Extent): PlannedQuestion[] {
   const questions: PlannedQuestion[] = [];
   while (questions.length < turns) {
@@ -267,7 +263,7 @@ function planFaults(
   return faults;
 }
 
-/** One line for each event of the plan, in chronological order. */
+/** Describes the plan with one line per event, in chronological order. */
 export function describePlan(plan: Plan): string {
   const { seed, platform, aheadMs, places, questions, pictures, runs, faults } = plan;
   const lines = [

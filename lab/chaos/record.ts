@@ -7,7 +7,7 @@ import type { FaultKind, Plan } from "./plan.ts";
 import type { Call, QuestionDelivery } from "./stage.ts";
 import type { UpstreamRequest } from "./upstream.ts";
 
-/** An event from outside, or an event in the life of a process. */
+/** An event from outside, or in the life of a process. */
 export interface Note {
   /** Unix milliseconds, like all times in a record. */
   atMs: number;
@@ -17,53 +17,52 @@ export interface Note {
 /** A fault that really happened. */
 export interface Disturbance {
   kind: FaultKind;
-  /** The process. Undefined if the fault affects all processes or the platform. */
+  /** Index of the affected process; undefined if the fault affects all processes or the platform. */
   slot: number | undefined;
-  /** The name of the platform's fault, if the kind is `platform`. */
+  /** Name of the platform's fault, for the kind `platform`. */
   trouble?: string;
   fromMs: number;
-  /** When the process was ready again, if the fault ended it. */
+  /** When the fault ended, or when the killed process was ready again. */
   toMs: number;
 }
 
 export interface AskedQuestion extends Question {
   place: number;
   askedAtMs: number;
-  /** The run of a schedule: no person asked it at that moment. */
+  /** True for a run of a schedule, which no person asked at that moment. */
   isScheduled?: true;
 }
 
-/** Everything that is visible of a run from outside, and in the stores at its end. The judge uses nothing else. */
+/** Everything that can be seen of a run from outside, and the stores at its end. The judge uses nothing else. */
 export interface Record {
   plan: Plan;
   notes: readonly Note[];
   lives: readonly Life[];
   disturbances: readonly Disturbance[];
   questions: readonly AskedQuestion[];
-  /** By the name of the image, the words in the acknowledgement of its command. Has only acknowledged commands. */
+  /** Text of the acknowledgement of each acknowledged image command, by the image's name. */
   replies: ReadonlyMap<string, string>;
-  /** Ids of questions that people deleted, and of questions whose answers people restarted. */
+  /** Ids of deleted questions, and of questions whose answers people restarted. */
   removed: ReadonlySet<string>;
   restarted: ReadonlySet<string>;
   /** Ids of the bot's messages that people deleted. */
   deletedAnswers: ReadonlySet<string>;
-  /** Ids of questions in places that the bot lost, or that it could not write to for a while. */
+  /** Ids of questions in places that the bot lost or could not write to for a while. */
   cutOff: ReadonlySet<string>;
   deliveryOf(question: Question): QuestionDelivery;
-  /** The requests to the upstream, by the name of their question. */
+  /** Returns the requests to the upstream about a question, by its name. */
   requestsFor(name: string): readonly UpstreamRequest[];
-  /** The bot's messages, except those in places that the bot lost. */
+  /** The bot's messages, except in places that the bot lost. */
   shown: readonly Shown[];
   calls: readonly Call[];
   breaks: readonly Break[];
   turns: readonly TurnRecord[];
-  /** The histories by conversation. */
+  /** By conversation. */
   histories: ReadonlyMap<string, readonly HistoryEntry[]>;
-  /** The number of requests to the upstream, as the bot counted them. Includes the requests of dead processes. */
+  /** Number of requests to the upstream as the bot counted them, including those of dead processes. */
   counted: number;
-  /** The dashboard's numbers at the end. */
   board: Board;
-  /** Names of questions. A name appears once for each time that a tool acted for its answer. */
+  /** Names of questions, once for each time that a tool acted for the answer. */
   acts: readonly string[];
   /** What was still open at the end: the number of events, and single runs of schedules, described. */
   open: { events: number; runs: readonly string[] };

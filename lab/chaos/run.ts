@@ -30,29 +30,29 @@ import { openUpstream } from "./upstream.ts";
 
 const REDIS_SECRET = "canary-of-redis";
 const GATEWAY_SECRET = "canary-of-the-gateway";
-/** The longest time that a person waits until a message has a button. */
+/** Maximum time that a person waits for a button. */
 const LOOK_MS = 5_000;
-/** Longer than the service waits for a silent upstream, or for the end of a minute. */
+/** Longer than the service waits for a silent upstream or for the end of a rate limit's minute. */
 const REST_MS = 75_000;
-/** The run is over when nothing has changed for this time. */
+/** The run ends when nothing has changed for this time. */
 const QUIET_MS = 2_500;
-/** Time between two checks for open work. Each check costs every process 3 ms. */
+/** Interval between checks for open work. Each check costs every process 3 ms. */
 const STEP_MS = 1_000;
 const DAY_MS = 86_400_000;
-/** Quotas so high that no run reaches them. The bot reserves each request but refuses none. */
+/** Quotas that no run reaches: the bot reserves quota for each request but refuses none. */
 const POLICY = { quotas: { person: { day: { tokens: 1e9, requests: 1e6 } }, all: { month: { requests: 1e6 } } } };
 
 export interface RunOptions {
-  /** URLs of modules that each process of the service loads first. */
+  /** URLs of modules that every process of the service loads first. */
   preload?: readonly string[];
-  /** If nothing changes for this time, the run ends although work is still open. */
+  /** If nothing changes for this time, the run ends even with open work. */
   restMs?: number;
-  /** Makes the processes log debug details. */
+  /** If true, the processes log at `debug`. */
   hasDetails?: boolean;
   onNote?(note: Note): void;
 }
 
-/** Runs a plan with real processes and waits until nothing changes any more. Resolves to the record of the run. */
+/** Runs a plan with real processes until nothing changes. Resolves to the record of the run. */
 export async function runPlan(
   plan: Plan,
   { preload = [], restMs = REST_MS, hasDetails = false, onNote }: RunOptions = {},
@@ -93,7 +93,7 @@ export async function runPlan(
       IMAGE_MODEL: "sandbox-image",
       POLICY_FILE: policyPath,
       MCP_CONFIG: mcpPath,
-      // So large that no message is left out.
+      // Large enough that the model gets every message.
       HISTORY_MAX_MESSAGES: "1000",
       HISTORY_MAX_TOKENS: "1000000",
       MAX_CONCURRENT_TURNS: "64",
@@ -249,14 +249,14 @@ async function act(script: Script, question: Question & { place: number }, what:
   }
 }
 
-/** Presses a button of a question's answer as soon as the button exists. Gives up after `LOOK_MS`. */
+/** Presses a button of a question's answer as soon as the button appears. Gives up after `LOOK_MS`. */
 async function press(
   { stage, questions, restarted, note }: Script,
   question: Question & { place: number },
   label: string,
 ) {
   const place = stage.places[question.place];
-  // A name at the end of a growing text can be incomplete. The underscore prevents a match with it.
+  // A name at the end of a growing text can be incomplete. The underscore prevents a match with such a name.
   const namesOf = ({ text }: Shown) => namesIn(`${text}_`).map(unedited);
   const isAnswer = (message: Shown) =>
     namesOf(message).includes(question.name) &&
@@ -292,7 +292,7 @@ type Redis = Awaited<ReturnType<typeof startRedis>> | undefined;
 
 const SLOW_MS = 150;
 
-/** Starts a fault, waits, and ends the fault unless it ends on its own. */
+/** Starts a fault, waits, and then ends it, unless it ends by itself. */
 async function cause(script: Script, fault: PlannedFault, redis: Redis): Promise<void> {
   const { plan, stage, cluster, note } = script;
   const { kind, lastsMs } = fault;
@@ -365,14 +365,13 @@ async function settle(
   }
 }
 
-/** Reads all entries of a conversation. The bot's own reader follows only the branch of the last answer. */
+/** Reads all entries of a conversation, because the bot's own reader follows only the branch of the last answer. */
 async function readWhole(keys: HistoryKeys, conversationId: string): Promise<HistoryEntry[]> {
   const { first = 0, last = -1 } = (await keys.readHead(conversationId)) ?? {};
   const places = Array.from({ length: last - first + 1 }, (_, offset) => ({ conversationId, seq: first + offset }));
   return (await keys.readEntries(places)).flatMap((stored) => stored?.entry ?? []);
 }
 
-/** Reads the turns that answer questions. */
 async function readTurns(stores: Stores): Promise<TurnRecord[]> {
   const turns: TurnRecord[] = [];
   const iterator = stores.open("turns").iterator?.(undefined) as AsyncIterable<[string, unknown]> | undefined;
@@ -385,10 +384,10 @@ function isTurn(value: unknown): value is TurnRecord {
   return "messageIds" in value && "posted" in value;
 }
 
-/** The platform has no part in the delivery of a scheduled run. */
+/** The platform does not deliver scheduled runs. */
 const ACCEPTED: QuestionDelivery = { deliveredAtMs: undefined, acknowledgedAtMs: undefined, isGivenUp: false };
 
-/** Plans scheduled runs in the store of the processes, as if people had confirmed them before. */
+/** Stores scheduled runs for the processes, as if people had confirmed them earlier. */
 function openRuns(redisUrl: string | undefined, resources: AsyncDisposableStack) {
   const ids = new Set<string>();
   const database = resources.adopt(new DatabaseSync(":memory:"), (one) => one.close());
@@ -410,7 +409,7 @@ function openRuns(redisUrl: string | undefined, resources: AsyncDisposableStack)
       if (lasting === undefined) return undefined;
       const dueAt = Math.ceil((startMs + atMs) / 1_000) * 1_000;
       const pattern = new Date(dueAt).toISOString().replace(".000", "");
-      // Logs name schedules by their ids, which are no person's words.
+      // Logs name schedules by their ids, so the id must contain no words of people.
       const scheduleId = `run${name.replace(/\D+/g, "-")}`;
       const when = { time: pattern, task: name, pattern, zone: "UTC", madeAt: startMs, next: dueAt };
       await schedules.change(scheduleId, () => ({
@@ -428,7 +427,6 @@ function openRuns(redisUrl: string | undefined, resources: AsyncDisposableStack)
   };
 }
 
-/** Reads the stored turns, histories and usage at the end. */
 async function readStores(redisUrl: string | undefined, dataDir: string) {
   const database = new DatabaseSync(redisUrl === undefined ? join(dataDir, "palaver.sqlite") : ":memory:");
   const stores: Stores = createStores({ redisUrl, database, log: silent }, NO_RIGHT);

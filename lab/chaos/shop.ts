@@ -1,18 +1,17 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { startCountingServer } from "../support/mcp-world.ts";
 
-/** Each call takes this long, so that some processes die during a call. */
+/** Each call takes this long, so that some processes die during one. */
 const ACT_MS = 300;
-/** The names of the server and of its tool, as the model sees them. */
+/** The names of the server and of its tool for the model. */
 const NAME = "shop";
 const TOOL = `${NAME}__buy`;
 
-/** A real MCP server. To answer a question, the model buys an item with the same name as the question. */
+/** A real MCP server. To answer a question, the model buys an item that has the question's name. */
 export interface Shop {
-  /** The server's name in the configuration. */
   readonly name: string;
   readonly url: string;
-  /** The names of the purchases, oldest first. */
+  /** Names of the bought items, oldest first. */
   readonly marks: readonly string[];
   close(): Promise<void>;
 }
@@ -23,7 +22,7 @@ export async function openShop(): Promise<Shop> {
   return { name: NAME, url, marks, close };
 }
 
-/** The model answers a question with this tool call. */
+/** Returns the tool call with which the model answers a question. */
 export function toPurchase(question: string): { name: string; arguments: object } {
   return { name: TOOL, arguments: { note: question } };
 }

@@ -8,7 +8,7 @@ import type { Disturbance, Record } from "./record.ts";
 /** Processes reconnect, and store their progress late, within this time around a Redis outage. */
 export const REDIS_MARGIN_MS = 1_000;
 
-/** The reason why a message had to show less than before. Undefined if nothing explains the loss. */
+/** Returns why a message had to show less than before; undefined if nothing explains it. */
 export function excuseShrink(record: Record, turn: TurnRecord, messageId: string): string | undefined {
   if (isRestarted(record, turn)) return "people restarted an answer, and the new one shows less";
   const own = turn.posted.flatMap((id) => record.shown.find((message) => message.id === id) ?? []);
@@ -24,8 +24,8 @@ export function excuseShrink(record: Record, turn: TurnRecord, messageId: string
 }
 
 /**
- * True if a later process asked about other messages than the first process, after Redis had been away or slow. One of
- * the processes could not read the conversation.
+ * True if a later process asked about other messages than the first one, after Redis was unavailable or slow: one of
+ * them could not read the conversation.
  */
 function readOtherConversation({ questions, disturbances, requestsFor }: Record, { messageIds }: TurnRecord): boolean {
   const own = questions.filter(({ id }) => messageIds.includes(id));
@@ -40,7 +40,7 @@ function readOtherConversation({ questions, disturbances, requestsFor }: Record,
   return disturbances.some(isOfThen);
 }
 
-/** True if all text that a message ever showed is in its final text or in the messages after it. */
+/** True if all text that the message ever showed is now in it or in the messages after it. */
 function movesOn({ states, text }: Shown, following: readonly Shown[]): boolean {
   if (following.length === 0) return false;
   const whole = [text, ...following.map((message) => message.text)].map(toLetters).join("");
@@ -48,8 +48,8 @@ function movesOn({ states, text }: Shown, following: readonly Shown[]): boolean 
 }
 
 /**
- * True if the process wrote the lost text while Redis was away or slow, and the process ended or lost its work before
- * Redis recovered. This must be true for every piece of lost text.
+ * True if, for each piece of lost text, the process wrote it while Redis was unavailable or slow, and ended or lost its
+ * work before Redis recovered.
  */
 function hasGrownUnsaved(record: Record, { id, states, statesAtMs }: Shown): boolean {
   return states.every((state, index) => {
@@ -64,7 +64,7 @@ function hasGrownUnsaved(record: Record, { id, states, statesAtMs }: Shown): boo
   });
 }
 
-/** The last process that called the platform about a message before this time. */
+/** Returns the process that made the last call about a message before this time. */
 function writerOf({ calls, lives }: Record, messageId: string, atMs: number): Life | undefined {
   const last = calls.filter((call) => call.messageId === messageId && call.atMs <= atMs).at(-1);
   return lives.find(({ hosts }) => last !== undefined && hosts.includes(last.host));

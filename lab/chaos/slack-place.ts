@@ -11,13 +11,11 @@ export interface SlackPlaceOptions {
   place: "channel" | "direct" | "thread";
   workspace: Workspace;
   people: readonly Person[];
-  /** The place adds people's questions here, by name. */
+  /** The place adds each question here, by name. */
   questions: Map<string, Message>;
-  /** True if the plan kills processes. */
   hasKills: boolean;
 }
 
-/** A channel in a workspace, a thread in a channel, or people's direct conversations with the bot. */
 export function openSlackPlace(
   slack: Slack,
   { place, workspace, people, questions, hasKills }: SlackPlaceOptions,
@@ -72,7 +70,7 @@ export function openSlackPlace(
       // People cannot see other people's direct conversations.
       if (message === undefined || !message.channel.members.has(speaker(person).id)) return;
       if (message.stream?.state === "in_progress") return speaker(person).stop(message);
-      // The simulator also checks that the bot responds in time.
+      // The simulator checks that the bot responds in time.
       void speaker(person)
         .press(message, label.toLowerCase())
         .catch(() => {});
@@ -102,10 +100,9 @@ function failing(fault: (random: Random) => Fault): (victim: Victim) => undefine
   return passing(({ slack, random }) => slack.failNext(random.pick(WRITES), fault(random), random.pick([1, 1, 2])));
 }
 
-/** Faults that keep the bot from finishing an answer. */
+/** Faults that stop the bot from finishing an answer. */
 export const DISTURBING: ReadonlySet<string> = new Set(["archived", "removed"]);
 
-/** The faults of Slack. */
 export const TROUBLES: Readonly<Record<string, (victim: Victim) => (() => void) | undefined>> = {
   "429": failing((random) => ({ retryAfterS: random.pick([1, 2]) })),
   "500": failing((random) => ({ status: random.pick([500, 503]), isDone: random.next() < 0.5 })),
@@ -113,7 +110,7 @@ export const TROUBLES: Readonly<Record<string, (victim: Victim) => (() => void) 
   html: failing(() => ({ status: 502, html: "<html><body>Bad gateway</body></html>" })),
   reset: failing((random) => ({ cutsConnection: true, isDone: random.next() < 0.5 })),
   slow: passing(({ slack, random, hasKills }) => {
-    // Slack cannot deduplicate posts. If a process dies during a slow post, the next process cannot find that message
+    // Slack cannot deduplicate posts: if a process dies during a slow post, the next process cannot find the message
     // and posts again.
     const method = random.pick(hasKills ? ["chat.appendStream", "chat.update"] : WRITES);
     slack.failNext(method, { delayMs: Math.round(random.between(300, 1_500)) }, random.pick([1, 1, 2]));

@@ -7,9 +7,9 @@ import type { Shown } from "./place.ts";
 import { DISTURBING, openSlackPlace, slackBreaks, TROUBLES, toShown } from "./slack-place.ts";
 import type { Call, Stage, StagePlan } from "./stage.ts";
 
-/** Only a few places share a workspace, because they also share its rate limits. */
+/** Only this many, because places in one workspace share its rate limits. */
 const PLACES_PER_WORKSPACE = 3;
-/** The real Slack waits for minutes before it retries. */
+/** Shorter than the real Slack's pauses, which take minutes. */
 const RETRY_MS = [0, 1_000, 4_000, 10_000];
 
 export async function openSlackStage({ places, streams, faults, isAlone }: StagePlan): Promise<Stage> {
@@ -84,8 +84,8 @@ export async function openSlackStage({ places, streams, faults, isAlone }: Stage
         deliveries.flatMap((delivery) => delivery[of] ?? []).toSorted((a, b) => a - b);
       return {
         deliveredAtMs: known("toldAtMs")[0],
-        // Slack delivers a mention as two events. One process can skip its event because it has seen the deletion,
-        // although another process has not seen it.
+        // Slack delivers a mention as two events. A process can skip its event because it knows of the deletion, while
+        // another process handles the other event.
         acknowledgedAtMs: known("acknowledgedAtMs")[deliveries.length - 1],
         isGivenUp: deliveries.every(({ isSettled, acknowledgedAtMs }) => isSettled && acknowledgedAtMs === undefined),
       };
@@ -101,7 +101,6 @@ export async function openSlackStage({ places, streams, faults, isAlone }: Stage
   };
 }
 
-/** True for the event of a new question, false for edits and deletions. */
 function isNewQuestion({ payload }: Delivery): boolean {
   const event = (payload["event"] ?? {}) as { hidden?: boolean; edited?: unknown };
   return event.hidden !== true && event.edited === undefined;

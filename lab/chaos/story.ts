@@ -4,12 +4,12 @@ import type { Record } from "./record.ts";
 
 /** A finding's story includes events up to this long before and after it. */
 const MARGIN_MS = 3_000;
-/** The story of an image includes the warnings of all processes for this long after the request. */
+/** An image's story includes the warnings of all processes for this long after its request. */
 const PICTURE_MS = 60_000;
 const MAX_WORDS = 90;
 const MAX_LOGGED = 600;
 
-/** Collects everything that concerns a finding, in chronological order. */
+/** Lists everything about a finding in chronological order. */
 export function tellStory({ names, messageIds }: Finding, record: Record): string {
   const own = record.questions.filter(({ name }) => names.some((one) => one === name || one === `${name}e`));
   const turns = record.turns.filter(
@@ -77,7 +77,7 @@ function historyLines({ histories, notes }: Record, conversationId: string): Lin
   }));
 }
 
-/** The calls that name a requested image, and the warnings within a minute after the request. */
+/** Lists the calls that name a requested image, and the warnings within a minute after the request. */
 function pictureLines({ calls, lives, notes, plan }: Record, name: string, nameOf: (host: string) => string): Line[] {
   const asked = notes.find(({ what }) => what.endsWith(` an image of ${name}`));
   if (asked === undefined) return [];
@@ -94,7 +94,7 @@ function pictureLines({ calls, lives, notes, plan }: Record, name: string, nameO
 }
 
 /**
- * The lines of a process's log that contain one of these texts. If the process's clock is ahead, corrects the times.
+ * Returns the lines of a process's log that contain one of these texts. Corrects the times of a clock that is ahead.
  */
 function logLines({ name, lines }: Life, aheadMs: number, about: readonly string[]): Line[] {
   return lines

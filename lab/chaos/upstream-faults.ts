@@ -2,7 +2,7 @@ import type { ServerResponse } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { toPurchase } from "./shop.ts";
 
-/** How the upstream answers. The `COMPLETE` ways all end properly, but have different forms. */
+/** How the upstream answers. */
 export type UpstreamWay =
   | "answer"
   | "no-done"
@@ -26,11 +26,11 @@ export type UpstreamWay =
   | "503"
   | "reset";
 
-/** The upstream sends the whole text and ends it properly. */
+/** Ways that send the whole text with a proper end. */
 export const COMPLETE: ReadonlySet<UpstreamWay> = new Set(["answer", "no-done", "odd-framing", "json"]);
-/** The upstream sends nothing of the answer, and the client retries on its own. */
+/** Ways that send nothing of the answer, after which the client retries by itself. */
 const REPEATED: ReadonlySet<UpstreamWay> = new Set(["rate-limited", "500", "503", "reset"]);
-/** The upstream refuses these requests, so they cost nothing. */
+/** Ways that refuse the request, so that it costs nothing. */
 export const REFUSED: ReadonlySet<UpstreamWay> = new Set([...REPEATED, "rate-limited-long"]);
 
 export const RETRY_AFTER_MS = 1_000;
@@ -46,7 +46,7 @@ export interface Speech {
   text: string;
   /** Time between two chunks. */
   paceMs: number;
-  /** The name of the question for which the model calls a tool. */
+  /** Name of the question for which the model calls a tool. */
   name: string;
   /** True if the request contains the result of this answer's tool call. */
   hasResult: boolean;
@@ -102,7 +102,7 @@ async function stream(speech: Speech): Promise<string> {
   if (response.destroyed) return sent;
   if (way === "cut") response.socket?.destroy();
   if (way === "comments") await keepAlive(response);
-  // The connection stays open during a stall.
+  // During a stall, the connection stays open.
   if (way === "stall" || response.destroyed) return sent;
   if (way === "error") send({ error: { type: "server_error", code: "overloaded", message: "upstream fell over" } });
   if (way === "garbage") response.write("data: {not json\n\n".repeat(12));

@@ -4,27 +4,25 @@ import { buffer, text } from "node:stream/consumers";
 import { answerTo, namesIn, unedited } from "./answers.ts";
 import { COMPLETE, speak, type UpstreamWay } from "./upstream-faults.ts";
 
-/** One request and its result. */
 export interface UpstreamRequest {
-  /** The names of the questions in the request. */
   names: string[];
   way: UpstreamWay;
   atMs: number;
-  /** The part of the answer that was sent. */
+  /** The text that was sent. */
   sent: string;
-  /** True if the whole answer was sent and ended properly. */
+  /** True if the whole answer was sent with a proper end. */
   isComplete: boolean;
-  /** True if the request contained the result of a tool. */
+  /** True if the request contained a tool's result. */
   isSecond: boolean;
-  /** The host at which the caller reached the upstream. */
+  /** The host under which the caller reached the upstream. */
   host: string;
   /** The messages before the last question, oldest first. */
   earlier: ReadonlyArray<{ role: string; text: string }>;
 }
 
 /**
- * How the upstream answers the requests about a question: the first entry is for the first request, and so on. The last
- * entry is also for all further requests.
+ * How the upstream answers the requests about a question: the first way for the first request, and so on. The last way
+ * is also for all further requests.
  */
 export interface Script {
   ways: readonly UpstreamWay[];
@@ -35,13 +33,13 @@ export interface Script {
 export interface Upstream {
   url: string;
   script(name: string, script: Script): void;
-  /** All requests whose last question was this one, edited or not, oldest first. */
+  /** Returns all requests whose last question was this one, edited or not, oldest first. */
   requestsFor(name: string): readonly UpstreamRequest[];
   close(): Promise<void>;
 }
 
 export interface UpstreamOptions {
-  /** The server and the API key for all requests other than chat. */
+  /** Server and API key for all requests other than chat. */
   elsewhere?: { url: string; key: string };
 }
 
@@ -66,7 +64,7 @@ export async function openUpstream({ elsewhere }: UpstreamOptions = {}): Promise
     const key = unedited(names.at(-1) ?? "");
     const { ways, paceMs } = scripts.get(key) ?? PLAIN;
     const before = (requests.get(key) ?? []).filter((one) => !one.isSecond);
-    // The request that contains the tool's result belongs to the same step.
+    // The request with the tool's result belongs to the same step.
     const way = hasResult ? "answer" : (ways[Math.min(before.length, ways.length - 1)] ?? "answer");
     const one: UpstreamRequest = {
       names,
