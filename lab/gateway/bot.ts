@@ -1,4 +1,4 @@
-// Runs the real bot with a dialect as its gateway and a fake chat platform.
+// Runs the real bot on a fake chat platform, with a dialect as its gateway.
 import { DatabaseSync } from "node:sqlite";
 import { Readable } from "node:stream";
 import type { Logger } from "pino";
@@ -22,7 +22,6 @@ import type { RunningDialect } from "./server.ts";
 export const cleo: Author = { id: "cleo", name: "Cleo" };
 export { ben };
 
-/** A PNG of 16 × 16 red pixels. */
 const RED_SQUARE = Buffer.from(
   "iVBORw0KGgoAAAANSUhEUgAAABAAAAAQCAIAAACQkWg2AAAAFklEQVR42mO4IyJCEmIY1TCqYfhqAAACcQQQFd0BdQAAAABJRU5ErkJggg==",
   "base64",
@@ -53,7 +52,7 @@ const trip = defineTool({
   describeCall: () => "planning a trip",
 });
 
-/** Makes a tool with the form that MCP servers offer. It accepts any arguments. */
+/** Creates a tool in the form that MCP servers offer, which accepts any arguments. */
 function toolOf(server: string, given: Pick<Tool, "name" | "parameters" | "run"> & Partial<Tool>): Tool {
   return {
     description: `A tool of the server ${server}.`,
@@ -82,7 +81,7 @@ const tea = toolOf("shop", {
   run: async () => "The tea is ordered.",
 });
 
-/** Many MCP servers write nullable types like this, and Google's APIs refuse such types. */
+/** Many MCP servers write nullable types like this. Google's APIs refuse them. */
 const rooms = toolOf("house", {
   name: "find_rooms",
   parameters: {
@@ -97,9 +96,9 @@ export interface Talk {
   /** Sends a message. Resolves when the bot has answered. */
   say(text: string, more?: { author?: Author; to?: "bot" | "other"; attachments?: AttachmentRef[] }): Promise<void>;
   command(name: string, text?: string, attachments?: AttachmentRef[]): Promise<void>;
-  /** Changes options with `/model` and removes the bot's confirmation. */
+  /** Changes options with `/model` and deletes the bot's confirmation. */
   set(options: string): Promise<void>;
-  /** Presses a button on the newest message that has it, or on the newest answer. */
+  /** Presses a button on the newest message with that button. */
   press(name: ActionEvent["action"]): Promise<void>;
 }
 

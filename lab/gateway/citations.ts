@@ -1,7 +1,7 @@
-// How vendors name the pages that an answer is based on.
+// The vendors' ways to name the pages that an answer is based on.
 import type { Accent, Answer, Fields, Sent } from "./dialect.ts";
 
-/** The pages that every web search finds, the first of them twice. */
+/** The pages that every web search finds. The first page comes twice. */
 const PAGES = [
   { title: "Kettles - a history", url: "https://example.com/kettles" },
   { title: "Tea", url: "https://example.org/tea?utm_source=lab" },
@@ -15,8 +15,8 @@ function withEnding(answer: Answer, ending: string): Answer {
 }
 
 /**
- * If the request asks for a search: links in the text, and `annotations` with the links' positions before the end of
- * the answer.
+ * For requests with a search: links in the text and, before the end of the answer, `annotations` with the links'
+ * positions.
  */
 export const ANNOTATIONS: Accent = {
   toAnswer: (answer, request) =>
@@ -34,8 +34,8 @@ export const ANNOTATIONS: Accent = {
 };
 
 /**
- * If the request asks for a search: numbers in the text, and a list of pages next to the choices. Every chunk has the
- * addresses, and the last one also has the titles.
+ * For requests with a search: numbers in the text, and a list of pages next to the choices. Every chunk has the
+ * addresses; the last chunk also has the titles.
  */
 export const NUMBERS: Accent = {
   toAnswer: (answer, request) =>

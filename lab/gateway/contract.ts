@@ -1,5 +1,5 @@
-// Runs the same conversations against every dialect with the real bot. The bot must answer each one and show evidence,
-// or explain in one true sentence why it cannot.
+// Runs the same conversations against every dialect with the real bot. The bot must answer each with evidence, or
+// explain in one true sentence why it cannot.
 import type { Logger } from "pino";
 import type { Shown } from "../support/fake-platform.ts";
 import { ben, cleo, PHOTO, startBot, type Talk } from "./bot.ts";
@@ -16,24 +16,23 @@ export type Cell =
   | { kind: "absent"; because: string }
   | { kind: "failed"; why: string };
 
-/** Everything that the users and the gateway saw of one conversation. */
+/** What the users and the gateway saw of one conversation. */
 interface Heard {
   dialect: Dialect;
-  /** The text of all messages from the bot. */
+  /** Text of all messages from the bot. */
   text: string;
   shown: readonly Shown[];
   requests: readonly Seen[];
-  /** The last chat request that the gateway accepted. */
   last: Seen | undefined;
 }
 
 interface Conversation {
   hold(talk: Talk, gateway: RunningDialect): Promise<void>;
-  /** Looks for evidence of a correct answer. */
+  /** True if the text contains evidence of a correct answer. */
   isAnswered(heard: Heard): boolean;
-  /** Set if the bot can only explain. The sentence must match `says`, and `isTrue` must return true. */
+  /** Set if the bot can only explain. The sentence must match `says`, and `isTrue` checks that it is true. */
   explained?: { because: string; says: RegExp; isTrue(heard: Heard): boolean };
-  /** Returns the reason if the conversation does not apply to this dialect. */
+  /** Returns why the conversation does not apply to a dialect. */
   absent?(dialect: Dialect): string | undefined;
 }
 
@@ -74,8 +73,8 @@ export const CONVERSATIONS = {
     hold: (talk) => talk.say("use current_time over and over"),
     isAnswered: ({ text, last }) =>
       (resultsIn(last).length >= 7 && text.includes("Here is what I found")) ||
-      // If the gateway cannot forbid tool calls, the bot sends the results as plain text. The practice model
-      // understands little of that.
+      // If the gateway cannot forbid tool calls, the bot sends the results as plain text, which the practice model
+      // hardly understands.
       JSON.stringify(last?.chat).split("current_time({}):").length > 7,
   },
   "approved tool": {
@@ -175,7 +174,7 @@ export const CONVERSATIONS = {
     explained: {
       because: "the account has no credit",
       says: /credit/i,
-      // A retry cannot help.
+      // A retry would not help.
       isTrue: ({ requests }) => requests.length === 1,
     },
     absent: ({ noCredit }) => (noCredit === undefined ? "the vendor has no prepaid accounts" : undefined),
@@ -190,21 +189,21 @@ export const CONVERSATION_NAMES = Object.keys(CONVERSATIONS).filter((name): name
   Object.hasOwn(CONVERSATIONS, name),
 );
 
-/** A model without tools is mentioned under its first answer, and the pages that the answer cites. */
+/** Removes the note that the model has no tools and the list of cited pages. */
 function withoutNotice(text: string): string {
   return text
     .replace(/\n\n-# Sources:(\n-# [^\n]+)+/g, "")
     .replace(/\n\n_The model \S+ can't use tools, so it answered without them\._/g, "");
 }
 
-/** Each page is linked in the text under its number, and listed once. */
+/** True if each page is linked in the text by its number and listed once. */
 function isCited(text: string): boolean {
   const [kettles, tea] = ["https://example.com/kettles", "https://example.org/tea?utm_source=lab"];
   const listed = `-# Sources:\n-# 1. [Kettles - a history](${kettles})\n-# 2. [Tea](${tea})`;
   return text.includes(`[[1]](${kettles})`) && text.includes(`[[2]](${tea})`) && text.endsWith(listed);
 }
 
-/** A sentence without a cause is not an explanation. */
+/** Phrases that explain nothing, because they name no cause. */
 const EMPTY_WORDS = /LOG_LEVEL|log says|does not accept this request/;
 const FAILURE =
   /^_(The AI service|I can't reach|The answer (broke off|was interrupted|took longer)|This bot's account|Something went wrong)\b/m;
@@ -264,7 +263,7 @@ function judge(name: ConversationName, heard: Heard): Cell {
   };
 }
 
-/** Finds the explanation, without its formatting. Text that the model quotes does not count. */
+/** Returns the bot's explanation without formatting and without quotes of the model. */
 function findSentence(text: string, says: RegExp): string | undefined {
   return text
     .split("\n")
@@ -286,7 +285,7 @@ function resultsIn(seen: Seen | undefined): Message[] {
   return seen?.chat?.messages.filter(({ role }) => role === "tool") ?? [];
 }
 
-/** True if all reasoning in the request is exactly what the model sent. */
+/** True if the request returns all reasoning exactly as the model sent it. */
 function returnsThoughts(seen: Seen | undefined, requests: readonly Seen[]): boolean {
   const sent = new Set(requests.map(({ answer }) => answer?.thought));
   const returned = seen?.chat?.messages.map((message) => message["reasoning_content"] ?? message["reasoning"]) ?? [];

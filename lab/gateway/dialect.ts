@@ -1,4 +1,4 @@
-// A vendor's dialect: data, and pure functions that refuse requests and shape answers.
+// A vendor's dialect: data and pure functions that refuse requests and shape answers.
 import { z } from "zod";
 
 const content = z.union([z.string(), z.array(z.looseObject({ type: z.string() }))]).nullish();
@@ -17,7 +17,7 @@ const tool = z.looseObject({
   function: z.looseObject({ name: z.string(), parameters: z.looseObject({}).nullish() }),
 });
 
-/** The fields that every vendor reads. The parser also keeps all other fields. */
+/** The fields that every vendor reads. All others pass through. */
 export const chatRequest = z.looseObject({
   model: z.string(),
   messages: z.array(message).min(1),
@@ -29,17 +29,17 @@ export const chatRequest = z.looseObject({
 export type ChatRequest = z.infer<typeof chatRequest>;
 export type Message = ChatRequest["messages"][number];
 
-/** An error response, with the vendor's real status and body. */
+/** An error response with the vendor's real status and body. */
 export interface Refusal {
   status: number;
   body: unknown;
   headers?: Readonly<Record<string, string>>;
 }
 
-/** Checks a request for one thing that the vendor refuses. Pure. */
+/** Checks one thing that the vendor refuses. Pure. */
 export type Rule = (request: ChatRequest) => Refusal | undefined;
 
-/** Builds the body of a common error, such as a wrong key or an unknown model. */
+/** Returns the body of a common error, such as a wrong key or an unknown model. */
 export type ErrorBody = (status: number, message: string, code: string) => unknown;
 
 export interface Call {
@@ -54,7 +54,7 @@ export interface Answer {
   /** Unix seconds. */
   created: number;
   model: string;
-  /** The model's reasoning. "" if it does not reason. */
+  /** The model's reasoning; "" without any. */
   thought: string;
   content: string;
   calls: Call[];
@@ -72,7 +72,7 @@ export interface Usage {
 
 export type Fields = Record<string, unknown>;
 
-/** One event in a stream, or one thing that happens to its connection. */
+/** An event of a stream, or a fault of its connection. */
 export type Sent =
   | { type: "chunk"; delta: Fields; finish?: string; fields?: Fields; choice?: Fields }
   /** Raw text, such as a comment or an error event. */
@@ -81,7 +81,7 @@ export type Sent =
   /** Closes the connection in the middle of the answer. */
   | { type: "cut" };
 
-/** The fields that dialects and traits share. */
+/** Fields that dialects and traits share. */
 export interface Accent {
   rules?: readonly Rule[];
   toAnswer?(answer: Answer, request: ChatRequest): Answer;
@@ -90,58 +90,55 @@ export interface Accent {
 
 export interface Dialect extends Accent {
   title: string;
-  /** The base URL in the vendor's documentation. The server serves its path. */
+  /** The base URL in the vendor's documentation, whose path the server serves. */
   address: string;
   chatModel: string;
   /** Absent if the vendor has no image model. */
   imageModel?: string;
-  /** How clients request images; absent if the vendor has no image model. */
+  /** How clients request images; absent without an image model. */
   draws?: Drawing;
   hasModelList: boolean;
   errorBody: ErrorBody;
-  /** The response to an unknown path, such as "POST /v1/x". If absent, the same as FastAPI's. */
+  /** Response for an unknown path, such as "POST /v1/x". Default: FastAPI's. */
   unknownPath?(path: string): Refusal;
-  /** The response when the account has no credit; absent if the vendor has no prepaid accounts. */
+  /** Response if the account has no credit; absent if the vendor has no prepaid accounts. */
   noCredit?: Refusal;
   /**
-   * Makes the delta for a piece of reasoning, and the delta after the last piece. Absent if the model does not reason.
+   * Returns the delta for a piece of reasoning, and the delta after the last one. Absent if the model does not reason.
    */
   thinking?: { piece(text: string): Fields; end?(whole: string): Fields };
-  /** Extra fields on a tool call. */
   callFields?(call: Call, index: number): Fields;
   /** Fields in the last chunk, for vendors that always report usage. */
   usageFields?(usage: Usage): Fields;
   /**
-   * The answer to `web_search_options`: a search with cited pages, or a refusal. If absent, the vendor ignores the
-   * field.
+   * Response to `web_search_options`: a search with cited pages, or a refusal. Default: the vendor ignores the field.
    */
   webSearch?: "cites" | "refuses";
-  /** How an interrupted answer ends. If absent, the connection closes without notice. */
+  /** How an interrupted answer ends. Default: the connection closes. */
   breaksOff?: readonly Sent[];
   /**
-   * Conversations that cannot work with this vendor. Each has the reason, and a pattern for the sentence that users
+   * Conversations that cannot work with this vendor, each with the reason and a pattern for the sentence that users
    * must read.
    */
   explained?: Readonly<Partial<Record<string, { because: string; says: RegExp }>>>;
 }
 
 export interface Drawing {
-  /** Whether images come from `/images/generations` and `/images/edits`, or in a chat answer. */
+  /** `images` means `/images/generations` and `/images/edits`; `chat` means that images come in a chat answer. */
   by: "images" | "chat";
-  /** Checks an image request: its fields and the types of its reference images. */
+  /** Checks the fields of an image request and the types of its reference images. */
   refuse?(fields: Readonly<Fields>, types: readonly string[]): Refusal | undefined;
-  /** True if the vendor returns URLs unless the request has `response_format: "b64_json"`. */
+  /** True if the vendor returns URLs by default, instead of base64. */
   linksByDefault?: boolean;
-  /** True if the host also serves Google's `generateContent`, which accepts the key in `x-goog-api-key` only. */
+  /** True if the host also serves Google's `generateContent`, which accepts the key only in `x-goog-api-key`. */
   hasGenerateContent?: boolean;
 }
 
-/** OpenAI's error object. Most vendors use the same one. */
+/** OpenAI's error object, which most vendors use. */
 export const openAiError: ErrorBody = (status, message, code) => ({
   error: { message, type: status === 401 ? "authentication_error" : "invalid_request_error", param: null, code },
 });
 
-/** Makes a refusal with OpenAI's error object. */
 export function refuse(status: number, message: string, fields: Fields = {}): Refusal {
   const error = { message, type: "invalid_request_error", param: null, code: null, ...fields };
   return { status, body: { error } };
@@ -170,7 +167,6 @@ export function refuseMessages(
   };
 }
 
-/** Refuses a request that has this field. */
 export function refuseField(field: string, refusal: Refusal): Rule {
   return refuseFields(
     (name) => name === field,
@@ -178,7 +174,7 @@ export function refuseField(field: string, refusal: Refusal): Rule {
   );
 }
 
-/** The messages in the current turn: those after the last user message. */
+/** The messages of the current turn: those after the last user message. */
 export function turnOf(messages: readonly Message[]): readonly Message[] {
   return messages.slice(messages.findLastIndex(({ role }) => role === "user") + 1);
 }
@@ -195,14 +191,14 @@ export function isRecord(value: unknown): value is Fields {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Makes a fake signature that matches only the text it was made from. */
+/** Returns a fake signature that fits only this text. */
 export function sign(text: string): string {
   return `sig-${Buffer.from(text).toString("base64url").slice(-24)}-${text.length}`;
 }
 
 /**
- * Checks that user and assistant messages alternate, and that the first one is from the user. Ignores system messages
- * and messages for which `isLeftOut` returns true.
+ * True if user and assistant messages alternate and a user message comes first. Skips system messages and messages for
+ * which `isLeftOut` returns true.
  */
 export function alternates(
   messages: readonly Message[],
@@ -212,14 +208,12 @@ export function alternates(
   return spoken.every(({ role }, index) => (role === "user") === (index % 2 === 0));
 }
 
-/**
- * True for a tool call or a tool result. Templates with tool support ignore these when they check the order of roles.
- */
+/** True for a tool call or a tool result, which templates with tool support skip when they check the order of roles. */
 export function isToolTalk(message: Message): boolean {
   return message.role === "tool" || callsOf(message).length > 0;
 }
 
-/** Lists every property in every tool's schema with its path. */
+/** Lists the properties in all tools' schemas, with their paths. */
 export function propertiesOf({
   tools,
 }: ChatRequest): Array<{ tool: string; toolIndex: number; path: string; schema: Fields }> {

@@ -1,4 +1,4 @@
-// Faults in gateways and networks that a client should survive. Pass them to a sandbox as `faults`.
+// Faults of gateways and networks that a client must survive. Pass them to a sandbox as `faults`.
 import type { ToolCall } from "../../src/gateway/chunks.ts";
 import type { Completion } from "../../src/sandbox/completion.ts";
 import { toRateLimited } from "../../src/sandbox/errors.ts";
@@ -100,7 +100,7 @@ export const WIRE_FAULTS: Faults = {
   },
 };
 
-/** A date has whole seconds, so it is rounded up. Otherwise the wait would be too short. */
+/** Rounds up, because a date has whole seconds and the wait must not be too short. */
 function toHttpDate(seconds: number): string {
   return new Date(Math.ceil(Date.now() / 1000 + seconds) * 1000).toUTCString();
 }
@@ -110,7 +110,7 @@ function spoilCalls(completion: Completion, spoil: (call: ToolCall["function"]) 
   return { ...completion, toolCalls };
 }
 
-/** The event, up to the first byte of a three-byte character. */
+/** Returns the event up to the first byte of a three-byte character. */
 function cutCharacter(eventText: string): Uint8Array {
   const at = eventText.indexOf('"content":"') + '"content":"'.length;
   return Buffer.from(`${eventText.slice(0, Math.max(0, at))}語`).subarray(0, -2);
@@ -118,7 +118,7 @@ function cutCharacter(eventText: string): Uint8Array {
 
 function withoutUsage(step: Send): Send[] {
   const text = textOf(step);
-  // The last chunk contains only usage, so it is removed as a whole.
+  // Remove the last chunk, because it contains only usage.
   if (text.includes('"choices":[]')) return [];
   const bytes = text.replace(/\{.*\}/s, (json) =>
     JSON.stringify(JSON.parse(json), (key, value: unknown) => (key === "usage" ? undefined : value)),
@@ -128,7 +128,7 @@ function withoutUsage(step: Send): Send[] {
 
 const MAX_PARTS = 16_384;
 
-/** Splits a body into single bytes, or into longer parts if there would be more than `MAX_PARTS`. */
+/** Splits a body into bytes, or into longer chunks if there would be more than `MAX_PARTS`. */
 function splitBytes(step: Send): Send[] {
   const bytes = Buffer.from(step.bytes);
   const size = Math.ceil(bytes.length / MAX_PARTS);

@@ -49,7 +49,7 @@ async function startPlain(port: number) {
   return { url: sandbox.url, close: sandbox.close, ...names };
 }
 
-/** Prints the matrix or writes it to the page. Reports failures on stderr. */
+/** Prints the matrix or writes it to the page. Failures go to stderr. */
 async function showMatrix(isWritten: boolean): Promise<void> {
   const rows = await measureAll(pino({ level: "silent" }));
   const page = isWritten ? await readFile(PAGE, "utf8") : "<!-- dialects -->\n\n<!-- end of dialects -->";

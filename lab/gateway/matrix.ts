@@ -1,9 +1,9 @@
-// Renders the measured conversations as Markdown.
+// Formats the measured conversations as Markdown.
 import { type Cell, CONVERSATION_NAMES, CONVERSATIONS, type ConversationName, type Row } from "./contract.ts";
 import type { Dialect } from "./dialect.ts";
 import { DIALECTS, type DialectName } from "./dialects/index.ts";
 
-/** One row per vendor: its settings, and for some conversations the number of the sentence that people read. */
+/** One row per vendor: its settings, and for some conversations the number of the sentence that users read. */
 function toMarkdown(rows: ReadonlyMap<DialectName, Row>): string {
   const notes: string[] = [];
   /** Sentences that differ only in the model's name have the same number. */
@@ -27,10 +27,9 @@ function toMarkdown(rows: ReadonlyMap<DialectName, Row>): string {
 
 const IMAGES: ReadonlySet<ConversationName> = new Set(["picture out", "picture changed"]);
 
-/** The generated part of `docs/gateway.md`. */
 const MARKED = /(<!-- dialects -->\n)[^]*(\n<!-- end of dialects -->)/;
 
-/** Replaces the generated part of the page. Pure. */
+/** Replaces the generated tables of the page. Pure. */
 export function withTables(page: string, rows: ReadonlyMap<DialectName, Row>): string {
   return page.replace(MARKED, (_, begin: string, end: string) => `${begin}\n${toMarkdown(rows)}\n${end}`);
 }
@@ -50,8 +49,8 @@ function toExceptions(
     case "absent":
       return [];
     case "explained": {
-      // The table omits these. A gateway that fails on purpose says nothing about its vendor, and another column
-      // already shows if there is no image model.
+      // Omitted in the table: a gateway that fails on purpose says nothing about its vendor, and another column shows
+      // that there is no image model.
       const isKnown = "explained" in CONVERSATIONS[conversation];
       const hasNoImages = imageModel === undefined && IMAGES.has(conversation);
       return isKnown || hasNoImages ? [] : [String(numberOf(cell.sentence))];

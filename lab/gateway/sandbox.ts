@@ -54,7 +54,7 @@ export const generateRequest = z.object({
 
 const failure = z.object({ error: z.object({ message: z.string(), code: z.string() }) });
 
-/** Thrown if the sandbox refused a request that passed the dialect's rules. */
+/** The sandbox refused a request that passed the dialect's rules. */
 export class SandboxError extends Error {
   override readonly name = "SandboxError";
   readonly status: number;
@@ -72,7 +72,7 @@ export interface Picture {
   base64: string;
 }
 
-/** Asks the sandbox's chat model, and adds reasoning if the dialect's model `thinks`. */
+/** Asks the sandbox's chat model. Adds reasoning if the dialect's model `thinks`. */
 export async function converse(url: string, request: ChatRequest, thinks: boolean): Promise<Answer> {
   const body = await post(`${url}/v1/chat/completions`, toSandboxRequest(request));
   const { id, created, choices, usage } = completion.parse(body);
@@ -90,13 +90,13 @@ export async function converse(url: string, request: ChatRequest, thinks: boolea
   };
 }
 
-/** Makes up the reasoning before an answer. The same question always gets the same reasoning. */
+/** Invents the reasoning before an answer. The same question always gets the same reasoning. */
 export function thinkAbout(request: ChatRequest): string {
   const asked = readWish(request).prompt.replace(/\s+/g, " ").trim().slice(0, 80);
   return `The user wrote: "${asked}". First I look for what the words want of me.\n\nThen I weigh possible answers and keep the shortest.`;
 }
 
-/** Requests an image from the sandbox. The image is a PNG. */
+/** Requests a PNG from the sandbox. */
 export async function draw(
   url: string,
   { prompt, references, aspectRatio, imageSize }: Drawn,
@@ -118,7 +118,7 @@ export interface Drawn {
   imageSize?: string | undefined;
 }
 
-/** Keeps only the fields that the sandbox knows. The dialect's rules have already checked the others. */
+/** Keeps only fields that the sandbox knows. The dialect's rules have checked the others. */
 function toSandboxRequest(request: ChatRequest): object {
   const { messages, tools, max_tokens, max_completion_tokens, stop, response_format, tool_choice } = request;
   const offered = tools?.length ? { tools: tools.map(toSandboxTool), tool_choice } : {};
@@ -161,7 +161,7 @@ async function post(url: string, body: object): Promise<unknown> {
   throw new SandboxError(response.status, error.message, error.code);
 }
 
-/** Reads the prompt and the reference images from the last user message. */
+/** Returns the prompt and the reference images of the last user message. */
 export function readWish({ messages }: ChatRequest): Drawn {
   const content = messages.findLast(({ role }) => role === "user")?.content ?? "";
   if (typeof content === "string") return { prompt: content, references: [] };

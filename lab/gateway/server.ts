@@ -1,4 +1,4 @@
-// Serves the sandbox gateway with a vendor's dialect.
+// Serves the sandbox gateway in a vendor's dialect.
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -22,21 +22,20 @@ import { type TraitName, toAccent } from "./traits.ts";
 
 export interface DialectOptions {
   dialect: DialectName;
-  /** Any free port by default. */
+  /** Default: any free port. */
   port?: number;
   host?: string;
-  /** Additional behaviour; see `traits.ts`. */
+  /** Extra behaviour, see `traits.ts`. */
   traits?: readonly TraitName[];
 }
 
-/** A recorded request and its outcome. */
 export interface Seen {
   path: string;
   /** The parsed JSON, or the text fields of a form. */
   body: unknown;
-  /** Set if the body is a valid chat request. */
+  /** Set for a valid chat request. */
   chat?: ChatRequest;
-  /** The reference images in an image request. */
+  /** Number of reference images in an image request. */
   references?: number;
   /** Absent if the server accepted the request. */
   refusal?: Refusal;
@@ -44,14 +43,14 @@ export interface Seen {
 }
 
 export interface RunningDialect {
-  /** The vendor's base URL, on this machine. */
+  /** The vendor's base URL on this machine. */
   url: string;
   apiKey: string;
   chatModel: string;
   imageModel: string | undefined;
   /** All requests since the start, in order. */
   readonly requests: readonly Seen[];
-  /** Replaces the traits. Only later requests use the new ones. */
+  /** Replaces the traits for all further requests. */
   use(...traits: TraitName[]): void;
   close(): Promise<void>;
 }
@@ -67,7 +66,7 @@ interface Exchange {
   seen: Seen;
 }
 
-/** Starts a sandbox with a dialect in front of it. Rejects if the port is in use. */
+/** Starts a sandbox behind a dialect. Rejects if the port is in use. */
 export async function startDialect({
   dialect: name,
   port = 0,
@@ -180,7 +179,7 @@ async function drawFromWords(exchange: Exchange, bytes: Buffer): Promise<void> {
   return drawWith(exchange, isRecord(body) ? body : {}, []);
 }
 
-/** In OpenAI's API, requests with reference images are forms. */
+/** In OpenAI's API, a request with reference images is a form. */
 async function drawFromPictures(exchange: Exchange, bytes: Buffer): Promise<void> {
   const type = exchange.request.headers["content-type"] ?? "";
   if (!type.startsWith("multipart/form-data")) {
@@ -278,7 +277,7 @@ async function play(response: ServerResponse, stream: readonly Sent[], answer: A
   response.writeHead(200, { "content-type": "text/event-stream; charset=utf-8" });
   for (const sent of stream) {
     if (sent.type === "cut") {
-      // Flush first, so that the client receives everything written so far.
+      // Flush first, so that the client receives everything written before.
       await new Promise<void>((resolve) => response.write("", () => resolve()));
       response.destroy();
       return;

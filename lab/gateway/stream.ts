@@ -1,6 +1,6 @@
 import { type Answer, type ChatRequest, type Dialect, isRecord, type Sent } from "./dialect.ts";
 
-/** Characters per streamed piece of text. */
+/** Characters per delta of text. */
 const PIECE_CHARS = 12;
 
 /** Streams an answer in a dialect. Pure. */
@@ -38,7 +38,7 @@ function chunk(delta: Record<string, unknown>, more: object = {}): Sent {
   return { type: "chunk", delta, ...more };
 }
 
-/** Divides a text into the pieces that a stream sends. */
+/** Splits a text into the deltas of a stream. */
 export function split(text: string): string[] {
   return text.match(new RegExp(`.{1,${PIECE_CHARS}}`, "gsu")) ?? [];
 }
@@ -50,7 +50,7 @@ export function toEvent(sent: Extract<Sent, { type: "chunk" }>, { id, created, m
   return `data: ${JSON.stringify({ id, object: "chat.completion.chunk", created, model, choices, ...fields })}\n\n`;
 }
 
-/** Builds the response body for a request without `stream`. */
+/** Returns the response body for a request without `stream`. */
 export function toWhole(stream: readonly Sent[], answer: Answer): object {
   const { id, created, model, finish, usage } = answer;
   const message = stream.reduce<unknown>((sum, sent) => (sent.type === "chunk" ? merge(sum, sent.delta) : sum), {});
@@ -59,7 +59,7 @@ export function toWhole(stream: readonly Sent[], answer: Answer): object {
   return { ...fields, id, object: "chat.completion", created, model, choices, usage };
 }
 
-/** Fields that are complete in every delta. They must not be concatenated. */
+/** Fields that every delta repeats in full, so they must not be concatenated. */
 const REPEATED: ReadonlySet<string> = new Set(["type", "id", "role", "format"]);
 
 /** Merges two deltas: concatenates strings, merges lists by index. Pure. */

@@ -1,13 +1,12 @@
-// Extra behaviour that any dialect can have. Each trait is switched on by its name.
+// Extra behaviour for any dialect, switched on by name.
 import { type Accent, type Answer, type Dialect, type Fields, isRecord, refuse, type Sent } from "./dialect.ts";
 import { thinkAbout } from "./sandbox.ts";
 import { firstHalf, split } from "./stream.ts";
 
-/** A PNG of one dark pixel. */
 const PIXEL =
   "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR42mMQEREBAAB8AD2sffR3AAAAAElFTkSuQmCC";
 
-/** Puts an empty object in front of the arguments of tool calls. */
+/** Puts an empty object in front of a tool call's arguments. */
 export const STRAY_BRACES: Accent = {
   toAnswer: (answer) => ({
     ...answer,
@@ -18,7 +17,7 @@ export const STRAY_BRACES: Accent = {
 const traits = {
   /** Refuses every request because the account has no credit, with the dialect's error. */
   "no-credit": ({ noCredit }: Dialect): Accent => ({ rules: [() => noCredit] }),
-  /** Interrupts every answer in the middle, as the dialect does. */
+  /** Interrupts every answer halfway, as the dialect does. */
   "break-off": ({ breaksOff = [{ type: "cut" }] }: Dialect): Accent => ({
     toStream: (stream) => [...firstHalf(stream), ...breaksOff],
   }),
@@ -39,14 +38,14 @@ const traits = {
   },
   /** Sends an image next to the text, in `images`. */
   "picture-beside-text": { toAnswer: (answer) => ({ ...answer, pictures: [PIXEL] }) },
-  /** Sends reasoning in ways that no dialect here uses. */
+  /** Sends reasoning in forms that no dialect here uses. */
   "thinks-in-summaries": thinks((text) => ({ reasoning_details: [{ type: "reasoning.summary", summary: text }] })),
   "thinks-in-secret": thinks((text) => ({ reasoning_details: [{ type: "reasoning.encrypted", data: btoa(text) }] })),
   "thinks-in-parts": thinks((text) => ({ content: [{ type: "thinking", thinking: [{ type: "text", text }] }] })),
   "thinks-in-think-tags": thinksInTags("think"),
   "thinks-in-thinking-tags": thinksInTags("thinking"),
   "thinks-in-reasoning-tags": thinksInTags("reasoning"),
-  /** Repeats all previous text in every chunk. */
+  /** Repeats all earlier text in every chunk. */
   "cumulative-text": {
     toStream(stream) {
       let all = "";
@@ -57,13 +56,13 @@ const traits = {
       });
     },
   },
-  /** Sends object arguments of tool calls as JSON strings. */
+  /** Encodes object arguments of tool calls as JSON strings. */
   "nested-arguments-as-text": withArguments((values) =>
     Object.fromEntries(
       Object.entries(values).map(([name, value]) => [name, isRecord(value) ? JSON.stringify(value) : value]),
     ),
   ),
-  /** Sends null for omitted arguments of tool calls. */
+  /** Sends null for omitted arguments. */
   "null-arguments": {
     toAnswer: (answer, { tools }) =>
       changeArguments(answer, (values, call) => {
@@ -80,7 +79,7 @@ const traits = {
       calls: answer.calls.map((call) => ({ ...call, name: `${call.name}<|channel|>commentary` })),
     }),
   },
-  /** Sends a 429 that means "no credit", so waiting does not help. */
+  /** Responds with a 429 that means "no credit", so waiting does not help. */
   "quota-429": {
     rules: [
       () => {
@@ -89,7 +88,7 @@ const traits = {
       },
     ],
   },
-  /** Sends a 429 with the delay in its body only. */
+  /** Responds with a 429 that has the delay only in its body. */
   "wait-in-body": {
     rules: [
       () => ({
@@ -107,7 +106,7 @@ const traits = {
       }),
     ],
   },
-  /** Refuses the question like a vendor's content filter. */
+  /** Refuses the question like a content filter. */
   "content-filter": {
     rules: [
       () =>
@@ -127,7 +126,7 @@ export function toAccent(name: TraitName, dialect: Dialect): Accent {
   return typeof trait === "function" ? trait(dialect) : trait;
 }
 
-/** Sends half of the answer and then an unusual finish reason. */
+/** Sends half of the answer, then an unusual finish reason. */
 function endsWith(finish: string): Accent {
   return {
     toStream: (stream) => [

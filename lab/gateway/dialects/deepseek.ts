@@ -35,7 +35,7 @@ export const deepseek: Dialect = {
         { code: "invalid_request_error" },
       ),
     ),
-    // Applies to earlier turns too.
+    // Also for earlier turns.
     refuseMessages(
       (message) => callsOf(message).length > 0 && typeof message["reasoning_content"] !== "string",
       () =>

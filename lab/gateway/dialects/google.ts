@@ -36,12 +36,12 @@ export function refuseGoogle(status: number, message: string, details: Fields[] 
   };
 }
 
-/** Only the first of several parallel calls has a signature. The signature is in the field `owner`. */
+/** Puts a signature into the field `owner` of the first of several parallel calls; the others have none. */
 export function signFirstCall(owner: string): (call: Call, index: number) => Fields {
   return ({ id }, index) => (index === 0 ? { extra_content: { [owner]: { thought_signature: sign(id) } } } : {});
 }
 
-/** Within the current turn, the first call in each step must have its signature. */
+/** Refuses requests in which the first call of a step of the current turn lacks its signature. */
 export function requireSignatures(owner: string, toMessage: (tool: string, index: number) => string): Rule {
   return ({ messages }) => {
     const turn = turnOf(messages);

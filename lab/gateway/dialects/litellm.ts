@@ -11,7 +11,7 @@ export function refuseLitellm(words: string, model: string): Refusal {
   return { status: 400, body: { error: { message, type: null, param: null, code: "400" } } };
 }
 
-/** An Anthropic error wrapped by LiteLLM. */
+/** An Anthropic error inside LiteLLM's. */
 export function refuseAnthropic(message: string, model: string): Refusal {
   const error = JSON.stringify({ type: "error", error: { type: "invalid_request_error", message } });
   return refuseLitellm(`BadRequestError: AnthropicException - ${error}`, model);

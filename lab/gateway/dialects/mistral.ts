@@ -39,7 +39,6 @@ function refuseExtra(loc: Array<string | number>, input: unknown): Refusal {
   return { status: 422, body: toBody({ detail }, "invalid_request_error", null) };
 }
 
-/** Shortens an id to nine letters and digits. */
 export function toMistralId(id: string): string {
   return Buffer.from(id).toString("base64url").replace(/[-_]/g, "x").slice(-9).padStart(9, "0");
 }

@@ -21,7 +21,6 @@ import {
 /** Reasoning models accept only these values. */
 const FIXED: Readonly<Record<string, number>> = { temperature: 1, top_p: 1, presence_penalty: 0, frequency_penalty: 0 };
 
-/** Rules of all OpenAI models. */
 export const commonRules: readonly Rule[] = [
   refuseMessages(
     ({ name }) => typeof name === "string" && !/^[^\s<|\\/>]+$/.test(name),

@@ -39,7 +39,7 @@ export const perplexity: Dialect = {
   usageFields: (usage) => ({ usage }),
   toAnswer: NUMBERS.toAnswer,
   webSearch: "cites",
-  // Every chunk has the whole text so far in addition to the delta, and it lists the sources.
+  // Each chunk contains the whole text besides the delta, and the sources.
   toStream(stream, answer) {
     let content = "";
     const cited = NUMBERS.toStream?.(stream, answer) ?? stream;
