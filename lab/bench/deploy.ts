@@ -10,12 +10,12 @@ import { formatNumber, summarize } from "./support/statistics.ts";
 import { formatTable } from "./support/table.ts";
 
 const ROLES = ["ingress", "ingress", "worker", "worker", "worker"] as const;
-/** At this rate and length, the platforms' limits allow an edit every second. */
+/** At this rate and length, the platforms' limits permit an edit every second. */
 const ANSWER = steady(150, 30);
 const ASK_MS = 4_000;
-/** Questions before the deploy starts, and after it has finished. */
+/** Number of questions before the deploy starts, and after it has ended. */
 const CALM = 5;
-/** The pause between two processes. */
+/** Pause between two processes. */
 const PAUSE_MS = 3_000;
 const WAIT_MS = 60_000;
 const LIMIT_MS = 280_000;
@@ -29,8 +29,7 @@ const STAGES = new Map<string, () => Promise<ScaleStage>>([
 const [, , platform = "slack", signal = "SIGTERM"] = process.argv;
 
 /**
- * Replaces five processes one after the other while questions arrive. An old process stops only when its replacement is
- * ready.
+ * Replaces five processes one after another while questions arrive. An old process stops when its replacement is ready.
  */
 await runBench(async (resources) => {
   const open = STAGES.get(platform);
@@ -112,7 +111,7 @@ await runBench(async (resources) => {
   ].join("\n");
 }, LIMIT_MS);
 
-/** Milliseconds from the first text to the last. */
+/** Returns the longest time without new text, in milliseconds. */
 function longestGap(states: ReadonlyArray<{ atMs: number; length: number }>): number {
   let [longest, length, since] = [0, 0, states[0]?.atMs ?? 0];
   for (const state of states) {

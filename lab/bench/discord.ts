@@ -40,9 +40,9 @@ const LIMIT = 5;
 const WINDOW_MS = 5_000;
 const ROUNDS = 5;
 const VIRTUAL_RUNS = 25;
-/** The bench fails if a measured mean lag deviates by more than this share from the mean lag in virtual time. */
+/** The bench fails if the measured mean lag differs by more than this share from the mean lag in virtual time. */
 const TOLERANCE = 0.15;
-/** Pause between the starts of two rows, so that the rows do not slow each other down. */
+/** Pause between the starts of two rows, so that they do not slow each other down. */
 const APART_MS = 400;
 
 const KINDS: readonly Kind[] = [
@@ -78,7 +78,7 @@ const HEAD = [
 await runBench(async () => {
   const started = ROWS.map((row, index) => measure(row, index * APART_MS));
   const runs = await Promise.all(started);
-  // The calculation keeps a core busy, so it runs after the measurements.
+  // Calculate after the measurements, because this keeps a core busy.
   const measured = runs.map(
     (one, index): Measured => ({ row: ROWS[index] as Row, runs: one, virtual: toVirtual(ROWS[index] as Row) }),
   );
@@ -109,7 +109,7 @@ async function measure({ kind, count, threads, tokens, rate, rounds }: Row, afte
   return runs;
 }
 
-/** If each reply has its own thread and counter, several replies behave like a single one. */
+/** If each reply has its own thread and counter, several replies behave like one. */
 function toVirtual({ kind, count, threads, tokens, rate }: Row): Figures {
   const scenario = several(threads === "auto" ? 1 : count, tokens, rate, 0);
   return toMean(

@@ -35,10 +35,10 @@ const QUESTIONS = 2;
 const TOKENS_PER_SECOND = 200;
 const SIDE_BY_SIDE = 32;
 const FLOOD_MS = 250;
-/** A secret word of each person. No other person must ever see it. */
+/** Each person's secret word, which no other person must ever see. */
 const secretOf = (person: number) => `secret${String(person).padStart(4, "0")}x`;
 const SECRET = /secret(\d{4})x/g;
-/** Enough for ordinary people, and too little for floods. */
+/** Enough for ordinary people and too little for floods. */
 const POLICY: Policy = {
   quotas: {
     person: { minute: { requests: 6, tokens: 8_000 }, hour: { tokens: 30_000 } },
@@ -50,7 +50,7 @@ const POLICY: Policy = {
 interface Run {
   waitsMs: number[];
   unanswered: number;
-  /** Matches words like "an answer of 3 has secret0007x". */
+  /** Sentences like "an answer of 3 has secret0007x". */
   leaks: Set<string>;
   /** Mentions that would have notified people. */
   pings: Set<string>;
@@ -58,7 +58,7 @@ interface Run {
   pingAnswers: Set<string>;
   hostileRequests: number;
   toolRequests: number;
-  /** Links that the bot can read for the asker, and links that it refused. */
+  /** Number of links that the bot read for the asker, and that it refused. */
   links: { read: number; refused: number };
   tokens: number;
 }
@@ -89,10 +89,7 @@ function describe({ waitsMs, unanswered, hostileRequests, tokens }: Run): string
   return `${sorted.length} honest answers, ${unanswered} missing, started after ${at(0.5)} ms (median), ${at(0.95)} ms (p95), ${at(1)} ms (longest); ${hostileRequests} requests for hostile ones; ${tokens} tokens.`;
 }
 
-/**
- * The harmless people ask their questions at random times. The hostile ones have the highest numbers and ask as fast as
- * they can.
- */
+/** Harmless people ask at random times. Hostile people have the highest numbers and ask as fast as they can. */
 async function drill({ seconds, seed, hostile }: { seconds: number; seed: number; hostile: number }): Promise<Run> {
   await using resources = new AsyncDisposableStack();
   const log = pino({ level: "silent" });
@@ -116,7 +113,7 @@ async function drill({ seconds, seed, hostile }: { seconds: number; seed: number
 
   function look(where: string, person: number, text: string): void {
     for (const [secret, number] of text.matchAll(SECRET)) {
-      // People's own secrets in their own answers are not leaks.
+      // A person's own secret in their own answer is no leak.
       if (Number(number) !== person && !isHostile(person)) run.leaks.add(`${where} of ${person} has ${secret}`);
     }
   }
@@ -128,7 +125,7 @@ async function drill({ seconds, seed, hostile }: { seconds: number; seed: number
     if (ping !== undefined) run.pings.add(`an answer to ${person} has ${ping}`);
     if (namesEverybody(draft)) run.pingAnswers.add(key);
     if (draft.markdown.trim() !== "" && asked.has(key)) {
-      // If several questions wait together, the bot answers all of them in one answer.
+      // The bot gives one answer to questions that wait together.
       for (const [other, one] of asked) {
         if (one.person !== person) continue;
         run.waitsMs.push(performance.now() - one.atMs);
@@ -155,7 +152,7 @@ async function drill({ seconds, seed, hostile }: { seconds: number; seed: number
       const person = Number(request.user);
       if (isHostile(person)) run.hostileRequests += 1;
       if (request.messages.at(-1)?.role === "tool") run.toolRequests += 1;
-      // Finds the secrets of other people in the request.
+      // Find other people's secrets in the request.
       const given = request.messages.filter(({ role }) => role !== "system").map(textOf);
       const words = given.join("\n");
       for (const [, number] of words.matchAll(SECRET)) {

@@ -19,11 +19,11 @@ const never = new AbortController().signal;
 interface Measured {
   ms: number;
   /**
-   * The longest time that the event loop was blocked. It is measured as processor time of the loop's thread, so other
-   * programs do not count.
+   * The longest time that the event loop was blocked, in processor time of its thread, so that other programs do not
+   * count.
    */
   heldMs: number;
-  /** Peak memory above the start: of this process, and of the process that reads documents. */
+  /** Peak memory above the start, of this process and of the process that reads documents. */
   ownBytes: number;
   readerBytes: number;
 }
@@ -51,7 +51,7 @@ async function show({ name }: CorpusFile, bytes: Uint8Array): Promise<void> {
 async function* toSource(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   const size = 64 * 1024;
   for (let at = 0; at < bytes.byteLength; at += size) {
-    // The event loop runs between two chunks, as it does on a network.
+    // Let the event loop run between two chunks, as on a network.
     await setImmediate();
     yield bytes.subarray(at, at + size);
   }
@@ -87,7 +87,7 @@ function threadMs(): number {
   return (user + system) / 1_000;
 }
 
-/** Memory of this process's children; 0 if the system does not report it. */
+/** Returns the memory of this process's children; 0 if the system does not report it. */
 function readChildBytes(): number {
   try {
     const children = readFileSync(`/proc/self/task/${process.pid}/children`, "utf8").trim().split(" ");

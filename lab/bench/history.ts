@@ -5,18 +5,18 @@ import { describeSummary, formatNumber, summarize, toRatios } from "./support/st
 import { formatTable } from "./support/table.ts";
 
 const MAX_ROUNDS = 9;
-/** Appends per round. The median counts, because a disk that is busy for a moment delays only one append. */
+/** Appends per round. Their median counts, because a busy disk delays only one append. */
 const APPENDS = 5;
 const LENGTHS = [10, 1_000, 10_000];
 
-/** The measurements of one conversation, one value per round. */
+/** Measurements of one conversation, one value per round. */
 interface Measured {
   conversation: StoredConversation;
   bytes: number[];
   ms: number[];
 }
 
-/** One row of the table: conversations of the same length, one for each way to store them. */
+/** A row of the table: conversations of the same length, one for each way to store them. */
 interface Row {
   store: MeasuredStore;
   messages: number;

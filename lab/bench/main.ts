@@ -7,7 +7,7 @@ interface Bench {
   measures: string;
   /** Inserted before the caller's arguments. */
   args?: readonly string[];
-  /** Its time limit, if it differs from the default. */
+  /** The bench's time limit, if it is not the default. */
   limitMs?: number;
 }
 

@@ -23,9 +23,9 @@ const HEAD = [
   "optimum",
   "doc.",
 ];
-/** The summary names rows that deviate from the documented mean by more than this share. */
+/** The summary names rows that differ from the documented mean by more than this share. */
 const TOLERANCE = 0.1;
-/** The optimum is calculated for the first few runs only. */
+/** Only this many runs calculate the optimum. */
 const OPTIMUM_RUNS = 3;
 const LIMIT_MS = 290_000;
 
@@ -96,15 +96,15 @@ function runPolicy({ platform, scenario }: PacingRow, seed: number): TrialResult
   return trySlack({ scenario, seed, tripMs: SLACK_TRIP_MS }, platform.method);
 }
 
-/** Empty for native streams, because other bots do not pace these. */
+/** Returns "" for native streams, because other bots do not pace these. */
 function describeTimers(row: PacingRow, intervalMs: number): string {
   const isStream = row.platform.name === "slack" && row.platform.method === "native";
   return isStream ? "" : describeFigures(runTimers(row, intervalMs));
 }
 
 /**
- * One timer per message, like in other bots: an edit every half second after a placeholder, or every second after the
- * first text.
+ * Simulates one timer per message, like other bots: an edit every half second after a placeholder, or every second
+ * after the first text.
  */
 function runTimers({ platform, scenario, runs }: PacingRow, intervalMs: number): Figures {
   const figures = Array.from({ length: runs }, (_, run) => {
@@ -138,7 +138,7 @@ function describeVerdict(measured: readonly Measured[]): string {
   const off = measured.filter(({ policy, row }) => Math.abs(toDeviation(policy, row)) > TOLERANCE);
   const wrongs = measured.reduce((sum, one) => sum + one.wrongs, 0);
   const lost = measured.reduce((sum, { runs }) => sum + runs.reduce((all, run) => all + run.lost, 0), 0);
-  // The figures are worthless if the policy hits a limit or never shows some text.
+  // If the policy exceeds a limit or never shows some text, the figures are worthless.
   if (wrongs + lost > 0) process.exitCode = 1;
   const documented = measured.filter(({ row }) => row.mean !== undefined).length;
   const within = `${documented - off.length} of ${documented} means are within 10 % of the documented ones`;
@@ -150,7 +150,7 @@ function countWrongs({ refused, overlaps, regressions, impatience, unfinished }:
   return refused + overlaps + regressions + impatience + unfinished;
 }
 
-/** 0 if the documentation has no mean for it. */
+/** 0 if the documentation has no mean for the row. */
 function toDeviation({ mean }: Figures, row: PacingRow): number {
   return row.mean === undefined ? 0 : mean / row.mean - 1;
 }

@@ -11,7 +11,7 @@ import { type RedisUse, readRedisUse } from "./support/redis-use.ts";
 import { formatNumber, summarize } from "./support/statistics.ts";
 import { formatTable } from "./support/table.ts";
 
-/** The number of conversations that are being answered during the whole measurement. Each has its own workspace. */
+/** Number of conversations, each in its own workspace, that the processes answer during the whole measurement. */
 const STANDING = [0, 100, 300, 1_000];
 const PROCESSES = 4;
 const PLACES = 1_000;
@@ -34,9 +34,9 @@ interface Measured {
   standing: number;
   /** Redis use per turn, without the idle use. */
   turn: RedisUse;
-  /** Redis use per second and process while no turns arrive. */
+  /** Redis use per second and process without turns. */
   idle: RedisUse;
-  /** Milliseconds from accepting an event to starting its work. */
+  /** Milliseconds from accepting an event until its work starts. */
   latencyMs: number;
 }
 
@@ -101,7 +101,7 @@ async function measure(url: string, standing: number): Promise<Measured> {
     await queues[asked % PROCESSES]?.accept(event);
     return (await whenStarted(event.key).promise) - from;
   }
-  // Waits for all processes, because partitions that move would distort the measurement.
+  // Wait for all processes, because moving partitions would distort the measurement.
   while (queues.some((queue) => queue.processes() < PROCESSES)) await sleep(100);
   await sleep(1_000);
   await runAtOnce(standing, () => ask("standing"));
@@ -129,7 +129,6 @@ function openQueue(url: string, resources: AsyncDisposableStack) {
   return queue;
 }
 
-/** An event from a person in a separate channel and workspace. */
 function toEvent(kind: string, index: number): MessageEvent {
   const id = `${kind}-${index}`;
   const reply = { platform: "bench", channelId: `C${index}`, workspaceId: `T${index}` };

@@ -23,7 +23,7 @@ const STAGES = new Map<string, () => Promise<ScaleStage>>([
   ["fallback", () => openSlackStage(false)],
   ["discord", openDiscordStage],
 ]);
-/** These benches measure how much load several processes can handle, and what it costs. */
+/** Benches that measure how much load several processes can handle, and what it costs. */
 const LOADS = new Map<string, (resources: AsyncDisposableStack) => Promise<string>>([
   ["questions", benchQuestions],
   ["turns", benchTurns],
@@ -31,7 +31,7 @@ const LOADS = new Map<string, (resources: AsyncDisposableStack) => Promise<strin
   ["history", benchHistory],
   ["interrupts", benchInterrupts],
 ]);
-/** When each question of a scenario is asked, in milliseconds from the scenario's start. */
+/** When each question of a scenario is asked, in milliseconds from its start. */
 const SCENARIOS = new Map<string, readonly number[]>([
   ["5 at once", Array.from({ length: 5 }, () => 0)],
   ["3 at once", Array.from({ length: 3 }, () => 0)],
@@ -41,7 +41,7 @@ const ANSWER = steady(400, 60);
 const WARM_ANSWER = steady(40, 60);
 const IDLE_MS = 3_000;
 const WAIT_MS = 60_000;
-/** After this pause, all work that follows an answer is done, for example storing its record. */
+/** After this pause, all work after an answer is done, for example storing its record. */
 const TAIL_MS = 1_500;
 const LIMIT_MS = 230_000;
 const HEAD = [
@@ -80,7 +80,7 @@ await runBench(async (resources) => {
     throw new Error(
       `Choose one of ${[...LOADS.keys(), ...STAGES.keys()].join(", ")}, and with the last three one of "${[...SCENARIOS.keys()].join('", "')}".`,
     );
-  // The rows run in parallel, so that the machine's load is the same for all.
+  // The rows run in parallel, so that all have the same load of the machine.
   const measured = await Promise.all(PROCESSES.map((count) => measure(resources, count, open, askedAt)));
   const one = measured.find(({ processes }) => processes === 1)?.figures.mean ?? Number.NaN;
   return [

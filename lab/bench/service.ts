@@ -18,9 +18,9 @@ const TOKENS_PER_SECOND = 30;
 const COUNT = 5;
 const WARM_UP = "warm-up";
 const LIMIT_MS = 110_000;
-/** Longest wait for the service to connect. Also the longest wait for an answer, in addition to the answer's length. */
+/** Maximum time for the service to connect, and for an answer in addition to its length. */
 const WAIT_MS = 30_000;
-/** After this pause, all work that follows an answer is done, for example storing its record. */
+/** After this pause, all work after an answer is done, for example storing its record. */
 const TAIL_MS = 2_500;
 const HEAD = ["five answers of 1,500 tokens at 30 a second", "CPU, s", "µs per token", "× minimal bot", "calls"];
 const ANSWER = steady(TOKENS, TOKENS_PER_SECOND);
@@ -28,7 +28,6 @@ const WARM_ANSWER = steady(60, 60);
 const LAST_WORD = wordsOf(ANSWER).at(-1)?.trim() ?? "";
 const LAST_WARM_WORD = wordsOf(WARM_ANSWER).at(-1)?.trim() ?? "";
 
-/** A simulated platform. */
 interface Stage {
   env: Record<string, string>;
   isConnected(): boolean;

@@ -11,7 +11,7 @@ interface Row {
   count: number;
   isNative: boolean;
   rounds: number;
-  /** Time since an earlier question in the workspace. Absent if there is no earlier question. */
+  /** Time since an earlier question in the workspace; absent without one. */
   agoMs?: number | undefined;
   silentMs?: number | undefined;
   tokens: number;
@@ -24,7 +24,7 @@ const USUAL = { tokens: 400, rate: 60 };
 const LONG = { tokens: 1500, rate: 30 };
 const PEERS = { one: 0.51, five: 0.5, native: 1.44, long: 5.3, fallback: 29 };
 
-/** After this time, people can press a Stop button. Streams have no Stop button. */
+/** After this time without text, people can press a Stop button, which streams do not have. */
 const SILENT = { rounds: 1, silentMs: 1_500 };
 const SILENT_ROWS = [
   { count: 1, ...SILENT, ...USUAL, peers: PEERS.one },
@@ -52,7 +52,7 @@ const ROWS: readonly Row[] = [true, false].flatMap((isNative) =>
   ].map((row) => ({ ...row, name: toName(row, isNative), isNative })),
 );
 const VIRTUAL_RUNS = 12;
-/** The bench fails if a measured mean lag deviates by more than this share from the mean lag in virtual time. */
+/** The bench fails if the measured mean lag differs by more than this share from the mean lag in virtual time. */
 const TOLERANCE = 0.15;
 const HEAD = [
   "scenario",
@@ -79,11 +79,11 @@ interface Measured extends Run {
 }
 
 await runBench(async () => {
-  // These rows can run in parallel, because each has its own workspace and the machine is mostly idle.
+  // These rows can run in parallel: each has its own workspace, and the machine is mostly idle.
   const isQuick = ({ agoMs, tokens }: Row) => agoMs === undefined && tokens === USUAL.tokens;
   const quick = await Promise.all(ROWS.filter(isQuick).map(measure));
   const run = [...quick, ...(await Promise.all(ROWS.filter((row) => !isQuick(row)).map(measure)))];
-  // The calculation keeps a core busy, so it runs after the measurements.
+  // Calculate after the measurements, because this keeps a core busy.
   const measured = run.map((it): Measured => ({ ...it, virtual: toVirtualMean(it.row) }));
   if (measured.some(isOff)) process.exitCode = 1;
   return [

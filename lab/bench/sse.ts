@@ -20,7 +20,7 @@ await runBench(async (resources) => {
   const results: Results = new Map([...READERS.keys()].map((name) => [name, []]));
   let rounds = 0;
   for (const _ of countRounds(MAX_ROUNDS)) {
-    // Each round measures all clients in turn, so that a busy minute of the machine affects all of them.
+    // Each round measures all clients, so that a busy moment of the machine affects all of them.
     for (const [name, found] of results) found.push(await measure(resources, name, url));
     rounds += 1;
   }
@@ -29,7 +29,7 @@ await runBench(async (resources) => {
 
 async function measure(resources: AsyncDisposableStack, name: string, url: string): Promise<SseResult> {
   const client = startWorker(import.meta.resolve("./support/sse-client.ts"), [name, url], CLIENT_CORE);
-  // The client stops before the server, because the client reports missing chunks.
+  // Stop the client before the server, because the client reports missing chunks.
   resources.defer(client.end);
   const result = await client.receive<SseResult>();
   await client.end();
@@ -54,7 +54,7 @@ function cpuOf({ cpuMicrosPerChunk }: SseResult): number {
   return cpuMicrosPerChunk;
 }
 
-/** The number of streams that would keep one core busy. */
+/** Returns the number of streams that would keep one core busy. */
 function streamsOf({ cpuMicrosPerChunk }: SseResult): number {
   return 1e6 / (cpuMicrosPerChunk * CHUNKS_PER_SECOND);
 }

@@ -14,7 +14,7 @@ const VARIABLES = variableNames(await loadModules(PLATFORMS));
 const ROOT = join(import.meta.dirname, "../..");
 const HEAD = ["started", "ready line, ms", "200 at /readyz, ms", "× bare server"];
 
-/** The smallest possible server on this runtime. It prints a ready line as the service does. */
+/** The smallest server on this runtime. It prints a ready line like the service. */
 const BARE_SERVER = `
   const server = require("node:http").createServer((request, response) => response.end());
   server.listen(0, "127.0.0.1", () => {
@@ -54,7 +54,7 @@ async function makeFolder(resources: AsyncDisposableStack): Promise<string> {
 function toProgram(command: string, args: readonly string[], dataDir: string): Program {
   const nothing = Object.fromEntries(VARIABLES.map((name) => [name, ""]));
   const { HOME = tmpdir(), PATH = "" } = process.env;
-  // `npm run` puts the packages' programs first on the PATH, but `npm start` in a shell does not have them there.
+  // `npm run` puts the packages' programs first on the PATH, where `npm start` in a shell does not have them.
   const folders = PATH.split(delimiter).filter((folder) => !folder.includes("node_modules"));
   const env = { ...nothing, HOME, PATH: folders.join(delimiter), DATA_DIR: dataDir, PORT: "0" };
   return { command, args, env, cwd: ROOT };

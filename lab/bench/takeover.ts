@@ -12,10 +12,10 @@ import { formatTable } from "./support/table.ts";
 const ANSWER = steady(200, 30);
 const LAST = wordsOf(ANSWER).at(-1)?.trim() ?? "";
 const ROUNDS = 20;
-/** The answer grows for this long before its process is killed, and in each round a little longer. */
+/** The answer grows this long before its process is killed, and in each round a little longer. */
 const GROW_MS = 2_500;
 const LATER_MS = 83;
-/** After this time, the last call of the dead process has arrived. */
+/** After this time, the dead process's last call has arrived. */
 const LATE_CALL_MS = 500;
 const WAIT_MS = 30_000;
 /** Starts no round later than this. */
@@ -29,8 +29,7 @@ const STAGES = new Map<string, () => Promise<ScaleStage>>([
 const [, , platform = "slack", signal = "SIGKILL"] = process.argv;
 
 /**
- * Kills the process that is writing an answer, once per round, and measures how soon another process continues the
- * answer.
+ * Kills the process that writes an answer, once per round, and measures how soon another process continues the answer.
  */
 await runBench(async (resources) => {
   const open = STAGES.get(platform);

@@ -64,7 +64,7 @@ function toProgram(dataDir: string, more: Record<string, string>): Program {
   return { command: process.execPath, args: ["--disable-warning=ExperimentalWarning", "src/main.ts"], env, cwd: ROOT };
 }
 
-/** Connects to all servers from this process, then selects the tools for one request. */
+/** Connects to all servers from this process, then chooses the tools for one request. */
 async function connect(json: string): Promise<Record<string, number>> {
   const { servers: configs } = readMcpFile("mcp.json", {}, () => json);
   const before = process.memoryUsage().rss;

@@ -13,7 +13,7 @@ await runBench(async () => {
   return describe(options, result, (performance.now() - startMs) / 1_000);
 }, LIMIT_MS);
 
-/** Throws an error with a readable message. */
+/** Throws a readable error for wrong arguments. */
 function readOptions(args: string[]): CountedOptions {
   const { values } = parseArgs({
     args,

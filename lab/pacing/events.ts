@@ -11,13 +11,11 @@ interface Entry<T> {
   event: T;
 }
 
-/**
- * Most events are added before the first one is taken, and only a few later. One sort for all early events is cheap.
- */
+/** Sorts once when the first event is taken, because only a few events are added later. */
 export function createEventQueue<T>(): EventQueue<T> {
   const known: Entry<T>[] = [];
   const later: Entry<T>[] = [];
-  /** Number of sorted events that were taken. Undefined before the first one is taken. */
+  /** Number of sorted events that were taken; undefined before the first. */
   let taken: number | undefined;
 
   return {
@@ -27,7 +25,7 @@ export function createEventQueue<T>(): EventQueue<T> {
     },
     next() {
       if (taken === undefined) {
-        // The sort is stable, so events at the same time keep their order.
+        // The sort is stable.
         known.sort((a, b) => a.at - b.at);
         taken = 0;
       }

@@ -1,12 +1,12 @@
 import type { Arrivals } from "./scenarios.ts";
 
-/** The time, in milliseconds, at which the reader sees the first `tokens` tokens of a reply. */
+/** When the reader first saw the first `tokens` tokens of a reply, in milliseconds. */
 export interface Showing {
   at: number;
   tokens: number;
 }
 
-/** The course of one reply. */
+/** What happened to one reply. */
 export interface Outcome {
   arrivals: Arrivals;
   showings: Showing[];
@@ -14,12 +14,12 @@ export interface Outcome {
   refused: number;
 }
 
-/** The figures of one run, as the tables show them. Times are in seconds. `calls` and `refused` are per reply. */
+/** Figures of a run for the tables. Times are in seconds; `calls` and `refused` are per reply. */
 export interface Figures {
   mean: number;
   p95: number;
   final: number;
-  /** The longest final lag of any reply in one or several runs. */
+  /** The longest final lag of any reply. */
   worstFinal: number;
   freeze: number;
   calls: number;
@@ -28,7 +28,7 @@ export interface Figures {
   lost: number;
 }
 
-/** The figures of a run. The lag of every token has the same weight, no matter how long its reply is. */
+/** Calculates a run's figures. The lag of each token has the same weight, however long its reply is. */
 export function toFigures(outcomes: readonly Outcome[]): Figures {
   const lags: number[] = [];
   const finals: number[] = [];
@@ -76,7 +76,7 @@ function toSeen({ arrivals, showings }: Outcome): number[] {
   return seen;
 }
 
-/** The longest time that unseen text waited without a visible change. */
+/** Returns the longest time that unseen text waited without a visible change. */
 function toFreezeMs({ arrivals, showings }: Outcome): number {
   let longest = 0;
   let shown = 0;

@@ -1,25 +1,25 @@
 import type { Arrivals } from "./scenarios.ts";
 
-/** Step between the times at which the optimum can send. */
+/** Grid of the times at which the optimum can send. */
 const GRID_MS = 50;
-/** While calls are left, it never helps to wait longer than this. */
+/** While calls are left, a longer wait never helps. */
 const LONGEST_GAP_MS = 6_000;
 
-/** A limit's state between calls. `spend` returns the next state, or undefined if the call is not allowed. */
+/** A limit's state between calls. */
 export interface OptimumLimit {
   initial: number;
   states: number;
   /**
-   * Returns the state after a call that starts `steps` grid steps after the previous call. `state` is the state after
-   * the previous call.
+   * Returns the state after a call that starts `steps` grid steps after the previous call, or undefined if the limit
+   * forbids the call. `state` is the state after the previous call.
    */
   spend(state: number, steps: number): number | undefined;
 }
 
-/** A limit with windows of `windowMs` that start at their first call. Each window allows `n` calls. */
+/** A limit of `n` calls in windows of `windowMs` that start with a call. */
 export function fixedLimit(n: number, windowMs: number): OptimumLimit {
   const window = Math.round(windowMs / GRID_MS);
-  // The state contains the steps since the window started, and the number of calls in the window.
+  // The state holds the steps since the window started and the number of calls in it.
   return {
     initial: 1,
     states: window * (n + 1),
@@ -33,7 +33,7 @@ export function fixedLimit(n: number, windowMs: number): OptimumLimit {
 }
 
 /**
- * A bucket of depth `n` that drains one call every `windowMs / n`. The first call is a post, and posts have a separate
+ * A bucket of depth `n` that drains one call every `windowMs / n`. The first call is a post, and posts have their own
  * bucket.
  */
 export function leakyLimit(n: number, windowMs: number): OptimumLimit {
@@ -48,15 +48,15 @@ export function leakyLimit(n: number, windowMs: number): OptimumLimit {
   };
 }
 
-/** Allows `n` calls in total. For a reply shorter than its window, a sliding limit works like this. */
+/** Allows `n` calls in total, like a sliding limit for a reply that is shorter than the window. */
 export function countLimit(n: number): OptimumLimit {
   return { initial: 1, states: n + 1, spend: (state) => (state < n ? state + 1 : undefined) };
 }
 
 /**
- * The lowest possible mean lag of one reply, in milliseconds, for someone who knows all arrivals beforehand. Round
- * trips are constant, and only the limit bounds the calls in flight. Uses dynamic programming over the times of the
- * calls and the state of the limit.
+ * Returns the lowest possible mean lag of a reply in milliseconds, if all arrivals are known beforehand. Round trips
+ * are constant, and only the limit restricts calls in flight. Uses dynamic programming over the times of the calls and
+ * the state of the limit.
  */
 export function findOptimum(arrivals: Arrivals, limit: OptimumLimit, tripMs: number): number {
   const first = arrivals[0] ?? 0;
@@ -64,7 +64,7 @@ export function findOptimum(arrivals: Arrivals, limit: OptimumLimit, tripMs: num
   const moments = end + Math.ceil(LONGEST_GAP_MS / GRID_MS) + 1;
   const { counts, sums } = toPrefixes(arrivals, first, moments);
   const longest = Math.ceil(LONGEST_GAP_MS / GRID_MS);
-  /** The lag of all tokens that arrived after `from` and are shown at `to`. */
+  /** Sums up the lag of all tokens that arrived after `from` and are shown at `to`. */
   const cost = (from: number, to: number) => {
     const tokens = (counts[to] ?? 0) - (counts[from] ?? 0);
     return tokens * (first + to * GRID_MS + tripMs / 2) - ((sums[to] ?? 0) - (sums[from] ?? 0));
@@ -93,7 +93,7 @@ export function findOptimum(arrivals: Arrivals, limit: OptimumLimit, tripMs: num
   return optimum / arrivals.length;
 }
 
-/** For each grid step: the number of tokens that have arrived, and the sum of their arrival times. */
+/** Returns, for each grid step, how many tokens have arrived and the sum of their arrival times. */
 function toPrefixes(arrivals: Arrivals, first: number, moments: number): { counts: number[]; sums: number[] } {
   const counts: number[] = [];
   const sums: number[] = [];

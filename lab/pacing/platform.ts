@@ -1,14 +1,13 @@
 import type { BudgetHeaders, CallKind } from "../../src/port/pace.ts";
 
-/** A fake platform's response to a call. */
 export type Verdict = { ok: true; headers: BudgetHeaders } | { ok: false; retryAfterMs: number };
 
-/** One rate limit on a platform. Calls must come in the order of their arrival. */
+/** One rate limit of a platform. Calls must come in the order of their arrival. */
 export interface PlatformCounter {
   take(at: number): Verdict;
 }
 
-/** A limit with windows of `windowMs` that start at their first call. */
+/** A limit in windows of `windowMs` that start with a call. */
 export function fixedCounter(n: number, windowMs: number): PlatformCounter {
   let start = -Infinity;
   let used = 0;
@@ -26,7 +25,7 @@ export function fixedCounter(n: number, windowMs: number): PlatformCounter {
   };
 }
 
-/** A bucket of depth `n` that drains one call every `windowMs / n`. The response header says when it will be empty. */
+/** A bucket of depth `n` that drains one call every `windowMs / n`. The response header says when it is empty. */
 export function leakyCounter(n: number, windowMs: number): PlatformCounter {
   let level = 0;
   let last = 0;
@@ -42,7 +41,7 @@ export function leakyCounter(n: number, windowMs: number): PlatformCounter {
   };
 }
 
-/** Allows at most `n` calls in any `windowMs`. The response header says when the oldest call leaves the window. */
+/** At most `n` calls in any `windowMs`. The response header says when the oldest call leaves the window. */
 export function slidingCounter(n: number, windowMs: number, wholeSeconds = false): PlatformCounter {
   let calls: number[] = [];
   return {
@@ -59,17 +58,17 @@ export function slidingCounter(n: number, windowMs: number, wholeSeconds = false
   };
 }
 
-/** Selects a call's counter by the call's kind, the reply's room, and whether it is a fallback. */
+/** Chooses the counter for a call. */
 export type Platform = (kind: CallKind, room: string, isFallback: boolean) => PlatformCounter;
 
-/** A Discord channel with one counter, or with one counter for posts and one for edits. */
+/** A Discord channel with one counter, or with one for posts and one for edits. */
 export function discordPlatform(create: () => PlatformCounter, counters: 1 | 2): Platform {
   const edits = create();
   const posts = counters === 2 ? create() : edits;
   return (kind) => (kind === "post" ? posts : edits);
 }
 
-/** A Slack workspace with its documented limits. If `native`, it has streams, and message updates as a fallback. */
+/** A Slack workspace with its documented limits. With `native`, it has streams, and updates as the fallback. */
 export function slackPlatform(method: "update" | "append" | "native"): Platform {
   const minute = (n: number) => slidingCounter(n, 60_000, true);
   if (method === "append") {

@@ -1,12 +1,12 @@
-/** A random generator with a seed. The same seed gives the same run. */
+/** A seeded random generator: the same seed gives the same run. */
 export interface Random {
-  /** Uniform from 0 up to, but not including, 1. */
+  /** Uniform from 0 (included) to 1 (excluded). */
   next(): number;
   between(min: number, max: number): number;
   pick<T>(items: readonly T[]): T;
   /** A sample from the standard normal distribution. */
   normal(): number;
-  /** A waiting time in a Poisson process. */
+  /** A waiting time of a Poisson process. */
   wait(mean: number): number;
 }
 

@@ -3,10 +3,10 @@ import type { Random } from "./random.ts";
 /** Characters per token. */
 export const TOKEN_UNITS = 4;
 
-/** When a reply's tokens arrive, in milliseconds, ascending. The reply ends with the last token. */
+/** Arrival times of a reply's tokens in milliseconds, ascending. The reply ends with the last token. */
 export type Arrivals = number[];
 
-/** One run: several replies with different start times. */
+/** A run: several replies with their start times. */
 export type Scenario = (random: Random) => Arrivals[];
 
 /** `tokens` tokens at `rate` per second. */
@@ -19,7 +19,7 @@ export function several(count: number, tokens: number, rate: number, apartMs: nu
   return () => Array.from({ length: count }, (_, index) => steady(tokens, rate, index * apartMs));
 }
 
-/** Adds a short answer in the same workspace `agoMs` before the scenario. It is the first of the returned replies. */
+/** Puts a short answer in the same workspace `agoMs` before the scenario. It is the first of the replies. */
 export function afterQuestion(agoMs: number, scenario: Scenario): Scenario {
   return (random) => [steady(40, 60), ...scenario(random).map((arrivals) => shifted(arrivals, agoMs))];
 }

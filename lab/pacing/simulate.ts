@@ -13,25 +13,25 @@ export interface SimulationOptions {
   replies: readonly Arrivals[];
   random: Random;
   roundTrip(): number;
-  /** If true, all replies are in the same room. By default each reply has a separate room. */
+  /** A common room of all replies; by default, each reply has its own. */
   room?: string;
-  /** The share of calls that fail with a server error. Half of these still count against the limit. */
+  /** Share of calls that fail with a server error. Half of these still count against the limit. */
   errorShare?: number;
-  /** Changes the response headers of a call, which is given by its number. */
+  /** Changes the response headers of a call, which its number identifies. */
   headersOf?(headers: BudgetHeaders, call: number): BudgetHeaders | undefined;
-  /** A native stream needs a final call, even if no text is left to send. */
+  /** True for a native stream, which needs a final call even without new text. */
   needsStop?: boolean;
 }
 
-/** Errors that must not happen. */
+/** Numbers of errors that must not happen. */
 export interface Faults {
-  /** Calls that started while another call of the same reply was running. */
+  /** Calls that started during another call of the same reply. */
   overlaps: number;
-  /** Older text that was shown after newer text. */
+  /** Times that older text replaced newer text. */
   regressions: number;
-  /** Calls that started during a wait that the platform had asked for. */
+  /** Calls that started during a wait that the platform had requested. */
   impatience: number;
-  /** Replies that ended without their whole text. */
+  /** Replies that ended without all of their text. */
   unfinished: number;
 }
 
@@ -39,7 +39,7 @@ interface Run extends Outcome {
   number: number;
   room: string;
   arrived: number;
-  /** Number of tokens that had arrived when the reply's last call started. */
+  /** Number of tokens that had arrived at the start of the reply's last call. */
   carried: number;
   ended: boolean;
   busy: boolean;
@@ -186,10 +186,10 @@ export function simulate(options: SimulationOptions): { outcomes: Outcome[]; fau
     now = entry.at;
     if (now > 36_000_000) throw new Error("The replies did not finish within ten hours.");
     const { type } = entry.event;
-    // Ignores a wake-up that was rescheduled.
+    // Skip a wake-up that was rescheduled.
     if (type === "wake" && now !== wakeAt) continue;
     handle(entry.event);
-    // The real scheduler does the same.
+    // Wait like the real scheduler.
     const isMore = type === "token" && entry.event.run.arrived > entry.event.run.carried + 1;
     if (isMore && now < askedAt + LOOK_MS) wakeBy(now + LOOK_MS);
     else if (type !== "arrive") pump();

@@ -6,11 +6,10 @@ import type { Random } from "./random.ts";
 import type { Arrivals } from "./scenarios.ts";
 
 export interface TimerOptions {
-  /** Time between the end of an edit and the next one. */
+  /** Time between the end of an edit and the next edit. */
   intervalMs: number;
   /**
-   * If true, the bot posts a placeholder before any text arrives, and the placeholder starts the timer. Otherwise the
-   * first text starts the first call.
+   * If true, the bot first posts a placeholder, which starts the timer. Otherwise the first text starts the first call.
    */
   hasPlaceholder: boolean;
   platform: Platform;
@@ -18,7 +17,7 @@ export interface TimerOptions {
   random: Random;
   roundTrip(): number;
   room?: string;
-  /** If true, the library waits for the counter, as Discord's library does. Otherwise it retries a refused call. */
+  /** If true, the library waits for the counter, as Discord's does. Otherwise it retries a refused call. */
   isQueued: boolean;
 }
 
@@ -29,7 +28,7 @@ interface Run extends Outcome {
   busy: boolean;
   posted: boolean;
   shown: number;
-  /** The next edit cannot start before this time. */
+  /** The earliest start of the next edit. */
   notBefore: number;
 }
 
@@ -39,13 +38,13 @@ type Event =
   | { type: "answer"; run: Run };
 
 /**
- * Shows a growing reply as other bots do, with one timer per message and no budget. A call sends the text from the time
- * when the library received it, even if the platform accepts the call much later.
+ * Simulates other bots, which have one timer per message and no budget. A call sends the text of the moment when the
+ * library got it, even if the platform accepts the call much later.
  */
 export function simulateTimers(options: TimerOptions): Outcome[] {
   const { intervalMs, hasPlaceholder, platform, replies, random, roundTrip, isQueued } = options;
   const events = createEventQueue<Event>();
-  /** When a call is refused, Slack's client pauses all of its calls. */
+  /** Slack's client pauses all its calls after a refusal. */
   let pausedUntil = -Infinity;
   let now = 0;
 

@@ -9,14 +9,13 @@ import type { Scenario } from "./scenarios.ts";
 import type { Faults, SimulationOptions } from "./simulate.ts";
 import { simulate } from "./simulate.ts";
 
-/** The round trips for the figures in the documentation. */
+/** Median round trips for the figures in the documentation. */
 export const DISCORD_TRIP_MS = 180;
 export const SLACK_TRIP_MS = 250;
 
 export interface Trial {
   scenario: Scenario;
   seed: number;
-  /** Median round trip. */
   tripMs: number;
   options?: Partial<SimulationOptions>;
 }
@@ -26,7 +25,7 @@ export interface TrialResult {
   faults: Faults;
 }
 
-/** One run in a Discord channel with a counter of this kind. */
+/** Runs a scenario in a Discord channel with a counter of this kind. */
 export function tryDiscord(
   { scenario, seed, tripMs, options }: Trial,
   create: () => PlatformCounter,
@@ -44,7 +43,8 @@ export function tryDiscord(
 }
 
 /**
- * One run in a Slack workspace. If `native`, uses streams while their limit allows it, and updates messages otherwise.
+ * Runs a scenario in a Slack workspace. With `native`, it uses streams while their limit permits, and updates
+ * otherwise.
  */
 export function trySlack({ scenario, seed, tripMs, options }: Trial, method: SlackMethod | "native"): TrialResult {
   const random = createRandom(seed);
@@ -58,7 +58,7 @@ export function trySlack({ scenario, seed, tripMs, options }: Trial, method: Sla
 }
 
 /**
- * Counts everything that must never happen. If all numbers are 0, no call got a 429, and every text was shown
+ * Counts everything that must never happen. If all numbers are 0, no call got a 429, and readers saw every text
  * completely, in order and in time.
  */
 export function toWrongs({ outcomes, faults }: TrialResult): Faults & { refused: number } {

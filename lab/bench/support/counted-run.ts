@@ -21,11 +21,11 @@ import type { WorkerOptions, WorkerReport } from "./counted-worker.ts";
 export interface CountedOptions {
   turns: number;
   seed: number;
-  /** If there are several, they share one Redis. */
+  /** Several processes share one Redis. */
   processes: number;
-  /** The sandbox's speed. At a lower speed, more answers are interrupted by crashes. */
+  /** The sandbox's speed. A lower speed means more answers that crashes interrupt. */
   tokensPerSecond: number;
-  /** Mean time between two kills; infinite if nothing is killed. */
+  /** Mean time between two kills; Infinity for none. */
   killMs: number;
   policy: Policy;
   /** Time limit for the whole run. */
@@ -42,13 +42,13 @@ export interface CountedResult {
 const SCRIPT = join(import.meta.dirname, "counted-worker.ts");
 const LOOK_MS = 200;
 /**
- * The run is done after this many consecutive reports without open questions, because the queue updates its counts only
- * from time to time.
+ * The run is done after this many reports in a row without open questions, because the queue updates its counts only at
+ * intervals.
  */
 const QUIET_LOOKS = 15;
 
 /**
- * Kills and restarts processes while they answer questions. Adds up the usage that the processes counted, and the usage
+ * Kills and restarts processes while they answer questions. Adds up the usage that the processes counted and the usage
  * that the gateway served.
  */
 export async function runCounted(options: CountedOptions): Promise<CountedResult> {
@@ -86,7 +86,7 @@ export async function runCounted(options: CountedOptions): Promise<CountedResult
     await sleep(LOOK_MS);
     const isDone = places.every(({ report }) => report?.isAccepted === true && report.open === 0);
     quiet = isDone ? quiet + 1 : 0;
-    // Killing a process that is still starting tests nothing.
+    // Killing a process during its start tests nothing.
     const isReady = places.every(({ report }) => report !== undefined);
     if (!isReady) killAt = performance.now() + random.wait(killMs);
     if (isDone || !isReady || performance.now() < killAt) continue;

@@ -1,6 +1,6 @@
 /**
  * A process that answers questions on a platform that accepts everything. Usage: `node counted-worker.ts JSON`, see
- * `WorkerOptions`. It prints its progress as lines of JSON. After a crash it resumes the unfinished work.
+ * `WorkerOptions`. It prints its progress as lines of JSON, and resumes unfinished work after a crash.
  */
 
 import { pino } from "pino";
@@ -21,25 +21,22 @@ export interface WorkerOptions {
   redisUrl?: string;
   gatewayUrl: string;
   policy: Policy;
-  /** This process's questions: the first number, and the number after the last. */
+  /** The first number of this process's questions, and the number after the last. */
   from: number;
   to: number;
 }
 
-/**
- * The worker's progress. `isAccepted` is true when it has accepted all questions; `open` is the number of unanswered
- * ones.
- */
+/** `isAccepted` is true when the worker has accepted all questions; `open` is the number of unanswered ones. */
 export interface WorkerReport {
   isAccepted: boolean;
   open: number;
 }
 
 const CONVERSATIONS = 50;
-/** So many people that one person's questions rarely wait together. Questions that wait together get one answer. */
+/** Enough people that questions of one person rarely wait together, because these would get one answer. */
 const PEOPLE = 97;
 const SIDE_BY_SIDE = 16;
-/** Questions accepted in parallel. */
+/** Number of questions that are accepted in parallel. */
 const AT_ONCE = 50;
 const REPORT_MS = 100;
 
@@ -69,7 +66,7 @@ const engine = createEngine({
   gateway: createGateway({
     baseUrl: given.gatewayUrl,
     apiKey: "sk-sandbox-all",
-    // The gateway reports its usage, so the bot estimates only the answers that a crash interrupts.
+    // The gateway reports its usage, so the bot estimates only answers that a crash interrupts.
     extraBody: { all: { stream_options: { include_usage: true } }, models: new Map() },
     log,
   }),

@@ -15,11 +15,10 @@ import { noLinks } from "../../support/picture-turn.ts";
 
 export interface DiscordEngineOptions {
   discord: Pick<Discord, "token">;
-  /** The URL of Discord's API. */
   origin: string;
   threads: ThreadMode;
   gatewayUrl: string;
-  /** Called after the bot accepted another question. */
+  /** Called after the bot has accepted a question. */
   onAccepted(): void;
 }
 
@@ -35,8 +34,8 @@ export async function startDiscordEngine(options: DiscordEngineOptions) {
     model: "scripted",
     imageModel: undefined,
     systemPrompt: "Be kind.",
-    // discord.js reads a channel for one question at a time. Without this, the answers would not start together as they
-    // do in virtual time.
+    // discord.js reads a channel for one question at a time. With context messages, the answers would therefore not
+    // start together, as they do in virtual time.
     limits: { ...LIMITS, contextMessages: 0 },
     policy: () => ({}),
     database,

@@ -26,7 +26,7 @@ export interface DiscordRun {
   figures: Figures;
   refused: number;
   stale: number;
-  /** Replies whose text on the platform differs from the upstream's. */
+  /** Number of replies whose text on the platform differs from the upstream's. */
   wrong: number;
   /** Texts that people could read and that later disappeared. */
   takenBack: string[];
@@ -35,7 +35,7 @@ export interface DiscordRun {
 }
 
 /**
- * Asks questions at the same time in one channel of a simulated server. The whole service answers them in real time.
+ * Asks questions at the same time in one channel of a simulated server, which the whole service answers in real time.
  */
 export async function runOnDiscord({ replies, threads, limits, seed }: DiscordRunOptions): Promise<DiscordRun> {
   await using resources = new AsyncDisposableStack();
@@ -84,10 +84,7 @@ export async function runOnDiscord({ replies, threads, limits, seed }: DiscordRu
   };
 }
 
-/**
- * The bot's replies in order. In a channel, each message replies to the previous one. Otherwise the replies are in the
- * question's thread.
- */
+/** Returns the bot's messages in order: in the question's thread, or as a chain of replies in the channel. */
 function findAnswer(discord: Discord, question: Message): Message[] {
   const own = discord
     .places()
@@ -112,7 +109,7 @@ function toResult(
   const whole = wordsOf(arrivals).join("");
   let end = 0;
   const showings = answer.flatMap((message) => {
-    // A message starts after the white space that ends the previous one.
+    // A message starts after the white space that ends the one before.
     const start = whole.length - whole.slice(end).trimStart().length;
     end = start + shown(message).content.length;
     return message.states.map(({ atMs, content }) => ({

@@ -4,10 +4,10 @@ import type { HistoryEntry } from "../../../src/history/record.ts";
 import { turnsOver } from "../../support/turns.ts";
 import { log, type MeasuredStore } from "./history-stores.ts";
 
-/** One conversation of a fixed length, stored in one way. */
+/** A conversation of a fixed length, stored in one way. */
 export interface StoredConversation {
   append(): Promise<void>;
-  /** Removes the entries that `append` added, so that the conversation has its original length again. */
+  /** Removes the entries that `append` added, so that the conversation has its original length. */
   undo(): Promise<void>;
 }
 
@@ -16,7 +16,7 @@ export type CreateConversation = (store: MeasuredStore, messages: number) => Pro
 const TTL_MS = 24 * 60 * 60 * 1_000;
 const AT_MS = Date.now();
 export const MESSAGE_CHARS = 800;
-/** All ids have the same length. Otherwise the longer ids would make long conversations bigger. */
+/** All ids have the same length, so that long conversations do not have longer ids. */
 const ID_DIGITS = 6;
 
 /** Palaver's way: a key for each message. */
@@ -32,7 +32,7 @@ async function createHistoryConversation(store: MeasuredStore, messages: number)
   };
 }
 
-/** The most common way: the whole conversation is one value. Each append reads it, changes it and writes it back. */
+/** The most common way: the whole conversation is one value, which each append reads, changes and writes back. */
 async function createArrayConversation(store: MeasuredStore, messages: number): Promise<StoredConversation> {
   const keyv: Keyv<HistoryEntry[]> = store.open("bench-array");
   const key = String(messages);
@@ -58,7 +58,7 @@ function toId(number: number): string {
   return String(number).padStart(ID_DIGITS, "0");
 }
 
-/** The ways to store a conversation, by their names in the table. The table compares the others with the first one. */
+/** The ways to store a conversation by their names in the table, which compares them with the first one. */
 export const SHAPES: ReadonlyMap<string, CreateConversation> = new Map([
   ["a key per message", createHistoryConversation],
   ["whole array", createArrayConversation],

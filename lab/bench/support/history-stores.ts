@@ -9,7 +9,6 @@ import { openDatabase } from "../../../src/store/database.ts";
 import { createStores, type Stores } from "../../../src/store/keyv.ts";
 import { isRedisMissing, startRedis } from "../../support/redis.ts";
 
-/** A store that counts its traffic. */
 export interface MeasuredStore {
   name: string;
   open: Stores["open"];
@@ -21,7 +20,7 @@ export interface MeasuredStore {
 
 export const log: Logger = pino({ level: "silent" });
 
-/** Starts every store that is available on this machine. */
+/** Starts every store that this machine has. */
 export async function startStores(resources: AsyncDisposableStack): Promise<MeasuredStore[]> {
   const sqlite = await startSqlite(resources);
   return isRedisMissing ? [sqlite] : [sqlite, await startRedisStore(resources)];
@@ -69,7 +68,7 @@ async function startRedisStore(resources: AsyncDisposableStack): Promise<Measure
     open,
     fill: (fill) => fill(),
     async countBytes(work) {
-      // Subtracts the bytes of the measurement itself.
+      // Subtract the bytes of the measurement itself.
       const own = (await countTraffic()) - (await countTraffic());
       const before = await countTraffic();
       await work();

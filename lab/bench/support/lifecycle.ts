@@ -1,16 +1,16 @@
 import { availableParallelism, loadavg } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** Default time limit for a bench, without its cleanup. */
+/** Default time limit of a bench, without its cleanup. */
 const LIMIT_MS = 90_000;
-/** A round does not start if it would probably end later than this. */
+/** A round that would probably end later than this does not start. */
 const ROUNDS_MS = 75_000;
 const CLEANUP_MS = 8_000;
 
 /**
- * Runs a bench, prints the text it resolves to and ends the process. Always disposes of `resources`: after success, an
- * error, a signal or a timeout. The exit code is 1 if the bench did not finish. Otherwise it is `process.exitCode`,
- * which the bench can set.
+ * Runs a bench, prints the text that it resolves to, and ends the process. Always disposes of `resources`: after
+ * success, an error, a signal or a timeout. The exit code is 1 if the bench did not finish; otherwise it is
+ * `process.exitCode`, which the bench can set.
  */
 export async function runBench(
   work: (resources: AsyncDisposableStack) => Promise<string>,
@@ -33,7 +33,7 @@ export async function runBench(
   return process.exit();
 }
 
-/** Yields the numbers of rounds from 0: at most `max` rounds, and fewer if the machine is too slow. */
+/** Yields the numbers of rounds from 0: at most `max`, and fewer on a slow machine. */
 export function* countRounds(max: number): Generator<number, void> {
   const startMs = performance.now();
   let longestMs = 0;
@@ -45,7 +45,7 @@ export function* countRounds(max: number): Generator<number, void> {
   }
 }
 
-/** The machine and its current load. */
+/** Describes the machine and its current load. */
 export function describeMachine(): string {
   const [load = 0] = loadavg();
   return `${availableParallelism()} cores, load ${load.toFixed(1)}, ${process.platform} ${process.arch}, Node ${process.version}`;

@@ -8,7 +8,7 @@ import { startPacedUpstream } from "./paced-upstream.ts";
 import { formatNumber, summarize } from "./statistics.ts";
 import { startWorker } from "./worker.ts";
 
-/** Questions from one person in threads of one channel. Answering them takes longer than the whole measurement. */
+/** Number of one person's questions in threads of one channel. Their answers take longer than the measurement. */
 const SLOW = 40;
 const SLOW_ANSWER = steady(240, 2);
 const SHORT_ANSWER = steady(4, 40);

@@ -5,7 +5,7 @@ import type { ReplyAddress } from "../../../src/port/events.ts";
 import type { Draft, ReplySink } from "../../../src/port/sink.ts";
 
 /**
- * A platform that accepts everything, even edits to messages from before a crash. Calls `onShown` with the text that
+ * A platform that accepts everything, even edits to messages from before a crash. Calls `onShown` with each text that
  * people see.
  */
 export function createOpenPlatform(
@@ -32,7 +32,7 @@ export function createOpenPlatform(
     listen: async () => {},
     sink: sinkAt,
     openAttachment: async () => open(),
-    // On this platform everyone can read everything, so only the bot can keep secrets apart.
+    // Everyone can read everything here, so only the bot can keep secrets apart.
     mayShow: async () => true,
     isConnected: () => true,
     pause: async () => {},

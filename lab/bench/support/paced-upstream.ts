@@ -12,16 +12,16 @@ const SENTENCE = 24;
 const PARAGRAPH = 120;
 
 /**
- * A gateway that sends its tokens at planned times. Each token is a separate word, and the words form sentences and
- * paragraphs. It can continue an interrupted answer.
+ * A gateway that sends its tokens at planned times. Each token is a separate word. It can continue an interrupted
+ * answer.
  */
 export interface PacedUpstream {
   url: string;
-  /** When the answer to this question started, Unix milliseconds. */
+  /** When the answer to this question started, in Unix milliseconds. */
   startOf(question: string): number;
-  /** When the answer last continued after an interruption, Unix milliseconds. NaN if it was never interrupted. */
+  /** When the answer last continued after an interruption, in Unix milliseconds; NaN if it was never interrupted. */
   continuedAt(question: string): number;
-  /** When the first answer ended or was aborted, Unix milliseconds. NaN until then. */
+  /** When the first answer ended or was aborted, in Unix milliseconds; NaN before that. */
   endOf(question: string): number;
   close(): Promise<void>;
 }
@@ -33,7 +33,7 @@ export function wordsOf(arrivals: Arrivals): string[] {
   });
 }
 
-/** `plan` returns when each token of an answer is sent, in milliseconds from the start of the answer. */
+/** `plan` returns when each token of an answer is sent, in milliseconds from the answer's start. */
 export async function startPacedUpstream(plan: (question: string) => Arrivals): Promise<PacedUpstream> {
   const [starts, continued, ends] = [new Map<string, number>(), new Map<string, number>(), new Map<string, number>()];
 

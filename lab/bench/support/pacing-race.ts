@@ -19,14 +19,14 @@ interface Race {
   name: string;
   scenario: Scenario;
   /**
-   * True if all replies are in one channel. Slack then counts their posts together. On Discord, each reply still has a
-   * thread with its own counter.
+   * True if all replies are in one channel, so that Slack counts their posts together. On Discord, each reply still has
+   * its own thread and counter.
    */
   isOneRoom?: boolean;
   /**
    * The best mean lag of other bots in seconds, measured in real time on 2026-11-22 with one upstream and one simulator
-   * with the documented limits. Only complete replies count, even if some of their calls were refused. Absent if it was
-   * not measured.
+   * with the documented limits. Only complete replies count, even if some of their calls were refused. Absent if not
+   * measured.
    */
   peers?: Record<Method, number>;
 }
@@ -56,7 +56,7 @@ const RACES: readonly Race[] = [
     peers: { native: 1.44, update: 29, discord: 0.81 },
   },
 ];
-/** Time since an earlier question in the workspace. Undefined if there is no earlier question. */
+/** Time since an earlier question in the workspace; undefined without one. */
 const AGO_MS = [undefined, 2_000, 10_000, 60_000] as const;
 const RUNS = 6;
 
@@ -68,7 +68,7 @@ export const RACE_HEAD = [
 ];
 
 /**
- * Each scenario twice, in a fresh workspace and after an earlier question: mean / p95 / final lag / worst final lag.
+ * Runs each scenario in a fresh workspace and after an earlier question: mean / p95 / final lag / worst final lag.
  * `wrongs` is the total number of errors.
  */
 export function race(): { cells: string[][]; wrongs: number } {

@@ -11,17 +11,11 @@ export interface PacingRow {
   platform: PacingPlatform;
   scenario: Scenario;
   runs: number;
-  /**
-   * The mean lag in the policy's documentation, in seconds. Absent if the documentation covers only streams without a
-   * fallback.
-   */
+  /** The documented mean lag in seconds. Absent if the documentation covers only streams without a fallback. */
   mean?: number;
-  /**
-   * The mean lag that the documentation gives for the optimum, a policy that knows the whole stream in advance, in
-   * seconds.
-   */
+  /** The documented mean lag in seconds of the optimum, a policy that knows the whole stream in advance. */
   optimum?: number;
-  /** Set if the optimum can be computed, which needs a single reply and a limit with few parameters. */
+  /** Set if the optimum can be calculated: for a single reply, and a limit with few parameters. */
   limit?: OptimumLimit;
 }
 
@@ -48,8 +42,7 @@ function discord(kind: string, platform: PacingPlatform, limit: OptimumLimit) {
     runs: DISCORD_RUNS,
     mean,
     optimum,
-    // The program can compute the optimum of a single reply only. For several replies, the table shows just the
-    // documented value.
+    // The optimum can be calculated only for a single reply. For several, the table shows the documented value.
     ...(name.includes(" x ") ? {} : { limit }),
   });
 }
@@ -58,8 +51,8 @@ const fixed = discord("fixed", SHARED, fixedLimit(5, 5_000));
 const leaky = discord("leaky", LEAKY, leakyLimit(5, 5_000));
 
 /**
- * Returns two rows: one for edits, and one for native streams that fall back to edits. The mixes use other runs than
- * those that tuned the constants.
+ * Returns a row for edits, and one for native streams that fall back to edits. The mixes use other runs than those that
+ * tuned the constants.
  */
 function slack(
   name: string,
@@ -74,7 +67,7 @@ function slack(
     scenario,
     runs: name === WORKDAY ? WORKDAY_RUNS : SLACK_RUNS,
     ...(means[index] === undefined ? {} : { mean: means[index] }),
-    // The documented optimum is for edits, and streams have a different limit.
+    // The documented optimum is for edits. Streams have another limit.
     ...(optimum === undefined || method === "native" ? {} : { optimum }),
     ...(method === "native" || name.includes(" x ") || optimum === undefined ? {} : { limit: countLimit(50) }),
   }));

@@ -2,11 +2,11 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 
-/** Longest wait for a program to be ready, and for it to exit. */
+/** Maximum time until a program is ready, and until it has exited. */
 const WAIT_MS = 20_000;
 const POLL_MS = 2;
 
-/** Ctrl-C in a terminal reaches only this process, so this process must stop the ones that it started. */
+/** Ctrl-C in a terminal reaches only this process, so this process stops the others. */
 const running = new Set<ChildProcess>();
 process.once("exit", () => {
   for (const child of running) kill(child, "SIGKILL");
@@ -22,13 +22,13 @@ export interface Program {
 /** Times in milliseconds from the start of the process. */
 export interface StartTimes {
   lineMs: number;
-  /** Until `/readyz` first responds with 200. */
+  /** When `/readyz` first responds with 200. */
   answerMs: number;
 }
 
 /**
- * Starts a server, waits until it responds, and stops it. The server prints a JSON line with a ready message and its
- * address as `url`. Rejects with the server's output if that fails.
+ * Starts a server, waits until it responds, and stops it. The server must print a JSON line with a ready message and
+ * its address as `url`. Rejects with the server's output if that fails.
  */
 export async function timeStart(program: Program): Promise<StartTimes> {
   const startMs = performance.now();
@@ -54,7 +54,7 @@ export async function timeRun(program: Program): Promise<number> {
   return performance.now() - startMs;
 }
 
-/** Uses a new process group, so that the child processes can be stopped too. */
+/** Starts a process group, so that child processes can be stopped too. */
 function start({ command, args, env, cwd }: Program): ChildProcess {
   const child = spawn(command, args, { cwd, env, stdio: ["ignore", "pipe", "pipe"], detached: true });
   running.add(child);

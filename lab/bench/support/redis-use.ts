@@ -1,17 +1,17 @@
 import type { RedisConnection } from "../../../src/store/redis-connection.ts";
 
-/** The work that a Redis did during some time. */
+/** The work of a Redis during some time. */
 export interface RedisUse {
   /** Includes commands inside scripts. */
   commands: number;
-  /** Bytes that Redis read from and wrote to its sockets. */
+  /** Bytes that Redis received and sent. */
   bytes: number;
   cpuMs: number;
 }
 
 interface UseWithin extends RedisUse {
   durationMs: number;
-  /** Subtracts the idle use, which `other` has measured. */
+  /** Subtracts the idle use that `other` has measured. */
   without(other: UseWithin): UseWithin;
   per(count: number): RedisUse;
   perSecond(): RedisUse;

@@ -22,7 +22,7 @@ const WAIT_MS = 60_000;
 const TICKS_PER_SECOND = 100;
 
 /**
- * Simulates a Slack with several workspaces. One process receives its events and several others answer, all on one
+ * A simulated Slack with several workspaces. One process receives its events and several others answer, all on one
  * Redis.
  */
 export interface Cluster {
@@ -30,11 +30,11 @@ export interface Cluster {
   ingress: RunningService;
   connection: RedisConnection;
   upstream: PacedUpstream;
-  /** The processes' stores, on the same Redis. */
+  /** The processes' stores. */
   stores: Stores;
   /** Asks as a new person, in a new channel of the next workspace. */
   ask(question: string): Asked;
-  /** Resolves to the approximate time when the complete answer was visible, in Unix milliseconds. It polls. */
+  /** Polls. Resolves to the approximate time when the complete answer was visible, in Unix milliseconds. */
   untilAnswered(asked: Asked): Promise<number>;
 }
 
@@ -43,7 +43,7 @@ export interface Asked {
   author: { platform: string; id: string; name: string };
   workspace: Workspace;
   channel: Channel;
-  /** The root message of the question's thread. */
+  /** Timestamp of the thread's root message. */
   ts: string;
   /** Number of answers in the thread before this question. */
   earlier: number;
@@ -93,7 +93,7 @@ export async function openCluster(
   let asked = 0;
   function ask(question: string): Asked {
     const workspace = workspaces[asked++ % workspaces.length] ?? slack.workspace;
-    // A single person gets only half of the slots.
+    // Each question has its own asker, because one person gets only half of the slots.
     const person = slack.user({ name: question, workspace });
     const channel = slack.channel({ name: question.replaceAll(" ", "-"), members: [person], workspace });
     const root = person.mention(channel, question);
@@ -122,7 +122,7 @@ export async function openCluster(
   return { workers: others, ingress, connection, stores, upstream, ask, untilAnswered };
 }
 
-/** Total processor time of a process, user and system, in milliseconds. */
+/** Returns a process's processor time, user and system, in milliseconds. */
 export function readCpuMs({ pid }: RunningService): number {
   const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];
   return ((Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND) * 1_000;

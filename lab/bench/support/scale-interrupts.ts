@@ -11,9 +11,9 @@ import { formatTable } from "./table.ts";
 
 const ROUNDS = 6;
 const WAIT_MS = 30_000;
-/** So slow that no answer finishes during the measurement. */
+/** Slow enough that no answer ends during the measurement. */
 const ANSWER = steady(600, 20);
-/** The roles of the processes. If empty, there is one process without Redis. */
+/** Roles of the processes; empty: one process without Redis. */
 const SETUPS = new Map<string, readonly string[]>([
   ["one", []],
   ["one on Redis", ["all"]],
@@ -28,7 +28,7 @@ interface Scene {
   answer: Message;
 }
 
-/** People's actions on a growing answer. Each has the time of the answer's last state. */
+/** What people do with a growing answer, and when the answer's last state appeared. */
 const WAYS: Readonly<Record<string, { act(scene: Scene): void; lastMs(scene: Scene): number | undefined }>> = {
   stop: {
     act: ({ discord, ada, answer }) => void discord.people.press(answer, ada, "Stop"),
@@ -36,7 +36,7 @@ const WAYS: Readonly<Record<string, { act(scene: Scene): void; lastMs(scene: Sce
   },
   edit: {
     act: ({ discord, question }) => discord.people.edit(question, `<@${discord.bot.id}> again ${question.id}`),
-    // There is no last state here, because the answer restarts.
+    // The answer restarts, so it has no last state.
     lastMs: () => undefined,
   },
   delete: {
@@ -53,7 +53,7 @@ function hasButton(answer: Message): boolean {
   return answer.deletedAtMs === undefined && JSON.stringify(shown(answer)).includes('"Stop"');
 }
 
-/** Measures the time from a person's action on Discord until the answering process ends the answer. */
+/** Measures on Discord how long it takes from a person's action until the answering process ends the answer. */
 export async function benchInterrupts(resources: AsyncDisposableStack): Promise<string> {
   const rows = await Promise.all(
     [...SETUPS].map(async ([name, roles]) => {

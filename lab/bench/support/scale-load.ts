@@ -24,16 +24,16 @@ const MESSAGE_CHARS = 200;
 const TTL_MS = 24 * 3_600_000;
 const STANDING = [0, 100, 300];
 const QUESTIONS = 12;
-/** After this time, every background conversation has its first message. */
+/** After this time, every background conversation shows its first message. */
 const SETTLE_MS = 12_000;
 const WHOLE_ANSWER = steady(360, 30);
-/** Slow enough for an answer to last for the whole bench, and fast enough not to count as stalled. */
+/** Slow enough to last for the whole bench, and fast enough not to count as stalled. */
 const STANDING_ANSWER = steady(40, 0.2);
 const IDLE_MS = 3_000;
 const NOT_MEASURED = "no time";
-/** No row starts later than this. On a busy machine, the table marks the missing rows. */
+/** No row starts later than this. The table marks missing rows. */
 const ROWS_MS = 150_000;
-/** After this pause, all work that follows an answer is done, for example storing its record. */
+/** After this pause, all work after an answer is done, for example storing its record. */
 const TAIL_MS = 1_500;
 
 interface Spent {
@@ -41,12 +41,12 @@ interface Spent {
   workersMs: number;
   /** Without the idle use. */
   redis: RedisUse;
-  /** All processes' use per second while there are no questions. */
+  /** Use per second of all processes without questions. */
   idle: RedisUse;
   durationMs: number;
 }
 
-/** Measures how many short questions one, two and four workers can answer one after the other. */
+/** Measures how many short questions one, two and four workers answer one after another. */
 export async function benchTurns(): Promise<string> {
   const rows: string[][] = [];
   for (const workers of WORKERS) {
@@ -80,7 +80,7 @@ export async function benchTurns(): Promise<string> {
   ].join("\n");
 }
 
-/** Measures how many answers one, two and four workers can stream in parallel. */
+/** Measures how many answers one, two and four workers stream in parallel. */
 export async function benchStreams(): Promise<string> {
   const rows: string[][] = [];
   for (const workers of WORKERS) {
@@ -163,8 +163,8 @@ async function measureStreams(cluster: Cluster, streams: number): Promise<string
 }
 
 /**
- * Measures the Redis use of one question while other conversations are being answered. It starts when the question is
- * accepted and ends with the record of its answer.
+ * Measures the Redis use of one question, from its acceptance to the record of its answer, while other conversations
+ * are answered.
  */
 export async function benchQuestions(): Promise<string> {
   const rows: string[][] = [];
@@ -262,7 +262,7 @@ async function runAtOnce(cluster: Cluster, name: string, count: number): Promise
   return durations;
 }
 
-/** Measures how much processor time and Redis all processes use for the work, without Redis's idle use. */
+/** Measures the processor time and the Redis use of all processes for the work, without the idle use. */
 async function watch({ ingress, workers, connection }: Cluster, work: () => Promise<void>): Promise<Spent> {
   const sumCpu = (services: readonly RunningService[]) => sum(services.map(readCpuMs));
   await sleep(TAIL_MS);

@@ -5,10 +5,10 @@ import { DISCORD_TRIP_MS, SLACK_TRIP_MS } from "../../pacing/trials.ts";
 import { openSlack } from "../../slack-sim/control.ts";
 import { startSlowProxy } from "./slow-proxy.ts";
 
-/** A simulated platform with several processes of the service. */
+/** A simulated platform for several processes of the service. */
 export interface ScaleStage {
   env: Record<string, string>;
-  /** If the platform delivers to a single process, it sends its events to this one from now on. */
+  /** Sends all further events to this process, if the platform delivers to a single one. */
   deliverTo(url: string): void;
   ask(question: string): Promise<Answer>;
   countRefused(): number;
@@ -18,11 +18,10 @@ export interface ScaleStage {
 interface Answer {
   text(): string;
   count(): number;
-  /** The text's length after each change, with the time of the change on this machine's clock. */
+  /** The text's length after each change, and when it changed by this machine's clock. */
   states(): Array<{ atMs: number; length: number }>;
 }
 
-/** One workspace with a separate channel for each question. */
 export async function openSlackStage(isNative: boolean): Promise<ScaleStage> {
   const slack = await openSlack({ streaming: isNative ? "on" : "unknown_method" });
   const random = createRandom(1);
@@ -37,7 +36,7 @@ export async function openSlackStage(isNative: boolean): Promise<ScaleStage> {
     },
     deliverTo: (url) => slack.deliverTo(`${url}/slack/events`),
     async ask(question) {
-      // Each question comes from another person, because a single person gets only half of the slots.
+      // Each question has its own asker, because one person gets only half of the slots.
       const person = slack.user({ name: question });
       const channel = slack.channel({ name: question.replaceAll(" ", "-"), members: [ada, person] });
       const { ts } = person.mention(channel, question);
@@ -59,7 +58,7 @@ export async function openSlackStage(isNative: boolean): Promise<ScaleStage> {
   };
 }
 
-/** All questions in one channel if `isShared`, otherwise each in its own channel. */
+/** Asks all questions in one channel if `isShared`, otherwise each in its own. */
 export async function openDiscordStage({ isShared = true } = {}): Promise<ScaleStage> {
   const discord = await createDiscord();
   const random = createRandom(1);

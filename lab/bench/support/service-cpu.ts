@@ -1,7 +1,4 @@
-/**
- * Answers each message with the processor time that this process has used, in seconds. The process exits with its
- * parent.
- */
+/** Answers each message with this process's processor time in seconds. The process exits with its parent. */
 export function reportCpu(): void {
   process.on("message", () => {
     const { user, system } = process.cpuUsage();

@@ -1,4 +1,4 @@
-/** Runs the service as `npm start` does. The first argument is its environment. */
+/** Runs the service like `npm start`. The first argument is its environment. */
 import { reportCpu } from "./service-cpu.ts";
 
 reportCpu();

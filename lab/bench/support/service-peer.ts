@@ -1,5 +1,5 @@
 /**
- * The smallest bot that streams its answers. Like many bots it uses the platform's own library and the openai SDK. It
+ * The smallest bot that streams its answers. Like many bots, it uses the platform's own library and the openai SDK,
  * edits once per second, and posts a new message when one is full. It stores nothing and recovers from nothing.
  */
 import { App, LogLevel } from "@slack/bolt";

@@ -17,7 +17,7 @@ import { startSlowProxy } from "./slow-proxy.ts";
 
 export interface SlackRun {
   figures: Figures;
-  /** Replies whose text on the platform differs from the text that was sent. */
+  /** Number of replies whose text on the platform differs from the text that was sent. */
   wrong: number;
   /** Texts that people could read and that later disappeared. */
   takenBack: string[];
@@ -28,7 +28,7 @@ export interface SlackRunOptions {
   replies: readonly Arrivals[];
   isNative: boolean;
   seed: number;
-  /** Time since an earlier question with a short answer. Absent if this is the first question in a minute. */
+  /** Time since an earlier question with a short answer; absent for the first question in a minute. */
   agoMs?: number | undefined;
   /** How long the replies stay empty. The workspace has no sessions, so the bot edits a message with a Stop button. */
   silentMs?: number | undefined;
@@ -37,7 +37,7 @@ export interface SlackRunOptions {
 const REFUSAL_MS = 10_000;
 const BUTTON = { action: "retry", turnId: "turn", label: "Retry" } as const;
 
-/** Writes replies into channels of a simulated workspace in real time, through the service's Slack client. */
+/** Writes replies in channels of a simulated workspace, in real time and through the service's Slack client. */
 export async function runOnSlack({ replies, isNative, seed, agoMs, silentMs }: SlackRunOptions): Promise<SlackRun> {
   const slack = await openSlack({ streaming: isNative ? "on" : "unknown_method" });
   const random = createRandom(seed);
@@ -96,7 +96,7 @@ async function refuseSessions(slack: Slack, outbound: ReturnType<typeof createOu
 }
 
 /**
- * Lets the client find out whether the workspace supports streams, then waits until the rate limit's minute is over.
+ * Lets the client find out whether the workspace supports streams, then waits for the end of the rate limit's minute.
  */
 async function warmUp(slack: Slack, outbound: ReturnType<typeof createOutbound>, ada: Person): Promise<void> {
   const scheduler = createScheduler({ now: () => performance.now() });
@@ -140,7 +140,7 @@ async function writeOne(
   const [answer] = answers;
   const showings = (answer?.states ?? [])
     .map(({ atMs, shown }) => ({ at: atMs - startMs, tokens: Math.ceil(shown.length / TOKEN_UNITS) }))
-    // Earlier texts only say that the answer is being prepared.
+    // Earlier texts only say that the bot is preparing the answer.
     .filter(({ at }) => at >= (arrivals[0] ?? 0));
   const isRight = answers.length === 1 && slack.texts(channel, ts)[0] === text.trimEnd();
   const takenBack = answers.flatMap(({ states }) => findTakenBack(states.map(({ shown }) => shown)));
@@ -158,7 +158,7 @@ function toAddress(slack: Slack, { channel, ts, author }: Message) {
   };
 }
 
-/** A model that sends its tokens at planned times. Each token is a separate word. */
+/** A model that sends its tokens, each a separate word, at planned times. */
 function runModel(slack: Slack, arrivals: Arrivals, startMs: number): ProduceText {
   return async (onText) => {
     for (const [index, at] of arrivals.entries()) {

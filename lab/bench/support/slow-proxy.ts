@@ -4,18 +4,18 @@ import type { AddressInfo } from "node:net";
 import { buffer } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** Headers that belong to the connection, not to the response. */
+/** Headers of the connection, not of the response. */
 const OWN_HEADERS = new Set(["connection", "keep-alive", "transfer-encoding", "content-length", "content-encoding"]);
 
 export interface SlowProxy {
-  /** Its address. Clients use it instead of the target's. */
+  /** Clients use this origin instead of the target's. */
   origin: string;
   close(): Promise<void>;
 }
 
 /**
- * A proxy that simulates a network delay. It waits for half of each round trip before it forwards the call, and for the
- * other half before it forwards the response.
+ * Simulates a network delay: half of each round trip passes before the proxy forwards the call, and half before it
+ * forwards the response.
  */
 export async function startSlowProxy(target: string, roundTripMs: () => number): Promise<SlowProxy> {
   async function pass(request: IncomingMessage, response: ServerResponse): Promise<void> {

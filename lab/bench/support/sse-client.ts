@@ -2,13 +2,13 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { CHUNKS, CHUNKS_BEFORE, MEASURED_CHUNKS, STREAMS } from "./sse-load.ts";
 import { READERS, type ReadStream } from "./sse-readers.ts";
 
-/** The measurements of one client in one process. */
+/** Measurements of one client in one process. */
 export interface SseResult {
   cpuMicrosPerChunk: number;
   rssKibPerStream: number;
 }
 
-/** The interval is so long that the checks cost nothing compared with a stream. */
+/** Long enough that the checks cost nothing compared with a stream. */
 const MEMORY_MS = 100;
 /** Streams open in groups, because the bench does not measure a flood of connections. */
 const GROUP_STREAMS = 100;
@@ -19,7 +19,7 @@ interface Sample {
   chunks: number;
 }
 
-/** Reads all streams of the server at `url` with the named client, and sends the result to the parent. */
+/** Reads all streams of the server at `url` with the named client, and sends the result to the parent process. */
 async function measure(name: string, url: string): Promise<SseResult> {
   const create = READERS.get(name);
   if (create === undefined) throw new Error(`There is no client "${name}".`);
@@ -35,7 +35,7 @@ async function measure(name: string, url: string): Promise<SseResult> {
   }, MEMORY_MS);
   await readAll(read, (count) => {
     chunks += count;
-    // Counts chunks instead of using a timer, because a timer can fire late on a busy machine.
+    // Count chunks instead of using a timer, because a timer can fire late on a busy machine.
     if (from === undefined) {
       if (chunks >= STREAMS * CHUNKS_BEFORE) from = takeSample(chunks);
     } else if (to === undefined && chunks >= STREAMS * (CHUNKS_BEFORE + MEASURED_CHUNKS)) {

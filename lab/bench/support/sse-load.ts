@@ -1,22 +1,22 @@
-/** The load, used by both ends of the `sse` bench. */
+/** The load, which the server and the clients of the `sse` bench share. */
 export const STREAMS = 1_000;
 export const CHUNKS_PER_SECOND = 20;
 export const MEASURED_CHUNKS = 25;
 /**
- * Chunks of each stream before the measurement. They arrive at a higher rate. The runtime compiles the hot paths
- * meanwhile, as in a service that has run for a minute.
+ * Chunks of each stream before the measurement, at a higher rate. Meanwhile the runtime compiles the hot paths, as in a
+ * service that has run for a minute.
  */
 const WARM_CHUNKS = 60;
 const WARM_CHUNKS_PER_SECOND = 40;
-/** During these chunks, a client that fell behind in the warm-up catches up. */
+/** During these chunks, a client that fell behind catches up. */
 const SETTLING_CHUNKS = 8;
-/** Chunks after the measurement. They keep the end of a stream out of it. */
+/** Chunks after the measurement, so that the ends of streams are not measured. */
 const TRAILING_CHUNKS = 3;
 
 export const CHUNKS_BEFORE: number = WARM_CHUNKS + SETTLING_CHUNKS;
 export const CHUNKS: number = CHUNKS_BEFORE + MEASURED_CHUNKS + TRAILING_CHUNKS;
 
-/** The number of chunks that a stream should have received by then, as a fraction. */
+/** Returns how many chunks a stream should have received by then, as a fraction. */
 export function countDue(elapsedMs: number): number {
   const warmMs = (WARM_CHUNKS * 1_000) / WARM_CHUNKS_PER_SECOND;
   if (elapsedMs < warmMs) return (elapsedMs * WARM_CHUNKS_PER_SECOND) / 1_000;
@@ -25,12 +25,12 @@ export function countDue(elapsedMs: number): number {
 
 const CHUNK_BYTES = 270;
 
-/** One event as a gateway writes it, padded to the usual size of events from hosted models. */
+/** A chunk's event, padded to the usual size of hosted models' events. */
 export const CHUNK_EVENT = toEvent({ content: " word" }, null, CHUNK_BYTES);
 export const FIRST_EVENT = toEvent({ role: "assistant", content: "" }, null, CHUNK_BYTES);
 export const LAST_EVENT = toEvent({}, "stop", CHUNK_BYTES);
 
-/** An event on the socket. HTTP/1.1 frames every chunk. */
+/** The event on the socket, where HTTP/1.1 frames each chunk. */
 export const CHUNK_FRAME = toFrame(CHUNK_EVENT);
 
 export function toFrame(event: string): Buffer {

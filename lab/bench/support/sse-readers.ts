@@ -2,10 +2,10 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { CHUNK_FRAME } from "./sse-load.ts";
 
-/** Reads one stream to its end. Calls `onChunks` with the number of new chunks. */
+/** Reads a stream to its end. Calls `onChunks` with the number of new chunks. */
 export type ReadStream = (onChunks: (count: number) => void) => Promise<void>;
 
-/** Creates a client and loads only that client's modules. */
+/** Creates a client. Loads only that client's modules. */
 type CreateReader = (url: string) => Promise<ReadStream>;
 
 const MESSAGES = [{ role: "user" as const, content: "Tell me a long story." }];
@@ -13,7 +13,7 @@ const REQUEST = { model: "bench-model", messages: MESSAGES };
 const API_KEY = "sk-bench";
 const HEADERS = { "content-type": "application/json", authorization: `Bearer ${API_KEY}` };
 
-/** The baseline reads the bytes and ignores them. */
+/** The baseline: reads the bytes and ignores them. */
 async function createBareReader(url: string): Promise<ReadStream> {
   const { hostname, port } = new URL(url);
   const body = JSON.stringify({ ...REQUEST, stream: true });
@@ -71,7 +71,7 @@ async function createOpenAiReader(url: string): Promise<ReadStream> {
   };
 }
 
-/** The clients by their names in the table, in the table's order. The table compares the others with the first one. */
+/** The clients by their names in the table, which compares them with the first one. */
 export const READERS: ReadonlyMap<string, CreateReader> = new Map([
   ["bare socket, nothing parsed", createBareReader],
   ["Palaver's gateway client", createGatewayReader],

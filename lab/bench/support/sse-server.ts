@@ -3,8 +3,8 @@ import type { AddressInfo } from "node:net";
 import { CHUNK_FRAME, CHUNKS, countDue, FIRST_EVENT, LAST_EVENT, STREAMS, toFrame } from "./sse-load.ts";
 
 /**
- * A gateway that starts to answer when all streams are open. Each stream gets its chunks at an even rate, and the
- * streams take turns. It sends its address to its parent, and exits with its parent.
+ * A gateway that starts to answer when all streams are open. The streams get their chunks in turn and at an even rate.
+ * It sends its address to its parent process, and exits with it.
  */
 const TICK_MS = 1;
 const FIRST_FRAME = toFrame(FIRST_EVENT);
@@ -19,7 +19,7 @@ const server = createServer((request, response) => {
 function open(response: ServerResponse): void {
   response.writeHead(200, { "content-type": "text/event-stream" });
   response.flushHeaders();
-  // Writes ready-made frames to the socket, because `response` would format each chunk again.
+  // Write ready-made frames to the socket, because `response` would format each chunk again.
   response.socket?.setNoDelay(true).write(FIRST_FRAME);
   waiting.push(response);
   if (waiting.length < STREAMS) return;

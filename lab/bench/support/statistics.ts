@@ -4,7 +4,7 @@ export interface Summary {
   max: number;
 }
 
-/** Throws a RangeError if there are no values. */
+/** Throws a RangeError without values. */
 export function summarize(values: readonly number[]): Summary {
   const sorted = values.toSorted((left, right) => left - right);
   const middle = sorted.length / 2;
@@ -17,8 +17,8 @@ export function summarize(values: readonly number[]): Summary {
 }
 
 /**
- * Divides each value by the base value of the same round. A busy machine slows both down, so their ratio stays the
- * same. Throws a RangeError if the two lists have different lengths.
+ * Divides each value by the base value of the same round. A busy machine slows down both, so their ratio stays the
+ * same. Throws a RangeError if the lists have different lengths.
  */
 export function toRatios(values: readonly number[], bases: readonly number[]): number[] {
   if (values.length !== bases.length) {
@@ -27,7 +27,7 @@ export function toRatios(values: readonly number[], bases: readonly number[]): n
   return values.map((value, round) => value / (bases[round] ?? Number.NaN));
 }
 
-/** The median and its spread: `12.4 (11.9–13.1)`. */
+/** Formats the median and its spread: `12.4 (11.9–13.1)`. */
 export function describeSummary({ median, min, max }: Summary, digits: number): string {
   const [middle, low, high] = [median, min, max].map((value) => formatNumber(value, digits));
   return low === high ? `${middle}` : `${middle} (${low}–${high})`;

@@ -1,7 +1,4 @@
-/**
- * Plain text with aligned columns: the first column to the left, because it contains words, and the others to the
- * right.
- */
+/** Formats a plain text table. The first column contains words and is aligned left; the others are aligned right. */
 export function formatTable(head: readonly string[], rows: ReadonlyArray<readonly string[]>): string {
   const widths = head.map((_, column) => Math.max(...[head, ...rows].map((line) => line[column]?.length ?? 0)));
   const rule = widths.map((width) => "-".repeat(width));

@@ -2,7 +2,7 @@ import { McpServer } from "@modelcontextprotocol/server";
 import { StdioServerTransport } from "@modelcontextprotocol/server/stdio";
 import { z } from "zod";
 
-/** A program that is an MCP server with the given number of tools. */
+/** Runs an MCP server with the given number of tools. */
 const server = new McpServer({ name: "bench", version: "1.0.0" });
 const inputSchema = z.object({
   project: z.string().describe("Key of the project"),

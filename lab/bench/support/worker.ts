@@ -7,22 +7,20 @@ import { fileURLToPath } from "node:url";
 /** A worker that is silent for longer counts as broken. */
 const ANSWER_MS = 30_000;
 
-/**
- * True if a process can be pinned to one core. The measured process and its load generator then use different cores.
- */
+/** True if processes can be pinned to cores, so that the measured process and its load generator use different ones. */
 export const canPin: boolean =
   availableParallelism() > 1 && spawnSync("taskset", ["-c", "0", "true"], { stdio: "ignore" }).status === 0;
 
 export interface Worker {
-  /** Resolves to the worker's next message. Rejects if the worker exits first or sends nothing for too long. */
+  /** Resolves to the worker's next message. Rejects if the worker exits first or is silent for too long. */
   receive<T>(): Promise<T>;
   send(message: string): void;
   end(): Promise<void>;
 }
 
 /**
- * Starts the program at `url` in a separate process on core `core`, with a channel for messages. The process writes its
- * output to `output`.
+ * Starts the program at `url` as a separate process on core `core`, with a channel for messages. Its output goes to
+ * `output`.
  */
 export function startWorker(
   url: string,
