@@ -2,18 +2,18 @@ import type { Now } from "../../src/admin/page/wire.ts";
 
 export const PASSWORD = "correct horse battery";
 
-/** Calls the dashboard as a browser does. */
+/** Uses the dashboard like a browser. */
 export interface Administrator {
   ask(path: string, init?: RequestInit): Promise<Response>;
   /** Rejects if the status is not 200. */
   read<T>(path: string, init?: RequestInit): Promise<T>;
-  /** Resolves when `holds` returns true for the work of all processes, as the live stream shows it. */
+  /** Resolves when `holds` returns true for the work of all processes, as in the live stream. */
   until(holds: (now: Now) => boolean): Promise<Now>;
   cookie: string;
   csrfToken: string;
 }
 
-/** Signs in with the password, or with a session from another replica. */
+/** Signs in with the password, or uses the session of another replica. */
 export async function comeIn(url: string, given?: Pick<Administrator, "cookie" | "csrfToken">): Promise<Administrator> {
   const { cookie, csrfToken } = given ?? (await enter(url));
   const ask = (path: string, init: RequestInit = {}) =>

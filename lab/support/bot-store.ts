@@ -8,19 +8,19 @@ import { connectToRedis } from "../../src/store/redis-connection.ts";
 import { silent } from "./log.ts";
 import { startRedis } from "./redis.ts";
 
-/** The Redis for the stores and queues of the tests' bots. If undefined, the bots use their own databases. */
+/** The Redis of the tests' bots; undefined: the bots use their own databases. */
 let redisUrl: string | undefined;
-/** Maps a bot's database to the number of its Redis database. Bots with the same database also share the Redis one. */
+/** Numbers of Redis databases by the bots' databases. Bots that share the one also share the other. */
 const numbers = new WeakMap<DatabaseSync, number>();
 let made = 0;
-/** The stores and queues that the current test has opened. */
+/** What the current test has opened. */
 const open = { queues: new Set<Queue>(), stores: new Set<Stores>() };
 
-/** The largest number of bot databases per test file. */
+/** Maximum number of bots' databases per test file. */
 const MAX_DATABASES = 10_000;
 
 /**
- * True if the bots of all tests use Redis. A test must be skipped then if it reads the bot's database, makes it fail,
+ * True if all tests' bots use Redis. A test must then be skipped if it reads the bot's database, makes it fail,
  * abandons a bot, or depends on how the bot combines two simultaneous events.
  */
 export const isOnRedis = process.env["QUEUE"] === "redis";
@@ -34,7 +34,7 @@ export function openBotStores(database: DatabaseSync, log: Logger = silent): Sto
   return stores;
 }
 
-/** Counts the waiting events now. The queue's own count can be stale. */
+/** Counts the waiting events now, because the queue's own count can be outdated. */
 export async function countWaiting(queue: Queue, { shared }: Stores): Promise<number> {
   if (shared === undefined) return queue.depth().waiting;
   const keys = Array.from({ length: PARTITIONS }, (_, partition) => PART_KEYS.journal(partition));
@@ -42,7 +42,7 @@ export async function countWaiting(queue: Queue, { shared }: Stores): Promise<nu
   return counts.reduce((sum, count) => sum + count, 0);
 }
 
-/** Returns all stored entries of the bots with this database, each with its key. Tests search this text for words. */
+/** Returns all entries, with their keys, of the bots with this database. Tests search this text for words. */
 export async function readKept(database: DatabaseSync): Promise<string[]> {
   const number = numbers.get(database);
   if (redisUrl !== undefined && number !== undefined) return readRedis(`${redisUrl}/${number}`);
@@ -80,12 +80,12 @@ async function readRedis(url: string): Promise<string[]> {
   return kept;
 }
 
-/** Closes a queue on Redis after the test. Otherwise the queue's work would reach the next test. */
+/** Closes a queue on Redis after the test, so that its work does not reach the next test. */
 export function endWithTest(queue: Queue): void {
   if (redisUrl !== undefined) open.queues.add(queue);
 }
 
-/** Starts a Redis for the bots of all tests. The returned function stops it. */
+/** Starts a Redis for all tests' bots. The returned function stops it. */
 export async function putBotsOnRedis(): Promise<() => Promise<void>> {
   const redis = await startRedis({ databases: MAX_DATABASES });
   redisUrl = redis.url;

@@ -4,29 +4,28 @@ import type { AddressInfo } from "node:net";
 import { json } from "node:stream/consumers";
 import { z } from "zod";
 
-/** A message as a person sees it. */
+/** A message as people see it. */
 export interface ShownMessage {
   id: string;
-  /** On Slack, the id of the thread's first message. */
+  /** Id of the thread's first message, on Slack. */
   thread?: string;
   author: string;
   text: string;
-  /** True while the bot is still writing it. */
   isGrowing: boolean;
-  /** The labels of its buttons. */
+  /** Labels of the message's buttons. */
   buttons: string[];
   files: string[];
-  /** Set if only this person sees the message. */
+  /** The only person who sees the message. */
   onlyFor?: string;
 }
 
 /**
- * A simulated platform as its control API shows it. If a request is impossible, its method throws an `Error` with a
- * readable message.
+ * A simulated platform for the control API. A method throws an `Error` with a readable message if a request is
+ * impossible.
  */
 export interface Controlled {
   readonly people: readonly string[];
-  /** A person's direct conversation with the bot has the name `direct`. */
+  /** `direct` stands for a person's direct conversation with the bot. */
   readonly channels: readonly string[];
   say(said: z.infer<typeof sayBody>): { id: string };
   edit(edited: z.infer<typeof editBody>): void;
@@ -34,12 +33,10 @@ export interface Controlled {
   messages(channel: string, person: string): ShownMessage[];
   press(press: z.infer<typeof pressBody>): Promise<unknown>;
   command(command: z.infer<typeof commandBody>): Promise<unknown>;
-  /** The actions for `POST /faults` and `POST /connections`; see `route`. */
+  /** The actions for `POST /faults` and `POST /connections`, see `route`. */
   readonly faults: Route;
   readonly connections: Route;
-  /** The bot's calls, oldest first. */
   readonly requests: readonly object[];
-  /** The platform's rules that the bot broke. */
   readonly violations: readonly object[];
 }
 
@@ -57,12 +54,12 @@ const commandBody = placeBody.omit({ id: true }).extend({
 });
 
 export interface Route {
-  /** Checks the body. Absent if the route expects no body. */
+  /** Checks the body; absent if the route has none. */
   schema?: z.ZodType;
   run(body: unknown, query: URLSearchParams): unknown;
 }
 
-/** Creates a route that checks its body before calling `act`. */
+/** Creates a route that checks its body before it calls `act`. */
 export function route<T>(schema: z.ZodType<T>, act: (body: T) => unknown): Route {
   return { schema, run: (body) => act(schema.parse(body)) };
 }
@@ -93,8 +90,8 @@ function describe(routes: Readonly<Record<string, Route>>): Record<string, unkno
 }
 
 /**
- * Serves a platform's control API on loopback. Port 0 means any free port. The bodies of requests and responses are
- * JSON. An impossible request gets a 400 with `{ "error": sentence }`. `GET /` describes all routes.
+ * Serves a platform's control API on a loopback port; 0 means any free port. Bodies are JSON. An impossible request
+ * gets a 400 with `{ "error": sentence }`. `GET /` describes all routes.
  */
 export async function serveControl(
   platform: Controlled,

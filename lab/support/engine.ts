@@ -24,7 +24,7 @@ import { noLinks } from "./picture-turn.ts";
 import { createQuickScheduler } from "./quick-scheduler.ts";
 import { wrapStores } from "./turns.ts";
 
-/** So high that tests do not reach a limit by accident. */
+/** High enough that no test reaches a limit by accident. */
 export const LIMITS = {
   historyTtlMs: 86_400_000,
   historyMaxMessages: 60,
@@ -36,39 +36,38 @@ export const LIMITS = {
 
 export interface EngineOptions {
   scripts?: Step[][];
-  /** Used instead of the scripts. */
+  /** Replaces the scripted gateway. */
   gateway?: Gateway;
   model?: string;
-  /** If absent, the bot creates no images. */
+  /** Absent: the bot creates no images. */
   imageModel?: string;
   database?: DatabaseSync;
   wrapStores?(stores: Stores): Stores;
-  /** The right that all events use instead of the queue's. */
+  /** The right of all events, instead of the queue's. */
   right?: Right;
-  /** The store to use instead of the queue's database. */
+  /** The store's database, instead of the queue's. */
   storeDatabase?: DatabaseSync;
   platform?: ReturnType<typeof fakePlatform>;
-  /** The adapter to use instead of the platform's. */
+  /** Replaces the platform's adapter. */
   adapterOf?: (platform: string) => Adapter;
   maxEntries?: number;
   tools?: readonly Tool[];
   /** Tools from MCP servers, by channel. */
   outsideTools?(place: ReplyAddress): readonly Tool[];
   outside?: Parameters<typeof createEngine>[0]["outside"];
-  /** Gives the gateway links to images. If absent, the gateway can reach no images. */
+  /** Gives the gateway links to images. Absent: the gateway can fetch no images. */
   references?: References;
   removesWithQuestion?: boolean;
   pseudonym?(platform: string, userId: string): string;
-  /** The policy file. If absent, the policy is empty. */
+  /** The policy; absent: an empty one. */
   policy?: () => Policy;
-  /** Observes the turns. */
   openInsight?(stores: Stores, database: DatabaseSync): Insight;
-  /** If true, replies use the pace of their sinks. Otherwise they hardly wait. */
+  /** If true, replies keep the pace of their sinks. Otherwise they hardly wait. */
   isPaced?: boolean;
   log?: Logger;
 }
 
-/** Composes the bot as the service does, but with a scripted gateway and a fake channel. */
+/** Starts the bot like the service does, but with a scripted gateway and a fake channel. */
 export function startEngine({
   scripts = [["Hello."]],
   model = "fake",
@@ -109,14 +108,13 @@ export function startEngine({
     retryMs: [1, 4],
   });
   const { accept, commands, findTurn, history, records, settings, audit, queue, usage, isListening, looking } = engine;
-  /** Resolves when no work is waiting or running. */
   const { right } = options;
   const worker: Worker =
     right === undefined
       ? engine.worker
       : { ...engine.worker, work: (events, work) => engine.worker.work(events, { ...work, right }) };
   const idle = watchIdle(queue, worker, stores);
-  /** Starts the scheduled runs that are due at a time, in Unix milliseconds. */
+  /** Starts the scheduled runs that are due at `at`, in Unix milliseconds. */
   const fireAt = (at: number) => createAlarm({ ...engine, clock: () => at }).look();
   return {
     fireAt,
@@ -145,7 +143,7 @@ export function startEngine({
 
 const RECOUNT_MS = 100;
 
-/** Starts the queue. The returned function resolves when no work is waiting or running. */
+/** Starts the queue. The returned function resolves when no work waits or runs. */
 export function watchIdle(queue: Queue, worker: Worker, stores: Stores): () => Promise<void> {
   const watchers: Array<() => void> = [];
   endWithTest(queue);
@@ -155,7 +153,7 @@ export function watchIdle(queue: Queue, worker: Worker, stores: Stores): () => P
       try {
         return await worker.work(events, work);
       } finally {
-        // The queue updates its count shortly after the work ends.
+        // The queue updates its count shortly after the end of the work.
         setImmediate(() => {
           for (const wake of watchers.splice(0)) wake();
         });
@@ -164,14 +162,13 @@ export function watchIdle(queue: Queue, worker: Worker, stores: Stores): () => P
   });
   return async () => {
     while ((await countWaiting(queue, stores)) > 0 || queue.depth().active > 0) {
-      // Counts again at regular intervals. A count that comes too early still includes the last work and would wait
-      // forever for the next.
+      // Count again at intervals: an early count still includes the last work and would then wait forever.
       await Promise.race([new Promise<void>((resolve) => watchers.push(resolve)), sleep(RECOUNT_MS)]);
     }
   };
 }
 
-/** Accepts an event, like a process that dies before it can work on the event. */
+/** Accepts an event like a process that dies before it works on the event. */
 export async function acceptElsewhere(database: DatabaseSync, event: InboundEvent): Promise<void> {
   await createSqliteJournal({ database, log: silent }).accept(event);
 }

@@ -9,8 +9,6 @@ import type {
 } from "../../src/port/events.ts";
 import { toDeletionKey } from "../../src/port/ids.ts";
 
-/** Builders for events like those from an adapter, with sensible defaults. */
-
 export const ada: Author = { id: "ada", name: "Ada" };
 export const ben: Author = { id: "ben", name: "Ben" };
 

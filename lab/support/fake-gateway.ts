@@ -4,14 +4,14 @@ import type { ChatRequest } from "../../src/gateway/request.ts";
 import type { Source } from "../../src/text/sources.ts";
 
 /**
- * A piece of a scripted answer: text, a delta, cited pages, the finish reason, a promise to wait for, or an error that
+ * A step of a scripted answer: text, a delta, cited pages, the finish reason, a promise to wait for, or an error that
  * interrupts the answer.
  */
 export type Step = string | Delta | { sources: Source[] } | { finish: string } | Promise<unknown> | Error;
 
 /**
- * A gateway that uses one script per request and repeats the last script. It records a copy of each request. If a
- * script has no `finish`, its answer ends with "stop".
+ * A gateway that plays one script per request and repeats the last one. It records a copy of each request. An answer
+ * whose script has no `finish` ends with "stop".
  */
 export function fakeGateway(...scripts: Step[][]): { gateway: Gateway; requests: ChatRequest[]; open(): number } {
   const requests: ChatRequest[] = [];

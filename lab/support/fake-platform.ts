@@ -11,14 +11,14 @@ export interface Shown {
   files: OutboundFile[];
 }
 
-/** A fault for a call. An error's kind makes the call fail, and a promise makes the call wait. */
+/** A fault of a call: an error's kind makes the call fail, and a promise makes it wait. */
 export type Trouble =
   | { kind: SinkErrorKind; retryAfterMs?: number; missing?: string; written?: boolean }
   | Promise<unknown>;
 
 /**
  * A channel as people see it, with a record of the sink's calls. `trouble` runs before each call and can fail or delay
- * the call. The test fails if two calls for one message run at the same time.
+ * it. The test fails if two calls for one message overlap.
  */
 export function fakePlatform({ maxLength = 2_000, maxMessages = Infinity, tellsWaits = false, isOwn = false } = {}) {
   const channel: Shown[] = [];
@@ -26,7 +26,7 @@ export function fakePlatform({ maxLength = 2_000, maxMessages = Infinity, tellsW
   const progress: string[] = [];
   const violations: string[] = [];
   const inFlight = new Set<string>();
-  /** Ids by nonce. As on the real platforms, a nonce still finds its message after the message was deleted. */
+  /** Message ids by nonce. As on real platforms, a nonce still finds its message after a deletion. */
   const made = new Map<string, string>();
   const watchers: Array<() => void> = [];
   let trouble: (call: string) => Trouble | undefined = () => undefined;
@@ -122,7 +122,7 @@ export function fakePlatform({ maxLength = 2_000, maxMessages = Infinity, tellsW
     findFile,
     texts: () => channel.map(({ draft }) => draft.markdown),
     setTrouble: (next: typeof trouble) => void (trouble = next),
-    /** Resolves when `holds` returns true. It is checked after every call. */
+    /** Resolves when `holds` returns true; checks after each call. */
     async until(holds: () => boolean): Promise<void> {
       while (!holds()) await new Promise<void>((resolve) => watchers.push(resolve));
     },

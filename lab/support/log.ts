@@ -1,9 +1,8 @@
 import { type Logger, pino } from "pino";
 
-/** A logger that writes nothing. */
 export const silent: Logger = pino({ level: "silent" });
 
-/** A logger and the parsed lines that it has written. */
+/** Returns a logger, and the parsed lines that it writes. */
 export function recordingLog(): { log: Logger; lines: Array<Record<string, unknown>> } {
   const lines: Array<Record<string, unknown>> = [];
   const log = pino(

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 const POLL_MS = 10;
 
-/** Polls until it finds something. Resolves to undefined after the timeout. */
+/** Polls until `find` finds something. Resolves to undefined after the timeout. */
 export async function lookFor<T>(find: () => T | undefined | false, withinMs: number): Promise<T | undefined> {
   const deadline = performance.now() + withinMs;
   for (;;) {

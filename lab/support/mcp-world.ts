@@ -38,12 +38,12 @@ export function toMcpConfig(
   };
 }
 
-/** Runs a program with this Node, for example a reference server from a package. */
+/** A program that runs with this Node, for example a reference server from a package. */
 export function program(path: string, args: readonly string[] = [], env: Record<string, string> = {}): McpTransport {
   return { type: "stdio", command: process.execPath, args: [path, ...args], env, cwd: undefined };
 }
 
-/** A program that runs `code` for each message it receives. In `code`, `say` sends a message. */
+/** A program that runs `code` for each message. In `code`, `say` sends a message. */
 export function speaker(code: string): McpTransport {
   const loop = `
     import { appendFileSync } from "node:fs";
@@ -58,7 +58,6 @@ export function speaker(code: string): McpTransport {
   return program("--input-type=module", ["-e", loop]);
 }
 
-/** The path of a reference server's program. */
 export function referenceServer(name: keyof typeof REFERENCE_SERVERS): string {
   return fileURLToPath(REFERENCE_SERVERS[name]);
 }
@@ -68,8 +67,8 @@ export function address(url: string, headers: Record<string, string> = {}): McpT
 }
 
 /**
- * A server with a counter: each call to `buy` adds a mark. It supports the stateless revision and earlier ones. If
- * `guard` returns a response, the server sends that instead of handling the request.
+ * A server whose tool `buy` adds a mark. It speaks the stateless protocol revision and earlier ones. If `guard` returns
+ * a response, the server sends it instead of handling the request.
  */
 export async function startCountingServer(guard: (request: Request) => Response | undefined = () => undefined) {
   const marks: string[] = [];
@@ -101,11 +100,11 @@ export async function startCountingServer(guard: (request: Request) => Response 
   return {
     url: `${url}/mcp`,
     marks,
-    /** Sets the result of `buy`, and its delay. */
+    /** Sets the result of `buy` and its delay. */
     answerWith: (next: typeof answer) => void (answer = next),
     /** Adds a tool without notifying clients. */
     offer: (name: string) => void more.push(name),
-    /** Aborts the streams that report changes to clients. */
+    /** Aborts the streams that tell clients about changes. */
     endListening() {
       for (const response of listening) response.destroy();
     },
@@ -117,8 +116,8 @@ export async function startCountingServer(guard: (request: Request) => Response 
 }
 
 /**
- * A server that responds to each method with `answer`, even if that violates the protocol. With `session`, it allows
- * one session at a time.
+ * A server that responds to each method with `answer`, even if that breaks the protocol. With `session`, it has one
+ * session at a time.
  */
 export async function startRawServer(
   answer: (method: string, params: unknown, response: ServerResponse) => unknown,
@@ -128,7 +127,7 @@ export async function startRawServer(
   const server = createServer((request: IncomingMessage, response: ServerResponse) => void serve(request, response));
 
   async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    // Closes each connection, so that a caller never reuses one.
+    // Closes each connection, so that callers never reuse one.
     response.setHeader("connection", "close");
     if (request.method !== "POST") return void response.writeHead(405).end();
     const { id, method, params } = JSON.parse(Buffer.concat(await Array.fromAsync(request)).toString()) as {
@@ -154,8 +153,8 @@ export async function startRawServer(
 }
 
 /**
- * A server of the second-to-last revision. It responds on an event stream, and this stream opens a session. If
- * `refusal` is set, the server refuses each call with this status.
+ * A server of the second-to-last protocol revision. It responds on event streams, and each stream opens a session. With
+ * `refusal`, it refuses each call with this status.
  */
 export async function startStreamServer() {
   const streams = new Map<string, { stream: ServerResponse; isInitialized: boolean }>();
@@ -192,9 +191,9 @@ export async function startStreamServer() {
   return {
     url: `${url}/sse`,
     control,
-    /** The number of streams so far. */
+    /** Number of streams that were opened. */
     sessions: () => streams.size,
-    /** Closes the streams but keeps their sessions. */
+    /** Closes the streams, but keeps their sessions. */
     drop() {
       for (const { stream } of streams.values()) stream.end();
     },
@@ -235,7 +234,7 @@ export async function startFarServer() {
 
 /**
  * Three reference servers: a program that remembers, a program that stores files, and one over HTTP. The model first
- * calls the one that remembers, and then all three at the same time.
+ * calls the one that remembers, then all three at once.
  */
 export async function startReferenceServers(folder: string) {
   await writeFile(join(folder, "note.txt"), "buy milk");
@@ -269,7 +268,7 @@ export async function startReferenceServers(folder: string) {
       ],
       ["Noted."],
     ] satisfies Step[][],
-    /** The servers' results for the simultaneous calls, in order. */
+    /** The results of the simultaneous calls, in order. */
     results: ["Echo: hello", "likes tea", "buy milk"],
     async close() {
       await servers.close();

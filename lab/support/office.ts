@@ -15,7 +15,7 @@ export const toParagraph = (text: string, style?: string) =>
 export const toWordTable = (rows: readonly string[][]) =>
   `<w:tbl>${rows.map((row) => `<w:tr>${row.map((cell) => `<w:tc>${toParagraph(cell)}</w:tc>`).join("")}</w:tr>`).join("")}</w:tbl>`;
 
-/** The parts of a Word document with this body. `doctype` is inserted before the document. */
+/** Returns the files of a Word document with this body. `doctype` precedes the document. */
 export function toWordParts(body: string, doctype = ""): Record<string, string> {
   return {
     ...packageParts("/word/document.xml", ABOUT_WORD),
@@ -25,7 +25,7 @@ export function toWordParts(body: string, doctype = ""): Record<string, string> 
 
 export type Cell = string | number | boolean | Date | undefined;
 
-/** The parts of a workbook. Each text is stored only once, in a list that all cells share. */
+/** Returns the files of a workbook. Each text is stored once, in a list that all cells share. */
 export function toBookParts(sheets: Readonly<Record<string, readonly Cell[][]>>, doctype = ""): Record<string, string> {
   const names = Object.keys(sheets);
   const texts: string[] = [];
@@ -63,7 +63,7 @@ function toRow(row: readonly Cell[], number: number, numberOf: (text: string) =>
     if (cell === undefined) return "";
     if (typeof cell === "string") return `<c ${place} t="s"><v>${numberOf(cell)}</v></c>`;
     if (typeof cell === "boolean") return `<c ${place} t="b"><v>${cell ? 1 : 0}</v></c>`;
-    // The value counts days since 1899-12-30.
+    // Dates are days since 1899-12-30.
     if (cell instanceof Date) return `<c ${place} s="1"><v>${cell.getTime() / 86_400_000 + 25_569}</v></c>`;
     return `<c ${place}><v>${cell}</v></c>`;
   });

@@ -1,23 +1,20 @@
-/**
- * A wait without progress fails after this many milliseconds. A busy machine never pauses a process for as long as
- * this.
- */
+/** A wait fails after this many milliseconds without progress. Even a busy machine never pauses a process that long. */
 export const PATIENCE_MS = 60_000;
 
-/** A timeout that restarts when there is progress. */
+/** A timeout that restarts with each progress. */
 export interface Patience {
-  /** Reports progress and restarts the timeout. */
+  /** Reports progress, which restarts the timeout. */
   moved(): void;
   end(): void;
 }
 
-/** Calls `giveUp` after `silenceMs` without progress. The caller must call `end` when the wait is over. */
+/** Calls `giveUp` after `silenceMs` without progress. The caller must call `end` after the wait. */
 export function createPatience(giveUp: () => void, silenceMs: number = PATIENCE_MS): Patience {
   let moves = 0;
   let isOver = false;
   const timer = setTimeout(() => {
     const seen = moves;
-    // Reads pending input first, because this process itself may have been paused.
+    // Reads pending input first, because this process may have been paused.
     setImmediate(() => {
       if (seen === moves && !isOver) giveUp();
     });

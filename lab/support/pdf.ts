@@ -1,17 +1,16 @@
-/** The content of a page with these lines. */
+/** Returns the content of a page with these lines. */
 export const toPage = (...lines: string[]) =>
   `BT /F1 12 Tf 50 700 Td 14 TL ${lines.map((line) => `(${line}) Tj T*`).join(" ")} ET`;
 
 export interface PdfOptions {
-  /** The filter for the pages' contents. The contents must already be compressed. */
+  /** The filter of the pages' contents, which must already be compressed. */
   filter?: string;
-  /** Extra entries of the trailer. */
+  /** More entries for the trailer. */
   trailer?: string;
-  /** The largest number of pages under one tree node. */
+  /** Maximum number of pages under one tree node. */
   width?: number;
 }
 
-/** A PDF with these pages. */
 export function toPdf(pages: ReadonlyArray<string | Uint8Array>, options: PdfOptions = {}): Buffer {
   const { filter = "", trailer = "", width = 400 } = options;
   const objects: Uint8Array[] = [];

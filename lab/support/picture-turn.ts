@@ -5,7 +5,7 @@ import { type PictureTurn, toFreshRecord } from "../../src/turn/record.ts";
 import type { PictureFiles } from "../../src/turn/records.ts";
 import { ada } from "./events.ts";
 
-/** A new turn of one picture, with sensible defaults. */
+/** A new turn of one image, with defaults. */
 export function pictureTurn(given: Partial<PictureTurn> = {}): PictureTurn {
   const place = { conversationId: "test:a", reply: { platform: "test", channelId: "general" }, author: ada };
   return {
@@ -27,17 +27,16 @@ export const noFiles: PictureFiles & { keep(): Promise<void> } = {
   forget: async () => {},
 };
 
-/** References that have neither links nor bytes. */
+/** References without links and bytes. */
 export const noLinks: Omit<References, "prepare"> = {
   load: async () => ({ ok: false, problems: ["It cannot be loaded."] }),
   erase: async () => {},
   forget: async () => {},
 };
 
-/** References that have links but no bytes. */
+/** References with links but without bytes. */
 export function linked(...references: LinkedReference[]): ReferenceSource {
   return { links: async () => references, load: () => Promise.reject(new Error("There are no bytes.")) };
 }
 
-/** The person who can use the links. */
 export const owner: CopyOwner = { turnId: "j1", platform: "slack", authorId: "U1" };

@@ -12,7 +12,7 @@ export interface RedisQueueOptions extends Partial<QueueOptions> {
   calls?: CallHistory;
 }
 
-/** The queue of a process that shares its work with others through Redis. */
+/** A process's queue that shares its work with others through Redis. */
 export function openRedisQueue({
   connection,
   maxActive = 16,

@@ -7,18 +7,18 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 
-/** If the Redis binary is missing, these tests are skipped and say so. If all tests must run, they fail instead. */
+/** True if tests that need Redis must be skipped, because the binary is missing. In CI they fail instead. */
 export const isRedisMissing =
   process.env["CI"] !== "true" && spawnSync("redis-server", ["--version"]).error !== undefined;
 
 export interface RedisServer {
   url: string;
-  /** Pauses Redis. Its connections stay open. */
+  /** Pauses Redis; its connections stay open. */
   freeze(): void;
   thaw(): void;
-  /** Kills Redis like a crash. Its data is lost unless `isKept` is set. */
+  /** Kills Redis like a crash. Its data is lost without `isKept`. */
   kill(): Promise<void>;
-  /** Restarts Redis at the same address. It is empty unless `isKept` is set. */
+  /** Restarts Redis at the same address, empty without `isKept`. */
   restart(): Promise<void>;
   /** Stops Redis and removes its files. */
   stop(): Promise<void>;
@@ -30,11 +30,11 @@ export interface RedisOptions {
   password?: string;
   /** If true, Redis is the only node of a cluster. */
   isCluster?: boolean;
-  /** The number of databases, by default Redis's own default. */
+  /** Number of databases; default: Redis's own default. */
   databases?: number;
 }
 
-/** Starts a Redis on a free loopback port. It saves nothing to disk unless `isKept` is set. */
+/** Starts a Redis on a free loopback port. It writes nothing to disk without `isKept`. */
 export async function startRedis(options: RedisOptions = {}): Promise<RedisServer> {
   const folder = await mkdtemp(join(tmpdir(), "palaver-redis-"));
   const { child, port } = await startOnFreePort(folder, options);
@@ -67,7 +67,7 @@ export async function startRedis(options: RedisOptions = {}): Promise<RedisServe
   };
 }
 
-/** Retries, because another program can take a port that was free a moment ago. */
+/** Retries, because another program can take the free port first. */
 async function startOnFreePort(folder: string, options: RedisOptions): Promise<{ child: ChildProcess; port: number }> {
   for (let attempt = 1; ; attempt++) {
     const port = await findFreePort();
@@ -85,7 +85,7 @@ async function launch(folder: string, port: number, options: RedisOptions): Prom
   const kept = isKept ? ["--appendonly", "yes", "--appendfsync", "always"] : ["--appendonly", "no"];
   const many = databases === undefined ? [] : ["--databases", String(databases)];
   const secret = password === undefined ? [] : ["--requirepass", password];
-  // Cluster nodes also use a second port, by default 10,000 higher.
+  // Cluster nodes also use a second port; its default is 10,000 higher.
   const cluster = isCluster ? ["--cluster-enabled", "yes", "--cluster-port", String(await findFreePort())] : [];
   const child = spawn("redis-server", [...place, ...kept, ...many, ...secret, ...cluster], {
     stdio: ["ignore", "pipe", "inherit"],
@@ -104,14 +104,14 @@ async function launch(folder: string, port: number, options: RedisOptions): Prom
     throw new Error(`redis-server exited at once:\n${lines.join("\n")}`);
   })();
   await Promise.race([ready, failed]);
-  // Reads the log all the time, because a full pipe would block Redis.
+  // Reads the output, because a full pipe would block Redis.
   child.stdout.resume();
   return child;
 }
 
 /**
- * Finds a port below Linux's range for outgoing connections, which starts at 32768. Other programs then do not take the
- * port while a killed Redis is down.
+ * Finds a free port below 32768, where Linux's range for outgoing connections starts, so that no other program takes
+ * the port while a killed Redis is down.
  */
 async function findFreePort(): Promise<number> {
   for (;;) {

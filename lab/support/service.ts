@@ -8,25 +8,24 @@ import { createPatience } from "./patience.ts";
 
 export const ROOT = join(import.meta.dirname, "../..");
 
-/** Settings for every process of the service. The compile cache saves a fifth of each start's processor time. */
+/** Settings for each process of the service. The compile cache saves a fifth of a start's processor time. */
 export const PROCESS_ENV = {
   PATH: process.env["PATH"],
   NODE_COMPILE_CACHE: join(ROOT, "node_modules/.cache/palaver-compiled"),
 };
 
-/** Without garbage collection, a start takes a sixth less time. Most of these processes do little more than start. */
+/** Without garbage collection, a start takes a sixth less time, and most of these processes only start. */
 const ROOMY = "--min-semi-space-size=64";
 
 export interface RunningService {
   url: string;
   pid: number;
-  /** All lines that the process has printed. */
   lines: string[];
   /** Sends a signal. Resolves to the exit code, or to the name of the signal that ended the process. */
   end(signal: NodeJS.Signals): Promise<number | string>;
 }
 
-/** Creates a data folder for the service. The caller must call `remove`. */
+/** Creates a data folder. The caller must call `remove`. */
 export async function makeDataDir(): Promise<{ path: string; remove(): Promise<void> }> {
   const path = await mkdtemp(join(tmpdir(), "palaver-test-"));
   return { path, remove: () => rm(path, { recursive: true, force: true }) };
@@ -41,7 +40,7 @@ export async function startService(dataDir: string, env: Record<string, string> 
   return whenReady(launchService(dataDir, env));
 }
 
-/** Starts the service in a folder that has its own `.env`, as in a checkout. */
+/** Starts the service in a folder with its own `.env`, as in a checkout. */
 export async function startServiceIn(folder: string, env: Record<string, string> = {}): Promise<RunningService> {
   return whenReady(launchService(join(folder, "data"), env, folder));
 }
@@ -61,9 +60,8 @@ export interface LaunchedService extends Omit<RunningService, "url"> {
   exited: Promise<number | string>;
 }
 
-/** Starts the service without waiting. */
 export function launchService(dataDir: string, env: Record<string, string> = {}, cwd = ROOT): LaunchedService {
-  // The tests must ignore the developer's `.env`.
+  // Ignore the developer's own `.env`.
   const options = [
     ROOMY,
     "--disable-warning=ExperimentalWarning",
@@ -90,7 +88,7 @@ export function launchService(dataDir: string, env: Record<string, string> = {},
   };
 }
 
-/** Runs the service with an invalid configuration until it exits. */
+/** Runs the service with a wrong configuration until it exits. */
 export async function runService(env: Record<string, string>): Promise<{ code: number | string; output: string }> {
   const child = spawn(process.execPath, ["src/main.ts"], {
     cwd: ROOT,

@@ -1,11 +1,11 @@
-/** The services that a test needs. Each has only the members that the test uses. */
+/** The members of a service that a test needs. */
 type Given<T> = {
   [Name in keyof T]?: T[Name] extends (...args: infer Args) => infer Result
     ? (...args: Args) => Result extends Promise<unknown> ? Result : Partial<Result>
     : Partial<T[Name]>;
 };
 
-/** Replaces all services in a test that needs only a few. Throws if the code under test reads another service. */
+/** Provides only the services that a test needs. Throws if the tested code reads another one. */
 export function fakeServices<T extends object>(given: Given<T>): T {
   return new Proxy(given, {
     get(target, name) {

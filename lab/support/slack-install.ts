@@ -1,12 +1,12 @@
 import type { Slack } from "../slack-sim/control.ts";
 import type { Workspace } from "../slack-sim/world.ts";
 
-/** The service's public address. No test connects to it. */
+/** The service's public address, to which no test connects. */
 const PUBLIC_URL = "https://bot.example";
 
 /**
- * The environment of a service that several workspaces can install over Socket Mode. It does not contain Slack's
- * address.
+ * The environment of a service that several workspaces can install, over Socket Mode. Slack's address is not part of
+ * it.
  */
 export function toInstallableEnv({ clientId, clientSecret, appToken }: Slack): Record<string, string> {
   return {
@@ -19,10 +19,7 @@ export function toInstallableEnv({ clientId, clientSecret, appToken }: Slack): R
   };
 }
 
-/**
- * Does the steps of an installation as a browser would, with the service at its public address. Rejects if a step
- * fails.
- */
+/** Installs the service into a workspace like a browser would, through its public address. Rejects if a step fails. */
 export async function installIntoSlack(slack: Slack, serviceUrl: string, workspace: Workspace): Promise<void> {
   slack.oauth.installInto(workspace);
   const page = await fetch(`${serviceUrl}/slack/install`);

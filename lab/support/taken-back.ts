@@ -1,7 +1,7 @@
 /**
- * Finds text that people could read and that later disappeared or changed. `states` are the texts of a message, oldest
- * first. Ignores formatting marks, because they come and go while the text grows. Also ignores notices about waiting,
- * and the steps in small print above the text.
+ * Finds text that people could read and that later disappeared or changed. `states` are a message's texts, oldest
+ * first. Ignores formatting marks, because they come and go while the text grows, and notices about waiting, and the
+ * steps in small print above the text.
  */
 export function findTakenBack(states: readonly string[]): string[] {
   const texts = states.flatMap((state) => toSaidLetters(state) ?? []);
@@ -11,12 +11,12 @@ export function findTakenBack(states: readonly string[]): string[] {
   });
 }
 
-/** The letters of the answer in a message. Undefined if the message shows no part of the answer yet. */
+/** Returns the letters of the answer in a message; undefined if no part of the answer is visible yet. */
 export function toSaidLetters(state: string): string | undefined {
   return /^_[^_]* …_$/.test(state) ? undefined : toLetters(withoutSteps(state));
 }
 
-/** The text of a message without its small print: the steps and their summary. */
+/** Returns a message's text without its small print: the steps and their summary. */
 export function withoutSteps(state: string): string {
   return state.replaceAll(/^-# .*\n/gm, "");
 }

@@ -3,12 +3,12 @@ import type { Stores } from "../../src/store/keyv.ts";
 
 const { run } = createKeyedQueue();
 
-/** Turns within this process, for a store that the test opens itself. */
+/** `inTurn` within this process, for a store that the test opens itself. */
 export function turnsOver(open: Stores["open"]): Stores["inTurn"] {
   return (name, task) => run(name, () => task(open));
 }
 
-/** Wraps all namespaces of a store: those that are opened directly, those in a turn, and those under another right. */
+/** Wraps every way to open a store: directly, in a turn, and under another right. */
 export function wrapStores(stores: Stores, wrap: (stores: Stores) => Stores): Stores {
   const wrapped = wrap(stores);
   return {

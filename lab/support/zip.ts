@@ -1,12 +1,11 @@
 import { crc32, deflateRawSync } from "node:zlib";
 
 export interface Packed {
-  /** The size that the archive states instead of the real one. */
+  /** The size that the archive states, if it is not the real one. */
   sizeBytes?: number;
   isEncrypted?: boolean;
 }
 
-/** A ZIP archive with these texts or bytes, by file name. */
 export function toZip(files: Readonly<Record<string, string | Uint8Array>>, stated: Packed = {}): Buffer {
   const parts: Uint8Array[] = [];
   const directory: Uint8Array[] = [];
