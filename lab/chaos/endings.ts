@@ -35,13 +35,13 @@ export interface Remains {
 
 /** The note under an unfinished answer. */
 const NOTE =
-  /(?:^|\n)_(?:I tried several times|Stopped|You stopped|`[^`\n]*` stopped this answer|This answer was stopped|The answer (?:hit|took|was interrupted|broke off)|A (?:content )?filter|The model (?:kept|hit|gave an empty)|The AI service|I can't (?:reach|write more)|I was shut down|I couldn't send|This (?:bot's account|conversation, with|channel accepts no more)|Something went wrong|Not answered: I can't check the limits)[^\n]*_\s*$/;
+  /(?:^|\n)_(?:I tried several times|Stopped|You stopped|`[^`\n]*` stopped this answer|This answer was stopped|The answer (?:hit|took|was interrupted|broke off)|A (?:content )?filter|The model (?:kept|hit|gave an empty)|The AI service|I can't (?:reach|write more)|I was shut down|I couldn't send|This (?:bot's account|conversation, with|channel accepts no more)|Something went wrong|I couldn't check your limits)[^\n]*_\s*$/;
 
 /** The note under an answer that the bot gave up because too many processes died. */
 const GIVEN_UP = /^_I tried several times [^\n]*_/m;
 
 /** Replaces an answer if the bot could not check the limits. */
-export const UNRESERVED = /^_Not answered: I can't check the limits[^\n]*_/m;
+export const UNRESERVED = /^_I couldn't check your limits[^\n]*_/m;
 
 /** Follows a correct answer if the bot could not read the conversation. */
 export const AMNESIA = /\s*_My storage is unavailable: [^\n]*_/;
@@ -207,7 +207,7 @@ function judgeNote(who: string, note: string, requests: readonly UpstreamRequest
   const last = requests.at(-1);
   if (
     last?.isComplete !== true ||
-    /^_(?:Stopped|You stopped|`[^`\n]*` stopped this answer|This answer was stopped|I was shut down|Not answered: I can't check)/.test(
+    /^_(?:Stopped|You stopped|`[^`\n]*` stopped this answer|This answer was stopped|I was shut down|I couldn't check your limits)/.test(
       note,
     )
   )

@@ -24,7 +24,7 @@ const ROW_MS = 3_600_000;
 const LIFTED_MS = 86_400_000;
 /** Maximum number of attempts to reserve, because another process can use the free quota first. */
 const MAX_TRIES = 4;
-const STORE_IS_AWAY = "Not answered: I can't check the limits, because my storage is unavailable.";
+const STORE_IS_AWAY = "I couldn't check your limits, because my storage is unavailable. Please try again in a minute.";
 
 export interface Reservation {
   /** Maximum answer tokens that fit the limits; undefined if nothing limits them. */
@@ -290,11 +290,10 @@ function toRefusal(
   { currency, now }: { currency: string; now: number },
 ): QuotaError {
   const { measure, endsAt, most } = limit;
-  const rest = describeAmount(measure, Math.max(0, room), currency);
-  const verb = isPicture ? "Not created" : "Not answered";
+  const rest = describeAmount(measure, room, currency);
+  const end = isPicture ? "so I created no image" : "so I didn't answer";
   const frees = most === 0 ? "" : ` It resets ${describeTime(endsAt, now)}.`;
   const may = describeAmount(measure, needed, currency);
-  return new QuotaError(
-    `${verb}: ${describeLimit(limit, currency)} is used up (${rest} left, this may need ${may}).${frees}`,
-  );
+  const state = room > 0 ? `is nearly reached: ${rest} left, but your request can need ${may}` : "is reached";
+  return new QuotaError(`${describeLimit(limit, currency)} ${state}, ${end}.${frees}`);
 }

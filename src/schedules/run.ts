@@ -61,7 +61,7 @@ export async function carryOut(
     }
     const full = await deps.quota.findRefusal({ ...event, author }, "chat");
     if (full !== undefined) {
-      await noteOutcome(deps, event, "the quota is used up", full, signal);
+      await noteOutcome(deps, event, "a limit is reached", full, signal);
       return [event];
     }
     const done = await deps.answer({ ...event, author });
@@ -164,6 +164,6 @@ async function tell(
     await sinkOf(one.reply).post(toDraft({ text, buttons }), `${key}:notice`, signal);
   } catch (err) {
     if (!isRefusal(err)) throw err;
-    log.warn({ err, scheduleId: one.id }, "a sentence about a schedule could not be posted");
+    log.warn({ err, scheduleId: one.id }, "a notice about a schedule could not be posted");
   }
 }

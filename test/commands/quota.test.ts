@@ -40,7 +40,7 @@ test("a refusal at a limit names the limit, the usage and the reset time; an adm
   await ask(ben);
   await ask(ben);
   const refusal = await ask(ben);
-  expect(refusal).toContain("Not answered: Your limit of 2 requests per day is used up");
+  expect(refusal).toContain("Your limit of 2 requests per day is reached");
   expect(refusal).toContain("It resets ");
   expect(requests).toHaveLength(2);
   expect(await say("quota", "lift person:ben", ben)).toContain("Only admins");
@@ -56,7 +56,7 @@ test("a person who erases all their data has used up the same limits", async () 
   await ask(ben);
   await ask(ben);
   expect(await say("forget", "me for good", ben)).toContain("I no longer know anything about you.");
-  expect(await ask(ben)).toContain("is used up");
+  expect(await ask(ben)).toContain("is reached");
   expect(requests).toHaveLength(2);
 });
 
@@ -69,7 +69,7 @@ test("a person at a limit gets one notice, so two bots that answer each other fa
   }
   expect(requests).toHaveLength(2);
   expect(texts()).toHaveLength(3);
-  expect(texts().at(-1)).toContain("The limit for everyone together of 2 requests per month is used up");
+  expect(texts().at(-1)).toContain("The limit for everyone together of 2 requests per month is reached");
 });
 
 test("/quota says that there are no limits", async () => {

@@ -70,7 +70,7 @@ describe("a quota", () => {
     expect(first.maxTokens).toBe(300);
     // 500 - (100 + 300) are left, which is too little for a prompt and an answer.
     expect(await refusalOf(quota)).toBe(
-      "Not answered: This channel's limit of 500 tokens per day is used up (100 tokens left, this may need 164 tokens). It resets on 2026-11-21 at 00:00 UTC.",
+      "This channel's limit of 500 tokens per day is nearly reached: 100 tokens left, but your request can need 164 tokens, so I didn't answer. It resets on 2026-11-21 at 00:00 UTC.",
     );
     await first.settle(spent(80, 120));
     const second = await quota.reserve(need(), signal);
@@ -80,20 +80,20 @@ describe("a quota", () => {
   test.each([
     [
       { person: { hour: { requests: 1 } } },
-      "Your limit of 1 request per hour is used up (0 requests left, this may need 1 request). It resets at 13:00 UTC.",
+      "Your limit of 1 request per hour is reached, so I didn't answer. It resets at 13:00 UTC.",
     ],
     [
       { all: { minute: { requests: 1 } } },
-      "The limit for everyone together of 1 request per minute is used up (0 requests left, this may need 1 request). It resets at 12:01 UTC.",
+      "The limit for everyone together of 1 request per minute is reached, so I didn't answer. It resets at 12:01 UTC.",
     ],
     [
       { workspace: { month: { requests: 1 } } },
-      "This workspace's limit of 1 request per month is used up (0 requests left, this may need 1 request). It resets on 2026-12-01 at 00:00 UTC.",
+      "This workspace's limit of 1 request per month is reached, so I didn't answer. It resets on 2026-12-01 at 00:00 UTC.",
     ],
   ])("a refusal says when the window ends: %j", async (quotas, words) => {
     const { quota, clock } = start({ quotas });
     await (await quota.reserve(need(), signal)).settle(spent(1, 1));
-    expect(await refusalOf(quota)).toBe(`Not answered: ${words}`);
+    expect(await refusalOf(quota)).toBe(words);
     clock.now = Date.parse("2026-12-01T00:00:00Z");
     expect(await refusalOf(quota)).toBe("no refusal");
   });
@@ -122,7 +122,7 @@ describe("a quota", () => {
       ]),
     );
     expect(await usage.readMonth("everyone")).toMatchObject({ requests: 3, promptTokens: 0, pictures: 0 });
-    expect(await refusalOf(quota)).toContain("The limit for everyone together of 3 requests per day is used up");
+    expect(await refusalOf(quota)).toContain("The limit for everyone together of 3 requests per day is reached");
   });
 
   test("a quota bounds an answer by the money left, at the model's price", async () => {
@@ -136,9 +136,7 @@ describe("a quota", () => {
     expect(await quota.read(need().by)).toMatchObject([{ used: 253_000_000 }]);
     const next = await quota.reserve(need(), signal);
     await next.settle({ ...spent(80, 1), cost: 0.25 });
-    expect(await refusalOf(quota)).toContain(
-      "limit for everyone together of 0.50 EUR per month is used up (0.00 EUR left",
-    );
+    expect(await refusalOf(quota)).toContain("limit for everyone together of 0.50 EUR per month is reached");
   });
 
   test("a quota counts images, and their tokens against no token limit", async () => {
@@ -147,7 +145,9 @@ describe("a quota", () => {
       quotas: { person: { day: { pictures: 1, tokens: 10 } } },
     });
     const { settle } = await quota.reserve(need({ pictures: 1 }), signal);
-    expect(await refusalOf(quota, need({ pictures: 1 }))).toContain("Not created: Your limit of 1 image per day");
+    expect(await refusalOf(quota, need({ pictures: 1 }))).toContain(
+      "Your limit of 1 image per day is reached, so I created no image.",
+    );
     await settle(spent(10, 1_000));
     expect(await usage.readMonth("everyone")).toMatchObject({ pictures: 1, costs: { USD: 40_000_000 } });
     expect((await quota.read(need().by)).find(({ measure }) => measure === "tokens")).toMatchObject({ used: 0 });

@@ -283,7 +283,7 @@ describe("the judge of a recorded run", () => {
   });
 
   test("the judge accepts that the bot can't check the limits only if Redis was away", () => {
-    const note = "_Not answered: I can't check the limits, because my storage is unavailable._";
+    const note = "_I couldn't check your limits, because my storage is unavailable. Please try again in a minute._";
     const board = { turns: { refused: 1 }, pictures: {}, tools: {}, failures: 0 };
     const turns = toRecord({}).turns.map((turn) => ({ ...turn, ends: ["refused"] }));
     const shown = [{ ...shownAt([[9_000, note]]), buttons: [{ label: "Retry", payload: "" }] }];
