@@ -21,8 +21,8 @@ const SUGGESTIONS: readonly Suggestion[] = [
   { title: "Plan my day", message: "Help me plan my day. Ask me what I have to do." },
 ];
 const PICTURE_SUGGESTION: Suggestion = {
-  title: "Draw a picture",
-  message: "Draw a lighthouse in the fog, as a woodcut.",
+  title: "Create an image",
+  message: "Create an image of a lighthouse in the fog, as a woodcut.",
 };
 
 const stopped = z.object({

@@ -142,7 +142,7 @@ function describeBot(draws: boolean): Body[] {
   return [
     header("Ask me anything"),
     section(text),
-    ...(draws ? [{ type: "actions", elements: [button(HOME_ACTIONS.draw, "Draw a picture")] }] : []),
+    ...(draws ? [{ type: "actions", elements: [button(HOME_ACTIONS.draw, "Create an image")] }] : []),
     { type: "divider" },
   ];
 }

@@ -39,7 +39,7 @@ const FILL_MS = 800;
 const OPEN_MS = 2_000;
 const MAX_KEPT_MODELS = 100;
 const NOT_OPENED =
-  "I couldn't open the form. Try again, or write what I should draw after the command: `/imagine a lighthouse in the fog`";
+  "I couldn't open the form. Try again, or write what the image should show after the command: `/imagine a lighthouse in the fog`";
 const NOT_YOURS = "Someone else opened this form, or I've been updated since. Open it again.";
 
 /** The form's state until its submission. Slack stores it invisibly with the form. */
@@ -65,7 +65,7 @@ export function toImagineForm(menu: ImagineMenu, context: FormContext, { prompt,
   const freeFiles = Math.min(MAX_FILES, menu.maxReferences - context.references.length - (context.basis ? 1 : 0));
   const counts = Array.from({ length: menu.maxCount }, (_, index) => String(index + 1));
   const blocks = [
-    field(PROMPT, "What should I draw?", {
+    field(PROMPT, "What should the image show?", {
       ...textArea(MAX_PROMPT_CHARS, prompt),
       placeholder: plain("A lighthouse in the fog, as a woodcut"),
     }),
@@ -77,7 +77,13 @@ export function toImagineForm(menu: ImagineMenu, context: FormContext, { prompt,
     ...choice("model", "Model", models, options.model),
     ...(context.channelId === undefined ? [toPlaceField()] : []),
   ];
-  return form({ id: IMAGINE_FORM, title: "Draw a picture", submit: "Draw", metadata: writeContext(context), blocks });
+  return form({
+    id: IMAGINE_FORM,
+    title: "Create an image",
+    submit: "Create",
+    metadata: writeContext(context),
+    blocks,
+  });
 }
 
 /** The values of a submitted form. Files are in Slack's format. */
@@ -124,13 +130,13 @@ export function readContext(metadata: string): FormContext {
 
 function describeReferences({ references, basis }: FormContext): Body[] {
   const names = references.map(({ name }) => escapeMarkup(name));
-  const all = [...(basis === undefined ? [] : ["the picture itself"]), ...names];
+  const all = [...(basis === undefined ? [] : ["the image itself"]), ...names];
   return all.length === 0 ? [] : [remark(`I'll start from ${all.join(", ")}.`)];
 }
 
 function toFileField(maxFiles: number): Body {
   const element = { type: "file_input", filetypes: FILE_TYPES, max_files: maxFiles };
-  return field(REFERENCES, "Reference pictures", element, { optional: true });
+  return field(REFERENCES, "Reference images", element, { optional: true });
 }
 
 function toPlaceField(): Body {
@@ -190,8 +196,8 @@ export function createImagineForms(menu: ImagineMenu, deps: HandlerDeps): Imagin
     const context = readContext(view.private_metadata);
     const { prompt, options, files, channelId = context.channelId } = readImagineForm(view.state.values);
     if (context.personId !== user.id) return wrong(PROMPT, NOT_YOURS);
-    if (prompt === "") return wrong(PROMPT, "Tell me in a few words what to draw.");
-    if (channelId === undefined) return wrong(WHERE, "Choose where I should post the picture.");
+    if (prompt === "") return wrong(PROMPT, "Say in a few words what the image should show.");
+    if (channelId === undefined) return wrong(WHERE, "Choose where I should post the image.");
     const isChosen = context.channelId === undefined;
     const [isHere, presence] = await Promise.all([
       isMember(workspace, channelId, deps),

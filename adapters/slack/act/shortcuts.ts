@@ -22,8 +22,8 @@ export const DRAW = "imagine_global";
 
 /** A trigger can open a view for three seconds. */
 const OPEN_MS = 2_500;
-const NO_PICTURES = "I can't find a picture I can use in that message. Choose one with a picture in it.";
-const NO_DRAWING = "I can't draw here: pictures are switched off.";
+const NO_PICTURES = "I found no image in that message that I can use. Choose a message with an image.";
+const NO_DRAWING = "I can't create images here: they're switched off.";
 const PICTURE = /^image\//;
 
 export interface ShortcutsDeps extends HandlerDeps {
@@ -97,7 +97,7 @@ export function createShortcuts(deps: ShortcutsDeps): Shortcuts {
       if (forms !== undefined) {
         return { events: [], afterwards: () => forms.open({ workspace, person }, trigger_id, { references: [] }) };
       }
-      const view = note("Draw a picture", NO_DRAWING);
+      const view = note("Create an image", NO_DRAWING);
       const call = { trigger_id, view };
       const tell = () => deps.api.call(workspace.teamId, "views.open", call, AbortSignal.timeout(OPEN_MS));
       return { events: [], afterwards: async () => void (await tell()) };

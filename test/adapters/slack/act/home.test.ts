@@ -40,7 +40,7 @@ describe("the home tab", () => {
       "12 messages in 1 conversation.",
       "&lt;a pirate&gt;",
       "answers you there, with temperature 0.2, as JSON.",
-      "Draw a picture",
+      "Create an image",
       '"initial_option":{"text":{"type":"plain_text","text":"sandbox-text"',
     ]) {
       expect(text).toContain(part);
@@ -71,7 +71,7 @@ describe("the home tab", () => {
     });
     expect(text).toContain("Your data");
     expect(text).not.toContain("static_select");
-    expect(text).not.toContain("Draw a picture");
+    expect(text).not.toContain("Create an image");
   });
 
   test("the home tab lists as many models as Slack allows", async () => {
@@ -136,7 +136,7 @@ describe("the messages tab", () => {
     ada.openHome("messages");
     const prompts = await slack.until(() => slack.assistant.prompts(ada.direct()).length > 0);
     expect(prompts).toBe(true);
-    expect(slack.assistant.prompts(ada.direct())).toContain("Draw a picture");
+    expect(slack.assistant.prompts(ada.direct())).toContain("Create an image");
     expect(slack.home(ada)).toBeUndefined();
   });
 
@@ -161,7 +161,7 @@ describe("the messages tab", () => {
     expect(await shown({ entities })).toEqual(["Who is on call?", `${"y".repeat(59)}…`]);
     const message = { type: "slack#/types/message_context", value: { channel_id: general.id, message_ts: "1.2" } };
     expect(await shown({ entities: [message] })).toHaveLength(2);
-    expect(await shown({})).toContain("Draw a picture");
+    expect(await shown({})).toContain("Create an image");
     set.set(ada.direct().id, ["Mine"]);
     expect(await shown({})).toEqual(["Mine"]);
   });

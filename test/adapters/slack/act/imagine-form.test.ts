@@ -52,7 +52,7 @@ describe("the fields of an imagine form", () => {
   test("the imagine form counts the edited picture against the file limit", () => {
     const view = toImagineForm(MENU, { channelId: "C1", personId: "U1", basis: "job.1", references: [] }, PREFILL);
     expect(JSON.stringify(view)).toContain('"max_files":2');
-    expect(JSON.stringify(view)).toContain("the picture itself");
+    expect(JSON.stringify(view)).toContain("the image itself");
   });
 
   test("the imagine form accepts the longest prompt", () => {
@@ -117,7 +117,7 @@ describe.each<TransportName>(["Socket Mode", "HTTP"])("the form for pictures ove
       const { response } = await stage.ada.submitView(view, prompt(empty));
       expect(response).toMatchObject({
         response_action: "errors",
-        errors: { prompt: expect.stringContaining("draw") },
+        errors: { prompt: expect.stringContaining("what the image should show") },
       });
     }
     expect(view.isOpen).toBe(true);

@@ -80,7 +80,7 @@ describe("Use as reference", () => {
     const { slack, ada, general } = await startInteractions();
     await ada.shortcut("imagine_from_message", ada.upload(general, [TEXT]));
     const told = await slack.until(() => slack.ephemerals(general, ada.id)[0], "the answer");
-    expect(told.shown).toMatch(/can't find a picture/);
+    expect(told.shown).toMatch(/found no image in that message/);
   });
 
   test("Use as reference says that pictures are off", async () => {
@@ -91,7 +91,7 @@ describe("Use as reference", () => {
   });
 });
 
-test("Draw a picture says that pictures are off", async () => {
+test("Create an image says that images are off", async () => {
   const { slack, ada } = await startInteractions({ imagine: undefined });
   await ada.shortcut("imagine_global");
   const view = await slack.until(() => slack.view(ada), "the answer");
