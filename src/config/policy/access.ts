@@ -24,8 +24,8 @@ export const accessRule = z
   .strictObject({
     allow: oneOrMore(what).exactOptional().describe("Permissions that the rule allows."),
     deny: oneOrMore(what).exactOptional().describe("Permissions that the rule denies."),
-    to: oneOrMore(who).exactOptional().describe("The people it applies to. Absent: everyone."),
-    in: oneOrMore(where).exactOptional().describe("The places it applies to. Absent: everywhere."),
+    to: oneOrMore(who).exactOptional().describe("The people it applies to. Default: everyone."),
+    in: oneOrMore(where).exactOptional().describe("The places it applies to. Default: everywhere."),
     because: z
       .string()
       .max(MAX_REASON_CHARS)

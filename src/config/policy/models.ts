@@ -16,12 +16,12 @@ const pattern = z
 
 const offer = z
   .strictObject({
-    to: accessRule.shape.to.describe("The people who can use them. Absent: everyone."),
-    in: accessRule.shape.in.describe("The places to use them in. Absent: everywhere."),
+    to: accessRule.shape.to.describe("The people who can use them. Default: everyone."),
+    in: accessRule.shape.in.describe("The places to use them in. Default: everywhere."),
     models: z.array(pattern).min(1, "must name a model").max(MAX_MODELS).describe("* matches any characters."),
     default: name
       .exactOptional()
-      .describe("Answers in channels that have chosen no model. Absent: the first of `models`."),
+      .describe("Answers in channels that have chosen no model. Default: the first of `models`."),
   })
   .refine(({ models, default: usual }) => usual !== undefined || !models[0]?.includes("*"), {
     path: ["models"],

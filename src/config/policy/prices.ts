@@ -13,9 +13,9 @@ const modelPrices = z
       input: price.exactOptional().describe("Per million tokens of the prompt."),
       cachedInput: price
         .exactOptional()
-        .describe("Per million of these that came from the gateway's cache. Absent: as `input`."),
+        .describe("Per million of these that came from the gateway's cache. Default: the price of `input`."),
       output: price.exactOptional().describe("Per million tokens of the answer."),
-      picture: price.exactOptional().describe("Per image. Absent: its tokens count."),
+      picture: price.exactOptional().describe("Per image. Default: the price of its tokens."),
     },
     "must be an object of prices, such as { input: 2.5, output: 10 }",
   )

@@ -58,7 +58,7 @@ export const quotas = z
         .min(MIN_ANSWER_TOKENS, `must not be less than ${MIN_ANSWER_TOKENS}`)
         .max(MAX_ANSWER_TOKENS, `must not be more than ${MAX_ANSWER_TOKENS}`)
         .exactOptional()
-        .describe("If tokens or money are limited: the longest answer, reserved before each request. Absent: 4096."),
+        .describe("The longest answer if tokens or money are limited, reserved before each request. Default: 4096."),
     },
     "must be an object",
   )
