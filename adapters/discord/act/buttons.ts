@@ -20,7 +20,7 @@ export function createButtons(deps: ButtonsDeps): (interaction: APIMessageCompon
     const action = press?.action;
     if (action === "edit" && forms !== undefined) return forms.openEdit(interaction, press?.turnId ?? "");
     if (press === undefined || action === undefined || action === "edit") {
-      await acknowledge(interaction, say("This button no longer works."));
+      await acknowledge(interaction, say("This button no longer works. Ask me again instead."));
       return;
     }
     const isPrivate = !PUBLIC_ACTIONS.has(action) || isOnPrivate(interaction);

@@ -41,7 +41,7 @@ export function createInteractions(given: InteractionsDeps): (interaction: APIIn
     }
     const toEvent = forms?.read(interaction);
     if (toEvent === undefined) {
-      await acknowledge(interaction, say("This form no longer works."));
+      await acknowledge(interaction, say("This form no longer works. Open it again."));
       return;
     }
     const pending: PendingInteraction = { interaction, isPrivate: isOnPrivate(interaction) };

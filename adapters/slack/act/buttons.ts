@@ -7,7 +7,7 @@ import type { ButtonPayload } from "./payloads.ts";
 import type { ReasonForm } from "./reason-form.ts";
 import { type HandlerDeps, toEventBase, toName, type UserAction } from "./user-action.ts";
 
-const EXPIRED_BUTTON = "This button no longer works.";
+const EXPIRED_BUTTON = "This button no longer works. Ask me again instead.";
 
 export interface ButtonsDeps extends HandlerDeps {
   forms: ImagineForms | undefined;
