@@ -146,9 +146,9 @@ function describe(error: unknown): { error: string; words: string } {
   if (!(error instanceof ApiError)) throw error;
   const { code, status, retryAfterMs, network, message } = error;
   if (retryAfterMs !== undefined) {
-    return { error: code, words: `Slack asks to wait ${Math.ceil(retryAfterMs / 1_000)} s. Try again later.` };
+    return { error: code, words: `Slack asks for a pause of ${Math.ceil(retryAfterMs / 1_000)} s. Try again later.` };
   }
-  if (code !== "") return { error: code, words: `Slack refuses it (${code}).` };
+  if (code !== "") return { error: code, words: `Slack refuses this value (${code}).` };
   if (network === undefined) return { error: `http_${status}`, words: message };
   const why = network === "TimeoutError" ? ` within ${CALL_MS / 1_000} s` : ` (${network})`;
   return { error: "unreachable", words: `Slack cannot be reached${why}.` };

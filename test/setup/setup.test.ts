@@ -112,7 +112,7 @@ describe("the first run", () => {
     expect(findings.filter(({ ok }) => !ok)).toEqual([
       {
         ok: false,
-        what: '"App-level token": Slack refuses it (invalid_auth).',
+        what: '"App-level token": Slack refuses this value (invalid_auth).',
         fix: expect.stringContaining("Copy it"),
       },
     ]);

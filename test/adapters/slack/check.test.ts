@@ -50,8 +50,16 @@ describe("checkSlack", () => {
     const slack = await startSlack();
     const wrong = await check(slack, { botToken: "xoxb-canary", appToken: "xapp-canary" });
     expect(wrong).toEqual([
-      { ok: false, what: "SLACK_BOT_TOKEN: Slack refuses it (invalid_auth).", fix: expect.stringContaining("Copy it") },
-      { ok: false, what: "SLACK_APP_TOKEN: Slack refuses it (invalid_auth).", fix: expect.stringContaining("Copy it") },
+      {
+        ok: false,
+        what: "SLACK_BOT_TOKEN: Slack refuses this value (invalid_auth).",
+        fix: expect.stringContaining("Copy it"),
+      },
+      {
+        ok: false,
+        what: "SLACK_APP_TOKEN: Slack refuses this value (invalid_auth).",
+        fix: expect.stringContaining("Copy it"),
+      },
     ]);
     expect(JSON.stringify(wrong)).not.toContain("canary");
     const swapped = await check(slack, { appToken: slack.botToken });
@@ -105,7 +113,7 @@ describe("checkSlack", () => {
     });
     expect((await tryClient(slack.clientId, "canary"))[0]).toEqual({
       ok: false,
-      what: "SLACK_CLIENT_SECRET: Slack refuses it (bad_client_secret).",
+      what: "SLACK_CLIENT_SECRET: Slack refuses this value (bad_client_secret).",
       fix: expect.stringContaining("Basic Information"),
     });
   });
