@@ -11,7 +11,7 @@ import { loadModules } from "./port/module.ts";
 
 const USAGE = `Usage: npm run doctor [-- --no-chat]
 
-Tries what the configuration names: the gateway, the storage, the addresses and the platforms. Writes nothing into any
+Checks everything in the configuration: the gateway, the storage, the addresses and the platforms. Writes nothing into any
 conversation. Exits with 0 if everything works, otherwise with 1.
 
   --no-chat   do not ask the model a question, which costs a few tokens`;
@@ -37,7 +37,7 @@ function printProblems({ problems }: ConfigError, report: ReportOptions): void {
   const findings = problems.map((what) => ({ ok: false, what }));
   for (const finding of findings) print(formatFinding("Configuration", finding, report));
   print(
-    `\n${formatSummary(findings, report)} .env.example explains every variable; the rest is tried once they are right.`,
+    `\n${formatSummary(findings, report)} .env.example explains every variable; everything else is checked once they are right.`,
   );
 }
 

@@ -95,7 +95,7 @@ export const WIRE_FAULTS: Faults = {
   },
   "usage-missing": { what: "omits usage", send: (script) => mapSends(script, withoutUsage) },
   "not-an-image": {
-    what: "sends bytes that are not a picture (images only)",
+    what: "sends bytes that are not an image (images only)",
     show: (parts) => mapPictures(parts, () => [{ inlineData: { mimeType: "image/png", data: NO_PICTURE } }]),
   },
 };

@@ -112,7 +112,7 @@ export function createAdmin(options: AdminOptions): Admin {
     const turnId = c.req.param("turnId");
     log.info({ by, turnId }, "an administrator pressed Stop");
     const stop = await stopTurn(turnId);
-    if (stop === undefined) return c.json({ error: "This answer has ended already." }, 404);
+    if (stop === undefined) return c.json({ error: "This answer has already ended." }, 404);
     const { conversationId, reply } = stop.story;
     // The audit entry contains the result, so write it after the stop.
     await note({ by, act: STOPS[stop.result], turnId, conversationId, reply });

@@ -80,7 +80,7 @@ async function checkPersistence({ client, run }: RedisConnection): Promise<Findi
   }
   return {
     ok: true,
-    what: "Redis saves to its disk only now and then: a crash can lose the last minutes (appendonly is safer).",
+    what: "Redis saves to its disk only at intervals: a crash can lose the last minutes (appendonly is safer).",
   };
 }
 

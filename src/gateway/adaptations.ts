@@ -174,7 +174,7 @@ const ADAPTATIONS: readonly Adaptation[] = [
   leaveOut("user", (refusal) => refusesField("user", refusal) && !/\broles?\b/i.test(refusal.message)),
   {
     name: "name",
-    does: "leaves the names of speakers out, which are also in the text",
+    does: "leaves out the names of speakers, because they are also in the text",
     isAskedBy: (refusal) => refusesField("name", refusal),
     apply: onMessages((messages) => messages.map((message) => ("name" in message ? withoutName(message) : message))),
   },
@@ -202,7 +202,7 @@ const ADAPTATIONS: readonly Adaptation[] = [
   {
     // Groq refuses tools together with JSON. A person asked for JSON, so the tools are dropped.
     name: "tools with JSON",
-    does: "offers no tools if the answer is to be JSON",
+    does: "offers no tools if the answer must be JSON",
     isAskedBy: /json mode.{0,60}(tools?|function)/i,
     apply: (body) => (body.response_format === undefined ? body : withoutTools(body)),
   },
@@ -283,7 +283,7 @@ const ADAPTATIONS: readonly Adaptation[] = [
   },
   {
     name: "pictures",
-    does: "sends words instead of pictures",
+    does: "sends text instead of images",
     isAskedBy: ({ code = "", param = "", type = "", message }) =>
       (/^messages(\[|\.)\d/.test(param) && UNSUPPORTED.test(`${type} ${code}`)) ||
       /(image|vision)(_input|_url)?s?_not_supported|unsupported_(image|vision)/i.test(code) ||
@@ -448,7 +448,7 @@ function withWordAfterResults(messages: readonly WireMessage[]): WireMessage[] {
 }
 
 /** Replaces a picture, because the model would otherwise refuse the whole conversation. */
-const UNSEEN = "(You cannot see this picture. Say so if it matters.)";
+const UNSEEN = "(You cannot see this image. Say so if it matters.)";
 
 /** Reduces a message to text in one string, because some of these models don't accept parts at all. */
 function withoutParts(message: WireMessage): WireMessage {

@@ -43,13 +43,13 @@ export async function parseImage(json: string, maxImageBytes: number, safe: Safe
   if (base64 === undefined) throw toNoImageError(findings, text, safe);
   const bytes = Buffer.from(base64.replace(/^data:[^,]*,/, ""), "base64");
   if (bytes.length > maxImageBytes) {
-    throw new GatewayError("malformed", `The picture is larger than ${maxImageBytes} bytes.`);
+    throw new GatewayError("malformed", `The image is larger than ${maxImageBytes} bytes.`);
   }
   // Loaded with the first picture, because it has forty modules.
   const { fileTypeFromBuffer } = await import("file-type");
   const type = await fileTypeFromBuffer(bytes);
   if (type === undefined || !type.mime.startsWith("image/")) {
-    throw new GatewayError("malformed", "The gateway responded with bytes that are not a picture.");
+    throw new GatewayError("malformed", "The gateway responded with bytes that are not an image.");
   }
   return { bytes, mimeType: type.mime, text, ...(usage !== undefined && { usage }) };
 }
@@ -154,12 +154,12 @@ export function isFiltered({ kind, reason, type = "", code = "", message }: Gate
 function toNoImageError({ reason, hasLink }: Findings, text: string, safe: SafeText): GatewayError {
   if (text === "" && reason === undefined) {
     return hasLink
-      ? new GatewayError("malformed", "The gateway responded with a link instead of the picture.", { code: LINK_ONLY })
-      : new GatewayError("malformed", "The gateway's response contains no picture.");
+      ? new GatewayError("malformed", "The gateway responded with a link instead of the image.", { code: LINK_ONLY })
+      : new GatewayError("malformed", "The gateway's response contains no image.");
   }
   const code = reason === undefined ? undefined : safe.name(reason);
   const why = code === undefined ? "" : ` (${code})`;
-  return new GatewayError("rejected", "The model drew no picture", {
+  return new GatewayError("rejected", "The model created no image", {
     quote: `${why}${text === "" ? "." : `. It said: ${endSentence(safe.sentence(text))}`}`,
     type: NO_PICTURE,
     code,

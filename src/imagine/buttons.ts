@@ -91,7 +91,7 @@ export function createPictureButtons(deps: PictureButtonsDeps): PictureButtons {
       await sinkOf(toPressedReply(event, turn, 1)).remove(part.messageId, signal);
     } catch (err) {
       if (!isRefusal(err)) throw err;
-      log.warn({ err, turnId: turn.id }, "a picture could not be removed");
+      log.warn({ err, turnId: turn.id }, "an image could not be removed");
     }
     // Erase the file before the record forgets its name, so that a retry can repeat both.
     if (part.attachment !== undefined) await references.erase([part.attachment]);

@@ -63,7 +63,7 @@ export function createImagine(deps: ImagineDeps): Imagine {
     try {
       return await records.loadPicture(id);
     } catch (err) {
-      log.error({ err, turnId: id }, "the record of a picture could not be read");
+      log.error({ err, turnId: id }, "the record of an image could not be read");
       return undefined;
     }
   }
@@ -146,7 +146,7 @@ export function createImagine(deps: ImagineDeps): Imagine {
       turns.wait(running);
       running.stop.addEventListener("abort", () => {
         stopWaiting(running, event).catch((err: unknown) => {
-          log.warn({ err, turnId: id }, "waiting pictures could not be stopped at once");
+          log.warn({ err, turnId: id }, "waiting images could not be stopped immediately");
         });
       });
       waiting.announce(fresh);

@@ -74,7 +74,7 @@ export function createPictureRuns(deps: PictureRunsDeps): PictureRuns {
       if (done.length === 0) await history.remove(id);
       else await history.append(conversationId, entry, messageIds, after);
     } catch (err) {
-      log.error({ err, turnId: id }, "a picture could not be stored in the history");
+      log.error({ err, turnId: id }, "an image could not be stored in the history");
     }
   }
 
@@ -89,8 +89,8 @@ export function createPictureRuns(deps: PictureRunsDeps): PictureRuns {
         // Count the image before the record contains it, because a process that resumes the turn counts only pending
         // images.
         await metrics.pictureEnded(outcome, `${turnId}:${number}:${ends.length}`);
-        if (outcome === "failed") log.warn({ err: error, turnId, number, model }, "a picture was not drawn");
-        else log.info({ turnId, number, model }, isDrawn ? "picture shown" : "a picture was stopped");
+        if (outcome === "failed") log.warn({ err: error, turnId, number, model }, "an image was not created");
+        else log.info({ turnId, number, model }, isDrawn ? "image shown" : "an image was stopped");
         const isKept = await records.savePicture(turn);
         if (isDrawn && isKept) await Promise.all([writeHistory(turn), files.keep(turn, NEVER)]);
         onStep();

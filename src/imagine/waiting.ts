@@ -98,7 +98,7 @@ export function createWaitingMessages({ records, adapterOf, sinkOf, right, line,
     announce(fresh) {
       const { id } = fresh;
       const posting = post(fresh).catch((err: unknown) => {
-        log.warn({ err, turnId: id }, "the message about waiting pictures could not be posted or removed");
+        log.warn({ err, turnId: id }, "the message about waiting images could not be posted or removed");
       });
       announcements.set(
         id,

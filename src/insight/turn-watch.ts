@@ -176,7 +176,7 @@ export function createTurnWatch({ store, trends, process, now, log }: TurnWatchO
     async makeUp({ number, at, outcome, messages, used, calls, ...beginning }) {
       const story = toStory({ ...beginning, askedAt: at, attempts: 1 }, process, at);
       Object.assign(story, toEndOf(story, { number, outcome, messages, used, calls }, at));
-      const what = `Ended: ${outcome}. Its process died before it could report more`;
+      const what = `Ended: ${outcome}. The process died before it reported any details`;
       story.steps = [{ at, what, ...(!FINE.has(outcome) && { isBad: true as const }) }];
       if (!(await trends.end(story.id, toEnded(story)))) return;
       const isThere = (await read(TURNS).catch(() => [])).some(({ id }) => id === story.id);
@@ -300,7 +300,7 @@ function listenTo(story: Story, { trends, now, ended, left }: ListenerDeps): Tur
     },
     leave(reason) {
       if (story.endedAt !== undefined) return;
-      note(reason === "superseded" ? "The question was edited: its answer restarts" : "Left to the next attempt");
+      note(reason === "superseded" ? "The question was edited: its answer restarts" : "The next attempt continues");
       left();
     },
   };

@@ -47,7 +47,7 @@ export function createLogger({ level, secrets, tokens, destination = toStandardO
           const fields = first instanceof Error ? { err: first } : first;
           Reflect.apply(method, this, [describeFields(fields, level <= DEBUG), ...rest]);
           const isCut = level > DEBUG && Object.values(fields).some((value) => value instanceof Error);
-          if (isCut) this.debug(fields, "the same, with the whole error");
+          if (isCut) this.debug(fields, "the same error in full");
         },
       },
     },

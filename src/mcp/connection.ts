@@ -114,7 +114,7 @@ export function connectTo(
     const onChanged = (session: Session) => relisting.show({ session });
     const onError = (error: unknown) => log.debug({ server, err: toProblem(error) }, "a tool server reported an error");
     const session = await openSession({ config, onChanged, onError, onFault, tokens, connectMs, log }, closing.signal);
-    const leave = () => session.end(new LoggableError("it is no longer needed"));
+    const leave = () => session.end(new LoggableError("its connection is no longer needed"));
     closing.signal.addEventListener("abort", leave, { once: true });
     try {
       await list(session);
@@ -180,7 +180,7 @@ export function connectTo(
     readResource: (uri, signal) => ask(({ client }) => client.readResource({ uri }, { timeout, signal }), signal),
     tried: tried.promise,
     async close() {
-      closing.abort(new Error("It is no longer needed."));
+      closing.abort(new Error("The connection is no longer needed."));
       await running;
     },
   };

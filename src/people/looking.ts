@@ -52,7 +52,7 @@ export function createLooking({ open, inTurn, now, log }: LookingOptions): KeptL
           else await keyv.put({ key, value: { places }, ttlMs: KEPT_MS, owner: { platform, id: authorId } });
         });
       } catch (err) {
-        log.warn({ err, platform }, "the channel that a person has open could not be stored");
+        log.warn({ err, platform }, "a person's open channel could not be stored");
       }
     },
     async read({ platform, authorId, threadId }) {
@@ -61,7 +61,7 @@ export function createLooking({ open, inTurn, now, log }: LookingOptions): KeptL
         const at = (id: string | undefined) => places.find((known) => known.threadId === id);
         return (at(threadId) ?? at(undefined))?.channelId;
       } catch (err) {
-        log.warn({ err, platform }, "the channels that a person has open could not be read");
+        log.warn({ err, platform }, "a person's open channels could not be read");
         return undefined;
       }
     },

@@ -3,7 +3,7 @@ const NOTHING = "NOTHING_TO_SAY";
 
 /** Tells the model that no person is waiting for the answer. `when` names the time of the run. */
 export function toRunPrompt(when: string): string {
-  return `The request below was scheduled by its author, and runs by itself: it is now ${when}. Carry it out now and ask nothing back, because nobody is waiting. If it is a reminder, write the reminder itself. If the request asks you to speak only in some case, or only if there is something to say, and that is not so, answer with exactly ${NOTHING} and nothing else.`;
+  return `The request below was scheduled by its author for this time: it is now ${when}. Carry it out now and ask nothing back, because no one is waiting. If it is a reminder, write the reminder itself. If the request asks you to speak only in some case, or only if there is something to say, and there is not, answer with exactly ${NOTHING} and nothing else.`;
 }
 
 /** Holds a text back until it is clear whether there is anything to say. */

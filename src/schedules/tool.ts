@@ -22,7 +22,7 @@ export function createScheduleTool({ planner, sinkOf }: Services & { planner: Pl
   return defineTool({
     name: TOOL,
     description:
-      "Shows the user a card that schedules a request: once at a time, or again and again. Use it for reminders, and when the user asks for something later or regularly. Nothing is scheduled until the user presses Create on the card.",
+      "Shows the user a card that schedules a request, once or regularly. Use it for reminders, and when the user asks for something later or regularly. Nothing is scheduled until the user presses Create on the card.",
     schema,
     timeoutMs: 30_000,
     async run({ when, task }, { turn, conversationId }, signal) {

@@ -7,7 +7,7 @@ import type { FoundMessages } from "./search.ts";
 const MAX_NAME_CHARS = 40;
 /** Longest part of a message that the model gets. */
 const MAX_TEXT_CHARS = 1_000;
-const NOTHING = "Found no messages with these words that can be shown here.";
+const NOTHING = "No messages that can be shown here contain these words.";
 
 /** The hits as quoted data for the model: each is one line, so none can look like the end of the list. */
 export function describeForModel({ hits, withheld }: FoundMessages): string {

@@ -71,7 +71,7 @@ async function readLinked(
   // The same sentence for every case, so that it does not reveal what exists.
   if (found === undefined || found.length === 0) {
     throw new ToolError(
-      "Nothing can be read there: the link leads to no message here, or to one that the asker, or others who can read your answer, have no access to. Say so.",
+      "Nothing can be read there: the link leads to no message, or the asker or others who can read your answer have no access to it. Say so.",
     );
   }
   return describe("The messages behind the link, oldest first.", found.map(toLinked));

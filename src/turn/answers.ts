@@ -49,7 +49,7 @@ interface Retried {
 const TOO_LONG = "_Your message was too long, so I read only its beginning and its end. Send the rest as a file._";
 
 const NOT_TAKEN =
-  "I can't change this answer any more: I may have lost access to it, or it's too old. Please ask again.";
+  "I can no longer change this answer, because it's too old or I've lost access to it. Please ask again.";
 
 interface AnswersDeps extends TurnServices {
   turns: Pick<RunningTurns, "whileRunning" | "find">;
@@ -222,7 +222,7 @@ async function run(deps: AnswersDeps, turn: RunningTurn, signal: AbortSignal): P
       forgetShownText(record);
       // If this cannot be stored, the next attempt treats the previous tool calls as if nothing had changed.
       const restart = async () => (await ledger.open(record)).restart(true);
-      await persist(restart, (err) => log.error({ err, turnId: record.id }, "the calls of a turn could not be kept"));
+      await persist(restart, (err) => log.error({ err, turnId: record.id }, "the calls of a turn could not be stored"));
     }
   } while (turn.mustGoOn(result));
 }

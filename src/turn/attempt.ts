@@ -235,7 +235,7 @@ function logFailure({ deps, record, signal, display }: Prepared, error: unknown)
     if (error.kind === "rate-limited") deps.metrics.rateLimited("gateway");
     display.story.refused(`gateway: ${error.kind}`);
   }
-  deps.log.warn({ err: error, turnId: record.id }, "the model gave no whole answer");
+  deps.log.warn({ err: error, turnId: record.id }, "the model gave no complete answer");
 }
 
 /** An answer without visible text counts as failed, unless it has pictures. */

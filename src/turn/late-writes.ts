@@ -89,11 +89,11 @@ export function createLateWrites(options: LateWritesOptions): LateWrites {
     try {
       const dropped = table.add(id, late, maxChars);
       if (dropped.length > 0) {
-        log.error({ turnIds: dropped }, "the oldest answers that the history has not taken were dropped");
+        log.error({ turnIds: dropped }, "the oldest answers that wait for the history were dropped");
       }
       for (const turnId of dropped) leave(turnId);
     } catch (err) {
-      log.error({ err, turnId: id }, "an answer that the history has not taken could not be kept on the disk");
+      log.error({ err, turnId: id }, "an answer that waits for the history could not be stored on disk");
     }
   }
 
@@ -102,7 +102,7 @@ export function createLateWrites(options: LateWritesOptions): LateWrites {
     try {
       table.remove(id);
     } catch (err) {
-      log.warn({ err, turnId: id }, "an answer that the history has taken could not be removed from the disk");
+      log.warn({ err, turnId: id }, "an answer that is in the history could not be removed from the disk");
     }
   }
 
@@ -205,7 +205,7 @@ async function writeWithoutRight(
   // If there is no record, the person may have been erased.
   const missing = asked.length > 0 && (await records.load(id)) !== undefined ? asked : [];
   if (!(await history.appendLate(conversationId, answer, missing))) {
-    log.warn({ turnId: id }, "an answer is not put into the history any more: what it answers is not there");
+    log.warn({ turnId: id }, "an answer was not added to the history, because its question is missing there");
     return;
   }
   // A newer attempt of another process takes precedence: its record stays.
@@ -227,7 +227,7 @@ async function moveEach(rows: readonly Row[], move: (row: Row) => Promise<void>,
     } catch (err) {
       if (isStoreOutage(err)) throw err;
       hasFailed = true;
-      log.warn({ err, turnId: row.id }, "an answer could not be put into the history; this is tried again");
+      log.warn({ err, turnId: row.id }, "an answer could not be added to the history; retrying");
     }
   }
   return hasFailed;

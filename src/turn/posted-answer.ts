@@ -203,7 +203,7 @@ async function lookForStrays(deps: StraysDeps, record: TurnRecord, lookMs: numbe
       left = left.filter((one) => !strays.includes(one));
       if (left.length === 0) return;
     } catch (err) {
-      deps.log.debug({ err, turnId: record.id }, "a message without an owner could not be looked up or removed");
+      deps.log.debug({ err, turnId: record.id }, "a leftover message could not be looked up or removed");
     }
     await sleep(lookMs, undefined, { ref: false });
   }

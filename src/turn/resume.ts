@@ -103,7 +103,7 @@ export function readBegun({ shownText = "" }: TurnRecord, ledger: TurnLedger): s
 
 /** The start of the request to continue an answer. The answer's last words follow. */
 const GO_ON =
-  "Your answer was cut off. Go on exactly where it stopped: begin with its last words as they stand below, then write the rest, and nothing else.";
+  "Your answer was cut off. Go on exactly where it stopped: begin with its last words, exactly as quoted below, then write the rest, and nothing else.";
 
 /** In UTF-16 units. A model repeats this much before people see new text. */
 const LAST_CHARS = 32;

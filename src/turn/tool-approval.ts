@@ -104,7 +104,7 @@ export async function decideCalls(
   if (toDigest(waiting.calls, waiting.at) !== digest) return isFresh ? CHANGED : "go on";
   if (event.at - waiting.at > MAX_WAIT_MS) {
     await cancelWaiting(deps, record, signal);
-    return "This waited for more than a day, so I won't do it any more. Please ask again.";
+    return "This waited for more than a day, so I dropped it. Please ask again.";
   }
   if (isFresh) await goOn();
   if (event.action === "always") {

@@ -419,7 +419,7 @@ describe("the window on a thread", () => {
     expect(kept.slice(1, -1)).toEqual(thread.slice(dropped));
     const [content] = contents(kept);
     expect(content).toMatch(
-      /Ada wrote at the beginning:\n> The plan\n\n\[What followed is left out\.\]\n\nAda wrote:\n> word/,
+      /Ada wrote at the beginning:\n> The plan\n\n\[The next messages are left out\.\]\n\nAda wrote:\n> word/,
     );
     const spent = kept.reduce((sum, entry) => sum + countTokens(entry, estimateTokenCount), 0);
     expect(spent).toBeLessThanOrEqual(limits.maxTokens);

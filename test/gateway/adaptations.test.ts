@@ -287,7 +287,7 @@ describe("a changed request", () => {
 
   test("a changed request has words instead of images, as one text", () => {
     const { messages: seen } = adapt("pictures") as { messages: ChatMessage[] };
-    expect(seen.at(-1)?.content).toBe("Look.\n\n(You cannot see this picture. Say so if it matters.)");
+    expect(seen.at(-1)?.content).toBe("Look.\n\n(You cannot see this image. Say so if it matters.)");
   });
 });
 

@@ -167,7 +167,7 @@ describe("an answer without a usable image", () => {
     const words = { candidates: [{ content: { parts: [{ text: "I cannot draw that." }] }, finishReason: "STOP" }] };
     expect(await failureOf(parse(words))).toMatchObject({
       kind: "rejected",
-      message: "The model drew no picture. It said: I cannot draw that.",
+      message: "The model created no image. It said: I cannot draw that.",
     });
     expect(await failureOf(parse({ promptFeedback: { blockReason: "SAFETY" } }))).toMatchObject({
       kind: "rejected",

@@ -8,7 +8,7 @@ const describeFailure = (error: unknown) => describePictureFailure(error, "paint
 describe("the reason for a missing picture", () => {
   test.each([
     [
-      new GatewayError("rejected", "The model drew no picture (MAX_TOKENS)", { type: "no_picture", quote: "." }),
+      new GatewayError("rejected", "The model created no image (MAX_TOKENS)", { type: "no_picture", quote: "." }),
       /^The model created no image\. Rephrase/,
       true,
     ],

@@ -202,6 +202,6 @@ describe("the history of a conversation", () => {
     const { runs, database, lines } = start();
     database.close();
     await runs.writeHistory(pictureTurn({ parts: [shown("a")] }));
-    expect(lines.map(({ msg }) => msg)).toEqual(["a picture could not be stored in the history"]);
+    expect(lines.map(({ msg }) => msg)).toEqual(["an image could not be stored in the history"]);
   });
 });

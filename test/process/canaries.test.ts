@@ -281,8 +281,8 @@ test("no log line above debug contains a word of a person, the model, a file or 
   const count = (words: string) => service.lines.filter((line) => line.includes(words)).length;
   const isOver = () =>
     client.messages().filter(isFinal).length >= Object.keys(ANSWERS).length + Object.keys(PICTURES).length &&
-    count("the model gave no whole answer") > 3 * 10 &&
-    count("a picture was not drawn") >= Object.keys(PICTURES).length &&
+    count("the model gave no complete answer") > 3 * 10 &&
+    count("an image was not created") >= Object.keys(PICTURES).length &&
     count("a write was refused") > 3 &&
     count("a tool server is unavailable; retrying") > 0 &&
     count("is not one of the models") > 0 &&

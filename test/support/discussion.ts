@@ -37,7 +37,9 @@ export function saidIn({ messages }: ChatRequest): string {
 export function expectDiscussion(request: ChatRequest, question: string): void {
   const said = saidIn(request);
   const shown = [...said.matchAll(/(?:Line|Alert) (\d+)\./g)].map(([, index]) => Number(index));
-  expect(said).toMatch(/wrote at the beginning:\n> The plan: we move on Monday\.\n\n\[What followed is left out\.\]/);
+  expect(said).toMatch(
+    /wrote at the beginning:\n> The plan: we move on Monday\.\n\n\[The next messages are left out\.\]/,
+  );
   expect(said.split(ROOT)).toHaveLength(2);
   // They are in order, without a gap, up to the last one.
   expect(shown.at(-1)).toBe(LINES - 1);

@@ -142,7 +142,7 @@ describe("answers that the history has not accepted", () => {
     await lateWrites.replay();
     expect(await texts()).toEqual([]);
     expect(await records.load("one")).toBeUndefined();
-    expect(lines).toMatchObject([{ turnId: "one", msg: expect.stringContaining("what it answers is not there") }]);
+    expect(lines).toMatchObject([{ turnId: "one", msg: expect.stringContaining("its question is missing there") }]);
   });
 
   test("unreadable pending answers are skipped and logged", async () => {

@@ -45,7 +45,7 @@ export async function ask<T>(path: string, init: RequestInit = {}): Promise<T> {
 
 /** Turns any rejection into a sentence for the administrator. */
 export function describeFailure(error: unknown): string {
-  return error instanceof RequestError ? error.message : "That did not work.";
+  return error instanceof RequestError ? error.message : "This page has failed. Reload it.";
 }
 
 /** An open page reloads its data at this interval. */
