@@ -8,7 +8,7 @@ import { loadModules } from "./port/module.ts";
 import { openForReading } from "./store/database.ts";
 import { createFolder } from "./store/private-files.ts";
 
-/** Copies the whole file in one step: a backup in several steps restarts with each write of the service. */
+/** Copies all pages in one step, because a backup in several steps starts over whenever the service writes. */
 const ALL_PAGES = 2 ** 31 - 1;
 
 async function run(to: string | undefined): Promise<string> {
@@ -28,7 +28,7 @@ async function run(to: string | undefined): Promise<string> {
 }
 
 try {
-  // Only this user can read the copy.
+  // Only this user can read the backup.
   process.umask(0o077);
   process.stdout.write(`${await run(process.argv[2])}\n`);
 } catch (error) {

@@ -17,7 +17,7 @@ conversation. Exits with 0 if everything works, otherwise with 1.
   --no-chat   do not ask the model a question, which costs a few tokens`;
 
 /**
- * Prints each section as soon as it and all earlier sections have finished. Resolves to true if every finding is fine.
+ * Prints the sections in order, each as soon as its checks have finished. Resolves to true if every finding is fine.
  */
 async function examine(sections: readonly Section[], report: ReportOptions): Promise<boolean> {
   const all: Finding[] = [];

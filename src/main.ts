@@ -25,13 +25,13 @@ function readConfigOrExit(modules: readonly AdapterModule[]): Config {
   }
 }
 
-/** A terminal gets readable lines; any other output gets JSON. */
+/** Creates the log: readable lines in a terminal, JSON everywhere else. */
 async function openLog(config: Config): Promise<Logger> {
   const options = { level: config.logLevel, secrets: secretsOf(config), tokens: tokenForms(config.modules) };
   const hasTerminal = config.platforms.some(({ module }) => module.surface === "terminal");
   if (!process.stdout.isTTY && !hasTerminal) return createLogger(options);
   const { PinoPretty: pretty } = await import("pino-pretty");
-  // The terminal chat uses standard output, so the log goes elsewhere.
+  // The terminal chat uses standard output, so the log goes to standard error.
   const destination = pretty({
     // The message already contains the URL.
     ignore: "pid,hostname,url",

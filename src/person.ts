@@ -30,7 +30,7 @@ class Refusal extends Error {
   override readonly name = "Refusal";
 }
 
-/** Opens the configured service, but receives and answers nothing. */
+/** Opens the configured service, but neither receives nor answers messages. */
 function open(config: Config, dataDir: string): Promise<Service> {
   const log = createLogger({
     level: "warn",

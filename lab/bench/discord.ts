@@ -78,7 +78,7 @@ const HEAD = [
 await runBench(async () => {
   const started = ROWS.map((row, index) => measure(row, index * APART_MS));
   const runs = await Promise.all(started);
-  // Calculate after the measurements, because this keeps a core busy.
+  // Calculate the virtual means after the measurements, because the calculation keeps a core busy.
   const measured = runs.map(
     (one, index): Measured => ({ row: ROWS[index] as Row, runs: one, virtual: toVirtual(ROWS[index] as Row) }),
   );

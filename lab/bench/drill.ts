@@ -58,7 +58,7 @@ interface Run {
   pingAnswers: Set<string>;
   hostileRequests: number;
   toolRequests: number;
-  /** Number of links that the bot read for the asker, and that it refused. */
+  /** Numbers of links that the bot read for the asker and that it refused. */
   links: { read: number; refused: number };
   tokens: number;
 }

@@ -19,8 +19,8 @@ const never = new AbortController().signal;
 interface Measured {
   ms: number;
   /**
-   * The longest time that the event loop was blocked, in processor time of its thread, so that other programs do not
-   * count.
+   * The longest time that the event loop was blocked, measured as processor time of its thread, so that other programs
+   * do not count.
    */
   heldMs: number;
   /** Peak memory above the start, of this process and of the process that reads documents. */

@@ -5,7 +5,7 @@ import { describeSummary, formatNumber, summarize, toRatios } from "./support/st
 import { formatTable } from "./support/table.ts";
 
 const MAX_ROUNDS = 9;
-/** Appends per round. Their median counts, because a busy disk delays only one append. */
+/** Appends per round. The result is their median, because a busy disk delays only one append. */
 const APPENDS = 5;
 const LENGTHS = [10, 1_000, 10_000];
 

@@ -80,7 +80,7 @@ await runBench(async (resources) => {
     throw new Error(
       `Choose one of ${[...LOADS.keys(), ...STAGES.keys()].join(", ")}, and with the last three one of "${[...SCENARIOS.keys()].join('", "')}".`,
     );
-  // The rows run in parallel, so that all have the same load of the machine.
+  // Run the rows in parallel, so that the machine's load is the same for all.
   const measured = await Promise.all(PROCESSES.map((count) => measure(resources, count, open, askedAt)));
   const one = measured.find(({ processes }) => processes === 1)?.figures.mean ?? Number.NaN;
   return [

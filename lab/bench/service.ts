@@ -18,7 +18,7 @@ const TOKENS_PER_SECOND = 30;
 const COUNT = 5;
 const WARM_UP = "warm-up";
 const LIMIT_MS = 110_000;
-/** Maximum time for the service to connect, and for an answer in addition to its length. */
+/** Maximum time for the service to connect. An answer can take this long in addition to its length. */
 const WAIT_MS = 30_000;
 /** After this pause, all work after an answer is done, for example storing its record. */
 const TAIL_MS = 2_500;

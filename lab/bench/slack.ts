@@ -16,7 +16,7 @@ interface Row {
   silentMs?: number | undefined;
   tokens: number;
   rate: number;
-  /** The best mean of other bots in seconds, measured in real time on 2026-11-22. */
+  /** The best mean lag of other bots in seconds, measured in real time on 2026-11-22. */
   peers?: number | undefined;
 }
 
@@ -24,7 +24,7 @@ const USUAL = { tokens: 400, rate: 60 };
 const LONG = { tokens: 1500, rate: 30 };
 const PEERS = { one: 0.51, five: 0.5, native: 1.44, long: 5.3, fallback: 29 };
 
-/** After this time without text, people can press a Stop button, which streams do not have. */
+/** Replies without text for this long, after which people can press a Stop button. Streams have no such button. */
 const SILENT = { rounds: 1, silentMs: 1_500 };
 const SILENT_ROWS = [
   { count: 1, ...SILENT, ...USUAL, peers: PEERS.one },
@@ -83,7 +83,7 @@ await runBench(async () => {
   const isQuick = ({ agoMs, tokens }: Row) => agoMs === undefined && tokens === USUAL.tokens;
   const quick = await Promise.all(ROWS.filter(isQuick).map(measure));
   const run = [...quick, ...(await Promise.all(ROWS.filter((row) => !isQuick(row)).map(measure)))];
-  // Calculate after the measurements, because this keeps a core busy.
+  // Calculate the virtual means after the measurements, because the calculation keeps a core busy.
   const measured = run.map((it): Measured => ({ ...it, virtual: toVirtualMean(it.row) }));
   if (measured.some(isOff)) process.exitCode = 1;
   return [

@@ -20,7 +20,7 @@ await runBench(async (resources) => {
   const results: Results = new Map([...READERS.keys()].map((name) => [name, []]));
   let rounds = 0;
   for (const _ of countRounds(MAX_ROUNDS)) {
-    // Each round measures all clients, so that a busy moment of the machine affects all of them.
+    // Measure all clients in each round, so that a busy moment of the machine affects all of them.
     for (const [name, found] of results) found.push(await measure(resources, name, url));
     rounds += 1;
   }

@@ -54,7 +54,8 @@ async function makeFolder(resources: AsyncDisposableStack): Promise<string> {
 function toProgram(command: string, args: readonly string[], dataDir: string): Program {
   const nothing = Object.fromEntries(VARIABLES.map((name) => [name, ""]));
   const { HOME = tmpdir(), PATH = "" } = process.env;
-  // `npm run` puts the packages' programs first on the PATH, where `npm start` in a shell does not have them.
+  // Remove these folders: `npm run` puts the packages' programs first on the PATH, but `npm start` in a shell has no
+  // such entries.
   const folders = PATH.split(delimiter).filter((folder) => !folder.includes("node_modules"));
   const env = { ...nothing, HOME, PATH: folders.join(delimiter), DATA_DIR: dataDir, PORT: "0" };
   return { command, args, env, cwd: ROOT };

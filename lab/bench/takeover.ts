@@ -12,7 +12,7 @@ import { formatTable } from "./support/table.ts";
 const ANSWER = steady(200, 30);
 const LAST = wordsOf(ANSWER).at(-1)?.trim() ?? "";
 const ROUNDS = 20;
-/** The answer grows this long before its process is killed, and in each round a little longer. */
+/** The answer grows for `GROW_MS` before its process is killed, and in each round `LATER_MS` longer. */
 const GROW_MS = 2_500;
 const LATER_MS = 83;
 /** After this time, the dead process's last call has arrived. */

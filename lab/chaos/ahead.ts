@@ -1,5 +1,6 @@
 /**
- * Loaded before the service. Puts its process's wall clock ahead by `CHAOS_AHEAD_MS`; monotonic clocks stay the same.
+ * Loaded before the service. Sets the wall clock of its process ahead by `CHAOS_AHEAD_MS`; monotonic clocks stay the
+ * same.
  */
 const aheadMs = Number(process.env["CHAOS_AHEAD_MS"] ?? 0);
 const RealDate = Date;

@@ -20,7 +20,7 @@ export function toName(seed: number, index: number): string {
 
 /**
  * The upstream's answer to questions that are asked together. It starts with their names and never repeats a word, so
- * missing, repeated and reordered text can be found. One answer in six needs several messages.
+ * that missing, repeated and reordered text can be found. One answer in six needs several messages.
  */
 export function answerTo(names: readonly string[]): string {
   const [first = ""] = names;

@@ -29,16 +29,19 @@ export interface Life {
   /** `p2.3` is the third life of the second process. */
   readonly name: string;
   readonly slot: number;
-  /** Host and port under which it reaches the platform and the gateway. They identify its calls. */
+  /**
+   * Host and port under which this life reaches the platform, and those for the gateway. Its calls are recognized by
+   * them.
+   */
   readonly hosts: readonly string[];
   readonly lines: readonly string[];
   readonly startedAtMs: number;
   endedAtMs: number | undefined;
-  /** Describes an unexpected exit. */
+  /** A description of the exit, if it was unexpected. */
   crash: string | undefined;
 }
 
-/** Runs real processes of the service and restarts each one that exits. Each life has its own network lines. */
+/** Runs real processes of the service and restarts each one that exits. Each life has its own network connections. */
 export interface Cluster {
   readonly lives: readonly Life[];
   /** Resolves to the first process's URL when all processes are ready. */
@@ -136,7 +139,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   async function onExit(slot: Slot, code: number | string): Promise<void> {
     const { life, platform, gateway, redis } = slot;
     life.endedAtMs = Date.now();
-    // An exit before the process was ready is no crash, because without Redis it should exit.
+    // A process that exits before it is ready did not crash, because without Redis it should exit.
     if (!slot.isEnding && !isClosing && slot.url !== undefined)
       life.crash = `${life.name} exited unexpectedly with ${code}`;
     note(`${life.name} exited with ${code}`);

@@ -14,7 +14,7 @@ export interface Board {
   failures: number;
 }
 
-/** Reads the dashboard of one process, which covers all processes. */
+/** Reads the dashboard of one process. It shows all processes. */
 export async function readBoard(url: string): Promise<Board> {
   const admin = await comeIn(url);
   const { counts } = await admin.read<Trends>("trends/day");

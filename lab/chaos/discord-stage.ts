@@ -27,8 +27,8 @@ export async function openDiscordStage({ places, threads, isAlone }: StagePlan):
   });
 
   /**
-   * True for a message in a direct conversation that Discord never reported to any session. The bot cannot find such a
-   * conversation, because Discord does not list them.
+   * True for a message in a direct conversation that Discord never reported to any session. Discord does not list such
+   * conversations, so the bot cannot find this one.
    */
   function isUnreachable(channelId: string, messageId: string): boolean {
     const { untoldIds, everySession } = discord.gateway;
@@ -47,7 +47,7 @@ export async function openDiscordStage({ places, threads, isAlone }: StagePlan):
       host,
       method: route,
       budget: `${route} ${place}`,
-      // Neither reading a message nor a reaction writes to it.
+      // Reading a message or changing its reactions does not write to the message.
       messageId: message === undefined || NO_WRITE.test(route) ? undefined : `discord:${place}:${message}`,
       status,
       retryAfterMs,

@@ -40,19 +40,19 @@ const NOTE =
 /** The note under an answer that the bot gave up because too many processes died. */
 const GIVEN_UP = /^_I tried several times [^\n]*_/m;
 
-/** Replaces an answer if the bot could not check the limits. */
+/** The text instead of an answer if the bot could not check the limits. */
 export const UNRESERVED = /^_I couldn't check your limits[^\n]*_/m;
 
-/** Follows a correct answer if the bot could not read the conversation. */
+/** The note after a correct answer if the bot could not read the conversation. */
 export const AMNESIA = /\s*_My storage is unavailable: [^\n]*_/;
-/** Follows an answer if the bot could not read its whole thread. */
+/** The note after an answer if the bot could not read its whole thread. */
 const UNREAD = /\s*_I could(?:n't read the| read only some of the) earlier messages here\._/;
-/** Follows an answer whose question someone deleted. */
+/** The note after an answer whose question someone deleted. */
 const QUESTION_GONE = /\s*_The question was deleted\.( This answer is incomplete\.)?_/;
-/** Follows an answer if the bot does not know whether a tool call took effect. */
+/** The note after an answer if the bot does not know whether a tool call took effect. */
 export const UNKNOWN_CALL = /\s*_I don't know whether [^\n]*_/;
 
-/** Returns the answer in a message without the notes under it, because these change with the answer's state. */
+/** Returns a message's text without the notes under the answer, because these change with the answer's state. */
 export function withoutNotes(text: string): string {
   return withoutWarnings(text).replace(NOTE, "");
 }
@@ -77,8 +77,8 @@ export function isRestarted(
 ): boolean {
   if (messageIds.some((id) => restarted.has(id))) return true;
   if (messageIds.length > 1 && messageIds.some((id) => removed.has(id))) return true;
-  // A deleted question can leave its turn, but an earlier text of the answer still names it. If that text ends inside
-  // the name, look for a request with this question and the turn's other questions.
+  // A deleted question can leave its turn, but an earlier text of the answer still names the question. If that text
+  // breaks off inside the name, look for a request that contains this question and the turn's other questions.
   const own = questions.filter(({ id }) => messageIds.includes(id)).map(({ name }) => name);
   const states = shown.filter(({ id }) => posted.includes(id)).flatMap((message) => message.states);
   const named = new Set(states.flatMap(namesIn).map(unedited));
@@ -145,7 +145,7 @@ function judgeTurn(turn: TurnRecord, remains: Remains): Complaint[] {
     const how = JSON.stringify({ attempts, seen, ends, shownText: shownText?.length });
     return [complain("stuck", `${who} is still ${turn.phase}: ${how}.`)];
   }
-  // After people deleted a message of the answer, any final phase of its turn is correct.
+  // If people deleted a message of the answer, every final phase of its turn is correct.
   if (isDeleted || own.length === 0) return [];
   const messages = turn.posted.flatMap((id) => shown.find((message) => message.id === id) ?? []);
   if (messages.length < turn.posted.length) return [complain("lost", `${who}: the answer has lost a message.`)];
@@ -172,7 +172,7 @@ function judgeEnding(own: readonly string[], messages: readonly Shown[], { reque
   const whole = squeeze(answerTo(names));
   const last = names.at(-1);
   if (last !== undefined && !own.includes(unedited(last))) return [complain("wrong", `${who}: answers ${last}.`)];
-  // The answer to a deleted question can be unfinished if it says so.
+  // The answer to a deleted question can be unfinished if the answer says so.
   const isMarkedPart = QUESTION_GONE.exec(shown)?.[1] !== undefined;
   if (isMarkedPart && whole.startsWith(squeeze(body))) return [];
   if (note === undefined) {
@@ -200,7 +200,7 @@ function judgeEnding(own: readonly string[], messages: readonly Shown[], { reque
   ];
 }
 
-/** Finds a note without a cause: the answer above it is complete. */
+/** Returns the note if it has no cause because the answer above it is complete. */
 function judgeNote(who: string, note: string, requests: readonly UpstreamRequest[]): Complaint[] {
   // The processes died before they could use the responses to their requests.
   if (GIVEN_UP.test(note)) return [];
@@ -216,8 +216,8 @@ function judgeNote(who: string, note: string, requests: readonly UpstreamRequest
 }
 
 /**
- * Finds questions for which a tool acted twice. If the bot does not know whether a call acted, the bot must not repeat
- * it, and must say so in the answer.
+ * Finds questions for which a tool acted twice. The bot must not repeat a call that may have acted, and must say in the
+ * answer that it does not know.
  */
 function judgeActs({ questions, acts }: Remains): Complaint[] {
   return questions.flatMap(({ name }) => {

@@ -5,7 +5,7 @@ import type { Disturbance, Record } from "./record.ts";
 /** A message that a process edited within this time before its death was still growing. */
 const AT_WORK_MS = 3_000;
 
-/** The time between the death of the process that wrote a message and the message's next growth. */
+/** The time from the death of a message's writer until the message grows again. */
 export interface Gap {
   ms: number;
   messageId: string;

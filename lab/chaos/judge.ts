@@ -126,7 +126,7 @@ export function judge(whole: Record): Verdict {
 
 // --- endings ---
 
-/** Maximum time for reading a conversation, plus the longest wait before an answer's first words. */
+/** Maximum time for reading a conversation, plus the maximum wait before an answer's first words. */
 const READ_MS = 15_000;
 
 /** In a place that the bot lost, checks only for duplicates. */
@@ -180,7 +180,7 @@ function judgeAnswers({ record, shown, find, excuse }: Court): void {
   for (const run of record.open.runs) find("schedules", `A scheduled run is not over: ${run}`);
 }
 
-/** After this many deaths without progress, the bot can give an answer up. */
+/** The bot can give an answer up after this many deaths without progress. */
 const MAX_DEATHS = 5;
 
 function canGiveUp({ questions, disturbances, shown }: Record, turn: TurnRecord, excuse: Court["excuse"]): boolean {
@@ -200,7 +200,7 @@ function canGiveUp({ questions, disturbances, shown }: Record, turn: TurnRecord,
   return true;
 }
 
-/** Finds questions that share an answer with others but were not in the request to the upstream. */
+/** Finds questions that share an answer with others, but that no request to the upstream contained. */
 function judgeAsked(record: Record, { messageIds }: TurnRecord, find: Court["find"]): void {
   const own = record.questions.filter(({ id }) => messageIds.includes(id) && !record.removed.has(id));
   const requests = own.flatMap(({ name }) => record.requestsFor(name));
@@ -215,10 +215,10 @@ function judgeAsked(record: Record, { messageIds }: TurnRecord, find: Court["fin
     if (!covered.has(name)) find("lost", `${name} is missing in the request to the upstream.`);
 }
 
-/** Replaces the promised reply to a command if the process ended before it could store the command. */
+/** The reply to a command if the process ended before it could store the command. */
 const APOLOGY = /^I couldn't save this/;
 
-/** The bot shows this while it cannot store a command. */
+/** The reply to a command while the bot cannot store the command. */
 const PROMISE = /^My storage is unavailable\. I'll do this/;
 
 /** Each requested image needs exactly one message, which shows the image or says why it is missing. */
@@ -252,7 +252,10 @@ function describeReply(reply: string | undefined): string {
   return reply === "" ? "the bot acknowledged its command" : `the bot replied "${reply}"`;
 }
 
-/** Maximum time without a listener: a process counts as gone, and another one waits to identify and connects. */
+/**
+ * Maximum time without a process that listens: until the old process counts as gone, and a new one has waited to
+ * identify and connected.
+ */
 const DEAF_MS = 10_000;
 
 const requestedAtMs = (record: Record, name: string): number =>
@@ -265,7 +268,7 @@ function wasKilledAfter(record: Record, name: string): boolean {
 
 /**
  * True if some fault was active when someone requested this image. Both platforms deliver a command only once, and show
- * an error if the bot does not acknowledge it.
+ * the person an error if the bot does not acknowledge the command.
  */
 function wasDeaf(record: Record, name: string): boolean {
   const atMs = requestedAtMs(record, name);
@@ -345,7 +348,7 @@ function isBefore({ record }: Court, one: AskedQuestion, other: AskedQuestion): 
   const [first, second] = [record.deliveryOf(one), record.deliveryOf(other)];
   if (second.deliveredAtMs !== undefined)
     return (first.acknowledgedAtMs ?? Number.POSITIVE_INFINITY) < second.deliveredAtMs;
-  // Different sessions: a process that started to listen read one of the two messages later.
+  // Two different sessions received the messages, and one of the sessions read its message later.
   if (first.sessionIds && second.sessionIds?.isDisjointFrom(first.sessionIds)) return undefined;
   const isOfDelivery = ({ trouble }: Disturbance) => !OF_CALLS.has(trouble);
   const isDisturbing = isDisturbed(record, one.askedAtMs - DELIVERY_MS, other.askedAtMs + DELIVERY_MS, isOfDelivery);
@@ -354,7 +357,7 @@ function isBefore({ record }: Court, one: AskedQuestion, other: AskedQuestion): 
 
 /** Returns each conversation's questions in the order in which people wrote them. */
 function conversationsOf({ record, turnOf }: Court): AskedQuestion[][] {
-  // A scheduled run has no fixed position, because it starts some time after it is due.
+  // Leave scheduled runs out, because a run starts at any time after it is due.
   const asked = record.questions.filter(({ isScheduled }) => isScheduled !== true);
   const groups = Map.groupBy(asked, ({ id }) => turnOf.get(id)?.conversationId);
   groups.delete(undefined);
@@ -388,8 +391,8 @@ function judgePair(court: Court, one: AskedQuestion, other: AskedQuestion): void
 }
 
 /**
- * True if the second answer started after the end of the first one. After a restart of the first answer, its start is
- * enough.
+ * True if the second answer started after the first one ended. If people restarted the first answer, the second one
+ * only has to start after the first one started.
  */
 function areApart({ shown }: Court, first: TurnRecord, second: TurnRecord, isRestart: boolean): boolean {
   const own = (turn: TurnRecord) => turn.posted.flatMap((id) => shown.get(id) ?? []);
@@ -441,7 +444,7 @@ function judgeConversation(
     const turn = turnOf.get(id);
     const text = turn?.posted.map((message) => shown.get(message)?.text ?? "").join("\n") ?? "";
     const names = namesIn(text.slice(0, text.indexOf(".") + 1));
-    // Check a shared answer only once, for its first question. An answer with a note can be missing in the history.
+    // Check a shared answer only once, for its first question. The history can lack an answer that has a note.
     if (turn?.messageIds[0] !== id || names.length === 0 || squeeze(text) !== squeeze(answerTo(names))) continue;
     if (!answers.some((answer) => answer.includes(squeeze(answerTo(names))))) {
       find("history", `The answer to ${names.join(" ")} is missing in the history.`, { messageIds: turn.posted });
@@ -584,8 +587,8 @@ function judgeFences(court: Court): void {
 const FROZEN = "a process was paused during a call and sent it when it resumed";
 
 /**
- * True if the process was stopped until just before this time. It can then have checked its lease before the stop and
- * made the call after it.
+ * True if the process was stopped until just before this time. It may have checked its lease before it was stopped and
+ * made the call afterwards.
  */
 function wasFrozen({ disturbances }: Record, life: Life | undefined, atMs: number): boolean {
   return disturbances.some(
@@ -633,7 +636,7 @@ function judgeBoard(court: Court): void {
   }
   const drawn = plan.pictures.filter(({ name }) => record.shown.some(({ text }) => text.includes(name)));
   judgeNumber(court, "images", sumOf(board.pictures), drawn.length);
-  // The tool calls of a restarted answer can count with its next outcome, or not at all.
+  // A restarted answer's tool calls can count with its next outcome, or not at all.
   const loose = new Set(questions.filter(({ id }) => restarted.has(id) || removed.has(id)).map(({ name }) => name));
   const made = acts.filter((name) => !loose.has(unedited(name)));
   const isUnsure = ({ text }: Shown) => UNKNOWN_CALL.test(text);

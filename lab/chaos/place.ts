@@ -4,7 +4,7 @@ import type { Random } from "../pacing/random.ts";
 /** The payload of a button for every running turn in its thread. */
 export const ANY_TURN = "*";
 
-/** A message of the bot as people see it, without the steps above its text. */
+/** A message of the bot as people see it, but without the steps above the text. */
 export interface Shown {
   id: string;
   text: string;
@@ -12,7 +12,7 @@ export interface Shown {
   states: string[];
   statesAtMs: number[];
   isGrowing: boolean;
-  /** `payload` identifies the turn. */
+  /** The buttons; `payload` identifies the turn. */
   buttons: Array<{ label: string; payload: string }>;
 }
 

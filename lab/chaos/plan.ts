@@ -29,7 +29,7 @@ export interface PlannedPicture {
 /** A run of a schedule that a person made earlier. */
 export type PlannedRun = PlannedPicture;
 
-/** As in the variable `ROLE`. */
+/** The values of the variable `ROLE`. */
 export type Role = "all" | "ingress" | "worker";
 
 export type PlaceKind = "channel" | "direct" | "thread";
@@ -56,7 +56,7 @@ export interface PlannedFault {
   kind: FaultKind;
   atMs: number;
   lastsMs: number;
-  /** Chooses the process, or the platform's fault: 0 is the first and almost 1 is the last. */
+  /** Chooses the process, or the platform's fault, from a list: 0 stands for the first and almost 1 for the last. */
   share: number;
   /** Index of the place, for faults of a single place. */
   place: number;
@@ -111,8 +111,8 @@ const DOINGS: readonly Doing[] = ["edit", "remove", "stop", "stop", "retry"];
 const DOINGS_ALONE: readonly Doing[] = [...DOINGS, "follow", "follow", "remove-answer", "retry-twice"];
 const PLACES: readonly PlaceKind[] = ["channel", "thread", "thread", "direct"];
 /**
- * Ways in which the upstream sends nothing, or only the start of the answer. The next request for the same answer uses
- * the question's next way.
+ * Ways in which the upstream sends nothing, or only the start of the answer. The next request for this answer uses the
+ * next way in the question's list.
  */
 const BAD: readonly UpstreamWay[] = [
   "500",
@@ -137,7 +137,7 @@ const FAULTS: Readonly<Record<FaultKind, readonly [minMs: number, maxMs: number,
   kill: [100, 2_500, 4],
   end: [100, 1_500, 2],
   roll: [100, 500, 1],
-  // Some of these end before other processes take over, and some do not.
+  // This range includes stops that end before other processes take over and stops that end after it.
   stop: [1_000, 8_000, 3],
   "redis-kill": [50, 2_500, 1],
   "redis-freeze": [200, 2_500, 1],
@@ -146,7 +146,7 @@ const FAULTS: Readonly<Record<FaultKind, readonly [minMs: number, maxMs: number,
   platform: [200, 1_500, 8],
 };
 
-/** In this share of the plans for one process, the process never ends, so that no restart can excuse a finding. */
+/** Share of the plans for one process in which the process never ends, so that no restart can excuse a finding. */
 const ALIVE_SHARE = 0.4;
 /**
  * Sets of faults with their average interval: for several processes, for one process without Redis, and for one process
@@ -165,7 +165,7 @@ export function planRun(options: PlanOptions): Plan {
   const questions = planQuestions(random, { seed, turns, places: places.length, lengthMs, isAlone });
   const pictures = Array.from({ length: Math.floor(turns / 25) }, (_, index) => ({
     place: Math.floor(random.between(0, places.length)),
-    // Higher than any question's number.
+    // A number higher than that of any question.
     name: toName(seed, 100_000 + index),
     person: 0,
     atMs: random.between(QUIET_MS, lengthMs),

@@ -29,7 +29,7 @@ export interface Disturbance {
 export interface AskedQuestion extends Question {
   place: number;
   askedAtMs: number;
-  /** True for a run of a schedule, which no person asked at that moment. */
+  /** True for a run of a schedule, because no person asked at that moment. */
   isScheduled?: true;
 }
 
@@ -40,7 +40,7 @@ export interface Record {
   lives: readonly Life[];
   disturbances: readonly Disturbance[];
   questions: readonly AskedQuestion[];
-  /** Text of the acknowledgement of each acknowledged image command, by the image's name. */
+  /** The acknowledgements' texts of image commands, by the image's name. Contains only acknowledged commands. */
   replies: ReadonlyMap<string, string>;
   /** Ids of deleted questions, and of questions whose answers people restarted. */
   removed: ReadonlySet<string>;
@@ -57,7 +57,7 @@ export interface Record {
   calls: readonly Call[];
   breaks: readonly Break[];
   turns: readonly TurnRecord[];
-  /** By conversation. */
+  /** Histories by conversation. */
   histories: ReadonlyMap<string, readonly HistoryEntry[]>;
   /** Number of requests to the upstream as the bot counted them, including those of dead processes. */
   counted: number;

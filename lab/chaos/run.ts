@@ -30,7 +30,7 @@ import { openUpstream } from "./upstream.ts";
 
 const REDIS_SECRET = "canary-of-redis";
 const GATEWAY_SECRET = "canary-of-the-gateway";
-/** Maximum time that a person waits for a button. */
+/** Maximum time that a person waits for a button to appear. */
 const LOOK_MS = 5_000;
 /** Longer than the service waits for a silent upstream or for the end of a rate limit's minute. */
 const REST_MS = 75_000;
@@ -256,7 +256,7 @@ async function press(
   label: string,
 ) {
   const place = stage.places[question.place];
-  // A name at the end of a growing text can be incomplete. The underscore prevents a match with such a name.
+  // The name at the end of a growing text can be incomplete. The underscore prevents a match with such a name.
   const namesOf = ({ text }: Shown) => namesIn(`${text}_`).map(unedited);
   const isAnswer = (message: Shown) =>
     namesOf(message).includes(question.name) &&
@@ -292,7 +292,7 @@ type Redis = Awaited<ReturnType<typeof startRedis>> | undefined;
 
 const SLOW_MS = 150;
 
-/** Starts a fault, waits, and then ends it, unless it ends by itself. */
+/** Starts a fault, waits, and ends the fault unless it ends by itself. */
 async function cause(script: Script, fault: PlannedFault, redis: Redis): Promise<void> {
   const { plan, stage, cluster, note } = script;
   const { kind, lastsMs } = fault;
@@ -384,7 +384,7 @@ function isTurn(value: unknown): value is TurnRecord {
   return "messageIds" in value && "posted" in value;
 }
 
-/** The platform does not deliver scheduled runs. */
+/** The delivery of a scheduled run, with which the platform has nothing to do. */
 const ACCEPTED: QuestionDelivery = { deliveredAtMs: undefined, acknowledgedAtMs: undefined, isGivenUp: false };
 
 /** Stores scheduled runs for the processes, as if people had confirmed them earlier. */
@@ -409,7 +409,7 @@ function openRuns(redisUrl: string | undefined, resources: AsyncDisposableStack)
       if (lasting === undefined) return undefined;
       const dueAt = Math.ceil((startMs + atMs) / 1_000) * 1_000;
       const pattern = new Date(dueAt).toISOString().replace(".000", "");
-      // Logs name schedules by their ids, so the id must contain no words of people.
+      // Schedules appear in logs by their ids, so an id must not contain a person's words.
       const scheduleId = `run${name.replace(/\D+/g, "-")}`;
       const when = { time: pattern, task: name, pattern, zone: "UTC", madeAt: startMs, next: dueAt };
       await schedules.change(scheduleId, () => ({

@@ -5,7 +5,7 @@ import { isRestarted, withoutNotes } from "./endings.ts";
 import type { Shown } from "./place.ts";
 import type { Disturbance, Record } from "./record.ts";
 
-/** Processes reconnect, and store their progress late, within this time around a Redis outage. */
+/** Around a Redis outage, processes reconnect and store their progress with at most this delay. */
 export const REDIS_MARGIN_MS = 1_000;
 
 /** Returns why a message had to show less than before; undefined if nothing explains it. */
@@ -24,8 +24,8 @@ export function excuseShrink(record: Record, turn: TurnRecord, messageId: string
 }
 
 /**
- * True if a later process asked about other messages than the first one, after Redis was unavailable or slow: one of
- * them could not read the conversation.
+ * True if Redis was unavailable or slow, and a later process then asked the model about other messages than the first
+ * process. One of the two could not read the conversation.
  */
 function readOtherConversation({ questions, disturbances, requestsFor }: Record, { messageIds }: TurnRecord): boolean {
   const own = questions.filter(({ id }) => messageIds.includes(id));
@@ -40,7 +40,7 @@ function readOtherConversation({ questions, disturbances, requestsFor }: Record,
   return disturbances.some(isOfThen);
 }
 
-/** True if all text that the message ever showed is now in it or in the messages after it. */
+/** True if all text that the message ever showed is now in this message or in those after it. */
 function movesOn({ states, text }: Shown, following: readonly Shown[]): boolean {
   if (following.length === 0) return false;
   const whole = [text, ...following.map((message) => message.text)].map(toLetters).join("");

@@ -11,7 +11,7 @@ export interface SlackPlaceOptions {
   place: "channel" | "direct" | "thread";
   workspace: Workspace;
   people: readonly Person[];
-  /** The place adds each question here, by name. */
+  /** People's questions by name. The place adds each question. */
   questions: Map<string, Message>;
   hasKills: boolean;
 }

@@ -7,9 +7,9 @@ import type { Shown } from "./place.ts";
 import { DISTURBING, openSlackPlace, slackBreaks, TROUBLES, toShown } from "./slack-place.ts";
 import type { Call, Stage, StagePlan } from "./stage.ts";
 
-/** Only this many, because places in one workspace share its rate limits. */
+/** Places in one workspace share its rate limits, so each workspace has only this many. */
 const PLACES_PER_WORKSPACE = 3;
-/** Shorter than the real Slack's pauses, which take minutes. */
+/** Pauses before Slack retries an event. The real Slack waits for minutes. */
 const RETRY_MS = [0, 1_000, 4_000, 10_000];
 
 export async function openSlackStage({ places, streams, faults, isAlone }: StagePlan): Promise<Stage> {
@@ -84,8 +84,8 @@ export async function openSlackStage({ places, streams, faults, isAlone }: Stage
         deliveries.flatMap((delivery) => delivery[of] ?? []).toSorted((a, b) => a - b);
       return {
         deliveredAtMs: known("toldAtMs")[0],
-        // Slack delivers a mention as two events. A process can skip its event because it knows of the deletion, while
-        // another process handles the other event.
+        // Slack delivers a mention as two events. If the question was deleted, a process that knows of the deletion
+        // skips its event, while another process handles the other event.
         acknowledgedAtMs: known("acknowledgedAtMs")[deliveries.length - 1],
         isGivenUp: deliveries.every(({ isSettled, acknowledgedAtMs }) => isSettled && acknowledgedAtMs === undefined),
       };

@@ -32,8 +32,8 @@ export interface QuestionDelivery {
    */
   sessionIds?: ReadonlySet<string>;
   /**
-   * True if the platform stopped delivering the question without an acknowledgement, or if Discord had ended the last
-   * session, so that none received it. The bot cannot find such a conversation.
+   * True if the platform stopped delivering the question without an acknowledgement. Also true if Discord had ended the
+   * last session, so that no session received the question and the bot cannot find its conversation.
    */
   isGivenUp: boolean;
 }
@@ -47,11 +47,11 @@ export interface Stage {
   install(serviceUrl: string): Promise<void>;
   readonly places: readonly Place[];
   readonly troubles: readonly string[];
-  /** Faults that remove the bot from a place, or its permission to write there. */
+  /** Faults that remove the bot or its permission to write from a place. */
   readonly disturbing: ReadonlySet<string>;
   /**
-   * Requests an image with a command. The returned function returns the text of the acknowledgement, or undefined until
-   * the bot acknowledges the command.
+   * Requests an image with a command. The returned function returns the acknowledgement's text, or undefined until
+   * there is one.
    */
   draw(place: number, text: string): () => string | undefined;
   /** All messages of the bot, oldest first. */

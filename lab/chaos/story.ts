@@ -94,7 +94,8 @@ function pictureLines({ calls, lives, notes, plan }: Record, name: string, nameO
 }
 
 /**
- * Returns the lines of a process's log that contain one of these texts. Corrects the times of a clock that is ahead.
+ * Returns the lines in a process's log that contain one of these texts. Corrects their times if the process's clock is
+ * ahead.
  */
 function logLines({ name, lines }: Life, aheadMs: number, about: readonly string[]): Line[] {
   return lines

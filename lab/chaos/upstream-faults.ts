@@ -26,7 +26,7 @@ export type UpstreamWay =
   | "503"
   | "reset";
 
-/** Ways that send the whole text with a proper end. */
+/** Ways that send the whole text and end properly. */
 export const COMPLETE: ReadonlySet<UpstreamWay> = new Set(["answer", "no-done", "odd-framing", "json"]);
 /** Ways that send nothing of the answer, after which the client retries by itself. */
 const REPEATED: ReadonlySet<UpstreamWay> = new Set(["rate-limited", "500", "503", "reset"]);

@@ -21,15 +21,15 @@ export interface UpstreamRequest {
 }
 
 /**
- * How the upstream answers the requests about a question: the first way for the first request, and so on. The last way
- * is also for all further requests.
+ * How the upstream answers the requests about a question, one way per request. The last way is also for all further
+ * requests.
  */
 export interface Script {
   ways: readonly UpstreamWay[];
   paceMs: number;
 }
 
-/** A gateway on a real socket that answers each question by its script. */
+/** A gateway on a real socket, which answers each question by the question's script. */
 export interface Upstream {
   url: string;
   script(name: string, script: Script): void;

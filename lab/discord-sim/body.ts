@@ -16,7 +16,10 @@ export interface ReadBody {
   files: UploadedFile[];
 }
 
-/** Reads the whole request, so that the caller gets an early error response too. Throws 413 above 25 MiB. */
+/**
+ * Reads the whole request before any error response, because the caller could otherwise miss that response. Throws 413
+ * above 25 MiB.
+ */
 export async function readBody(request: IncomingMessage): Promise<ReadBody> {
   const chunks: Buffer[] = [];
   let size = 0;

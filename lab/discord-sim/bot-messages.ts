@@ -20,7 +20,7 @@ const REPLY = 19;
 const EDITABLE_FLAGS = MESSAGE_FLAGS.suppressEmbeds | MESSAGE_FLAGS.isComponentsV2;
 const POSTABLE_FLAGS = EDITABLE_FLAGS | MESSAGE_FLAGS.suppressNotifications;
 
-/** Where a post comes from, if it is not an ordinary one. */
+/** The origin of a post that answers an interaction or opens a forum post. */
 export interface PostOrigin {
   interaction?: Interaction;
   /** The id of a forum post's first message. */

@@ -1,4 +1,4 @@
-/** The simulator's time in Unix milliseconds, which tests can only move forward. */
+/** The simulator's time in Unix milliseconds. Tests can only move it forward. */
 export interface Clock {
   now(): number;
   advance(ms: number): void;

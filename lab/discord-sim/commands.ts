@@ -141,7 +141,8 @@ export function createCommands(world: World, now: () => number): Commands {
 }
 
 /**
- * Checks what the schema cannot: the names and descriptions that a type needs, and that required options come first.
+ * Checks what the schema cannot express: the names and descriptions that a type needs, and that required options come
+ * first.
  */
 function check({ type, name, description, options }: z.infer<typeof COMMAND>, path: number[]): void {
   if (type === 1 && !/^[-_'\p{Ll}\p{Lo}\p{N}]{1,32}$/u.test(name)) {

@@ -33,8 +33,8 @@ export interface DispatcherDeps {
 }
 
 /**
- * A bot knows only its own token. Another one comes from a bot of an earlier simulator on this port, so the call fails
- * but counts as no violation.
+ * Matches a bot token. A wrong token comes from a bot of an earlier simulator on this port, so the call fails but
+ * counts as no violation.
  */
 const ANOTHER_TOKEN = /^Bot [\w-]+\.[\w-]+\.[\w-]+$/;
 
@@ -49,7 +49,7 @@ export function createDispatcher({ limits, faults, violations, latencyMs, isToke
     const { fault, slowMs } = faults.take(match.route.route);
     entry.isInjected = fault !== undefined;
     const finish = beginEdit(match);
-    // The call of a caller that has disconnected is no longer in flight.
+    // If the caller has disconnected, its call is no longer in flight.
     incoming.signal.addEventListener("abort", finish, { once: true });
     try {
       await sleep(latencyMs / 2 + slowMs, undefined, { ref: false });

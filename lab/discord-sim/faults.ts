@@ -30,7 +30,7 @@ export interface Faults {
 }
 
 export interface FaultQueue extends Faults {
-  /** Returns the fault for this call, which counts as one of the fault's `times`. */
+  /** Returns the fault for this call, and counts the call against the fault's `times`. */
   take(route: string): { fault: Fault | undefined; slowMs: number };
 }
 
@@ -48,7 +48,7 @@ export function createFaults(routes: RouteTable): FaultQueue {
   const known = routes.map(({ route }) => route);
 
   function check(route: string): string {
-    // A fault for a misspelled route would never happen, so its test would prove nothing.
+    // Throw, because a fault for a misspelled route would never happen and its test would prove nothing.
     if (route !== "*" && !known.includes(route))
       throw new Error(`No route "${route}"; there are:\n${known.join("\n")}`);
     return route;

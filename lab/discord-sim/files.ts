@@ -34,7 +34,7 @@ export interface NewFile {
   isEphemeral?: boolean;
 }
 
-/** The CDN, whose links are signed and expire. */
+/** The CDN. Its links are signed and expire. */
 export interface Files {
   store(file: NewFile): Attachment;
   /** Returns a link that is valid for a day. */

@@ -16,7 +16,7 @@ export interface Gateway {
   readonly sessions: readonly Session[];
   /** Includes sessions that have ended. */
   readonly everySession: readonly Session[];
-  /** How many sessions received a shard's events at the same time, with an entry for each change. */
+  /** Returns how many sessions received a shard's events at the same time, with an entry for each change. */
   heardBy(shard: number): readonly number[];
   /** Ids of the messages that people wrote while no session listened, because Discord had ended the last session. */
   readonly untoldIds: ReadonlySet<string>;

@@ -25,7 +25,7 @@ export interface SessionLimits {
   /** Number of session starts until Discord revokes the bot's token. */
   remaining: number;
   maxConcurrency: number;
-  /** Shards with the same remainder by `maxConcurrency` can identify once in this time; 0 means no limit. */
+  /** Time in which shards with the same remainder by `maxConcurrency` can identify only once; 0 means no limit. */
   identifyWindowMs: number;
   /** How long a client can resume a session. */
   lifetimeMs: number;

@@ -26,9 +26,7 @@ export interface Interaction {
   /** The type of the bot's acknowledgement; undefined before it. */
   acknowledgedAs?: number;
   acknowledgedAtMs?: number;
-  /**
-   * The bot's reply, `@original`. For a button that the bot acknowledged as an update, this is the button's message.
-   */
+  /** The bot's reply, `@original`. If the bot acknowledged a button as an update, this is the button's message. */
   original?: Message;
   /** Messages that the bot wrote with the token. */
   readonly messages: Message[];

@@ -18,7 +18,7 @@ export interface LimitSettings {
   /** Limits for posts and edits in a channel. */
   messages: CounterSettings;
   /**
-   * Discord does not document whether posts and edits share a counter, and has been seen to use one hash for two
+   * Discord does not document whether posts and edits share a counter. It has been seen to send one hash for two
    * counters.
    */
   postsAndEdits: "one-bucket" | "two-buckets" | "one-hash-two-counters";
@@ -26,7 +26,7 @@ export interface LimitSettings {
   interactions: CounterSettings;
   /** Limits of all other routes, per channel or guild. */
   other: CounterSettings;
-  /** Limits of single routes, such as `"GET /channels/:channel/messages"`, which override the others. */
+  /** Limits of single routes, such as `"GET /channels/:channel/messages"`. They override the other limits. */
   routes: Readonly<Record<string, CounterSettings>>;
   globalPerSecond: number;
   /** If false, responses have no rate-limit headers. */

@@ -1,7 +1,8 @@
 import type { Mentions } from "./world.ts";
 
 /**
- * A request's `allowed_mentions`. Kinds of mentions that it omits notify no one. Without it, every mention notifies.
+ * A request's `allowed_mentions`. If it omits a kind of mention, such mentions notify no one. If a request has no
+ * `allowed_mentions`, every mention notifies.
  */
 export interface AllowedMentions {
   parse?: readonly ("users" | "roles" | "everyone")[] | null | undefined;

@@ -59,7 +59,7 @@ export type MessageBody = z.infer<typeof MESSAGE_BODY>;
 export function readMessageBody(json: unknown): MessageBody {
   const body = readForm(MESSAGE_BODY, json ?? {});
   const problems: FormProblem[] = [];
-  // Discord does not document what it counts, so the stricter count applies here.
+  // Discord does not document which characters it counts, so the stricter count applies here.
   if ((body.content ?? "").length > MAX_CONTENT) {
     problems.push(tooLong(["content"], `Must be ${MAX_CONTENT} or fewer in length.`));
   }

@@ -131,7 +131,7 @@ export function createMessagePayloads({ world, linkTo, sendsChannelType }: Messa
     return {
       ...toBase(message, canReadContent),
       message_reference,
-      // Only one level: the referenced message does not contain the message that it replied to.
+      // Only one level: a referenced message does not contain the message that it replied to.
       referenced_message: original === undefined ? null : toBase(original, canReadContent),
     };
   }

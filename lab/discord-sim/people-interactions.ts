@@ -115,7 +115,7 @@ export function createPeopleInteractions(deps: PeopleInteractionsDeps): PeopleIn
       if (strange !== undefined) throw new Error(`The form has no field "${strange}".`);
       const attachments: Record<string, Payload> = {};
       const components = [...known].map(([id, field]) => {
-        // The form sends a prefilled value that the person did not change.
+        // The form also submits a prefilled value that the person did not change.
         const value = fields[id] ?? filledIn(field);
         if (value === undefined && field["required"] !== false) throw new Error(`The form needs "${id}".`);
         const content =

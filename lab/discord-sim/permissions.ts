@@ -54,8 +54,8 @@ export function hasPermission(bits: bigint, name: PermissionName): boolean {
 }
 
 /**
- * Returns a member's permissions in a channel, from roles and overwrites as Discord computes them. For a thread,
- * `channel` must be its parent, whose overwrites apply.
+ * Returns a member's permissions in a channel, from roles and overwrites as Discord computes them. For a thread, pass
+ * its parent as `channel`, because the parent's overwrites apply.
  */
 export function computePermissions(guild: Guild, userId: string, channel: Channel | undefined): bigint {
   const member = guild.members.get(userId);

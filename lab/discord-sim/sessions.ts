@@ -14,10 +14,10 @@ export const INTENTS = {
   messageContent: 1 << 15,
 } as const;
 
-/** An event for every session that can receive it. */
+/** An event for every session that is allowed to receive it. */
 export interface GatewayEvent {
   type: string;
-  /** Selects the shard; without a guild, shard 0. */
+  /** Selects the shard. Without a guild, shard 0 gets the event. */
   guildId?: string | undefined;
   /** The intent that a session needs; 0 for none. */
   intent: number;
@@ -29,7 +29,7 @@ export interface Line {
   close(code: number, reason: string): void;
 }
 
-/** An identified client. It outlives its socket, so that the client can resume it. */
+/** An identified client. The session outlives its socket, so that the client can resume it. */
 export interface Session {
   readonly id: string;
   readonly shard: readonly [id: number, count: number];

@@ -1,6 +1,6 @@
 /**
- * Simulates Discord for tests and measurements. `api.ts` joins the bot's calls and people's actions, which both change
- * one `Simulation`. `server.ts` and `dispatcher.ts` handle REST calls, and `gateway.ts` and `handshake.ts` the sockets.
+ * Simulates Discord for tests and measurements. `api.ts` joins the bot's calls and people's actions; both change one
+ * `Simulation`. `server.ts` and `dispatcher.ts` handle REST calls, and `gateway.ts` and `handshake.ts` handle sockets.
  * `violations.ts` records the rules that the bot broke.
  */
 import { randomBytes } from "node:crypto";
@@ -40,8 +40,8 @@ export interface SimulatorOptions {
   latencyMs?: number;
   heartbeatIntervalMs?: number;
   /**
-   * If true, events omit all fields that Discord can omit, and the response with the gateway's address omits those that
-   * other servers omit.
+   * If true, events omit all fields that Discord can omit. The response with the gateway's address omits all fields
+   * that other servers omit.
    */
   isSparse?: boolean;
   /** Recommended number of shards in the response of GET /gateway/bot. */
@@ -64,7 +64,7 @@ export interface Discord extends Builders, Pick<Violations, "assertClean"> {
   readonly gateway: GatewayFaults;
   /** All channels, threads and direct conversations. */
   places(): readonly Channel[];
-  /** Returns a channel's messages, oldest first, with ephemeral but without deleted ones. */
+  /** Returns a channel's messages, oldest first. Includes ephemeral messages and leaves out deleted ones. */
   messages(channel: Channel): readonly Message[];
   /** Returns the commands that the bot has registered, globally or for a guild. */
   commands(guild?: Guild): readonly Command[];

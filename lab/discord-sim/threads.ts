@@ -13,7 +13,7 @@ export interface NewThread {
   name: string;
   owner: User;
   isPrivate?: boolean;
-  /** The message on which the thread is opened, whose id the thread gets. */
+  /** The message on which the thread is opened. The thread gets the id of this message. */
   starter?: Message;
   autoArchiveMinutes?: number;
 }

@@ -37,7 +37,7 @@ export function createTimeline({ clock, world, changes, payloads, deliver }: Tim
     const channel = world.channels.get(message.channelId);
     if (channel === undefined) return;
     const isDirect = channel.kind === "dm" || message.ephemeralFor !== undefined;
-    // The bot gets no ephemeral messages of other bots, but its own in every channel that it can see.
+    // The bot gets its own ephemeral messages in every channel that it can see, but not those of other bots.
     if (!isDirect && !world.canSee(world.bot.id, channel)) return;
     const intent = isDirect ? INTENTS.directMessages : INTENTS.guildMessages;
     deliver({ type, guildId: channel.guildId, intent, payload });

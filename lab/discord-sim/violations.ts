@@ -41,7 +41,7 @@ export type Allowance = Partial<Record<ViolationKind, number>>;
 export interface Violations {
   readonly list: readonly Violation[];
   record(kind: ViolationKind, sentence: string, atMs?: number): void;
-  /** Throws an error about every kind of which there are more violations than expected. */
+  /** Throws an error about each kind that has more violations than expected. */
   assertClean(options?: { allow?: Allowance }): void;
 }
 

@@ -9,7 +9,10 @@ import { type Message, shown } from "./world.ts";
 
 const MESSAGE = "/webhooks/:webhook/:token/messages/:message";
 
-/** The calls after the first response to an interaction. They use its token, which is valid for fifteen minutes. */
+/**
+ * Handles calls after the first response to an interaction. They use the interaction's token, which is valid for
+ * fifteen minutes.
+ */
 export function createWebhookRoutes(
   simulation: Simulation,
   interactions: Interactions,

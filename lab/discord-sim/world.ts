@@ -108,13 +108,13 @@ export interface Message {
   readonly channelId: string;
   readonly author: User;
   readonly type: number;
-  /** All contents, oldest first; the message shows the last one. */
+  /** All versions of the content, oldest first. The message shows the last one. */
   readonly states: MessageState[];
   mentions: Mentions;
   /** Ids of the users who reacted, by emoji. */
   readonly reactions: Map<string, Set<string>>;
   readonly reference?: { messageId: string; channelId: string };
-  /** The content of the message that this one forwarded. `reference` identifies that message. */
+  /** The content of another message that this message forwarded. `reference` identifies the other message. */
   readonly forwarded?: MessageState;
   readonly nonce?: string | number;
   readonly webhookId?: string;
@@ -134,7 +134,9 @@ export interface World {
   readonly guilds: Map<string, Guild>;
   readonly channels: Map<string, Channel>;
   nextId(): string;
-  /** Returns all permissions in one's own direct conversation; elsewhere, those from roles and overwrites. */
+  /**
+   * Returns the user's permissions: all in their own direct conversation, elsewhere those from roles and overwrites.
+   */
   permissionsIn(channel: Channel, userId: string): bigint;
   can(userId: string, channel: Channel, permission: PermissionName): boolean;
   canSee(userId: string, channel: Channel): boolean;

@@ -7,8 +7,7 @@ const CURSOR_AND_FENCES = /[\s…▌█●`*_~|.]+$/u;
 
 /**
  * True if an edit shows less of the same text than the message showed before, apart from cursors and closing marks. A
- * full message can become shorter, because its end moves to the next message, but it must never return to an earlier
- * state.
+ * full message can become shorter, because its end moves to the next message. It must never return to an earlier state.
  */
 export function isStaleEdit(message: Message, content: string): boolean {
   const shows = bare(shown(message).content);
@@ -45,7 +44,7 @@ export function describeDoublePost(channel: Channel, botId: string, post: Writte
 }
 
 /**
- * Describes which other answer to the same trigger an edit repeats. Two full messages can look alike, because a long
+ * Describes the other answer to the same trigger that an edit repeats. Two full messages can look alike, because a long
  * answer can repeat itself.
  */
 export function describeDoubleEdit(
@@ -77,8 +76,8 @@ function findSame(all: readonly Message[], botId: string, post: WrittenText, tri
 }
 
 /**
- * If a message replies to no message, for example because the bot cannot read the channel, only its buttons' ids show
- * which answer it belongs to.
+ * True if the two messages belong to different answers. If a message replies to nothing, for example because the bot
+ * cannot read the channel, only its buttons' ids show its answer.
  */
 function areOfDifferentAnswers(one: WrittenText, other: WrittenText): boolean {
   if (one.referenceId !== undefined && other.referenceId !== undefined) return false;
@@ -92,7 +91,8 @@ function targetsOf({ components }: WrittenText): string[] {
 }
 
 /**
- * Returns the compared text. Messages with the files of one request have the same text, but different files or buttons.
+ * Returns the text to compare. The messages with one request's files have the same text, but different files or
+ * buttons.
  */
 function toLook({ content, attachments, components }: WrittenText): string {
   if (attachments.length === 0) return content;

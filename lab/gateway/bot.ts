@@ -52,7 +52,7 @@ const trip = defineTool({
   describeCall: () => "planning a trip",
 });
 
-/** Creates a tool in the form that MCP servers offer, which accepts any arguments. */
+/** Creates a tool as MCP servers offer it. The tool accepts any arguments. */
 function toolOf(server: string, given: Pick<Tool, "name" | "parameters" | "run"> & Partial<Tool>): Tool {
   return {
     description: `A tool of the server ${server}.`,
@@ -81,7 +81,7 @@ const tea = toolOf("shop", {
   run: async () => "The tea is ordered.",
 });
 
-/** Many MCP servers write nullable types like this. Google's APIs refuse them. */
+/** This tool has a nullable type, as many MCP servers write it. Google's APIs refuse such types. */
 const rooms = toolOf("house", {
   name: "find_rooms",
   parameters: {

@@ -15,8 +15,8 @@ function withEnding(answer: Answer, ending: string): Answer {
 }
 
 /**
- * For requests with a search: links in the text and, before the end of the answer, `annotations` with the links'
- * positions.
+ * For requests with a search: puts links into the text and sends `annotations` with the links' positions before the end
+ * of the answer.
  */
 export const ANNOTATIONS: Accent = {
   toAnswer: (answer, request) =>
@@ -34,8 +34,8 @@ export const ANNOTATIONS: Accent = {
 };
 
 /**
- * For requests with a search: numbers in the text, and a list of pages next to the choices. Every chunk has the
- * addresses; the last chunk also has the titles.
+ * For requests with a search: puts numbers into the text and sends a list of pages next to the choices. Every chunk
+ * contains the addresses; only the last chunk contains the titles.
  */
 export const NUMBERS: Accent = {
   toAnswer: (answer, request) =>

@@ -1,5 +1,5 @@
-// Runs the same conversations against every dialect with the real bot. The bot must answer each with evidence, or
-// explain in one true sentence why it cannot.
+// Runs the same conversations against every dialect with the real bot. In each conversation, the bot must answer with
+// evidence, or explain in one true sentence why it cannot.
 import type { Logger } from "pino";
 import type { Shown } from "../support/fake-platform.ts";
 import { ben, cleo, PHOTO, startBot, type Talk } from "./bot.ts";
@@ -19,7 +19,6 @@ export type Cell =
 /** What the users and the gateway saw of one conversation. */
 interface Heard {
   dialect: Dialect;
-  /** Text of all messages from the bot. */
   text: string;
   shown: readonly Shown[];
   requests: readonly Seen[];
@@ -30,7 +29,7 @@ interface Conversation {
   hold(talk: Talk, gateway: RunningDialect): Promise<void>;
   /** True if the text contains evidence of a correct answer. */
   isAnswered(heard: Heard): boolean;
-  /** Set if the bot can only explain. The sentence must match `says`, and `isTrue` checks that it is true. */
+  /** Set if the bot can only explain. The sentence must match `says`, and `isTrue` must confirm it. */
   explained?: { because: string; says: RegExp; isTrue(heard: Heard): boolean };
   /** Returns why the conversation does not apply to a dialect. */
   absent?(dialect: Dialect): string | undefined;
@@ -73,8 +72,8 @@ export const CONVERSATIONS = {
     hold: (talk) => talk.say("use current_time over and over"),
     isAnswered: ({ text, last }) =>
       (resultsIn(last).length >= 7 && text.includes("Here is what I found")) ||
-      // If the gateway cannot forbid tool calls, the bot sends the results as plain text, which the practice model
-      // hardly understands.
+      // If the gateway cannot forbid tool calls, the bot sends the results as plain text. The practice model hardly
+      // understands that.
       JSON.stringify(last?.chat).split("current_time({}):").length > 7,
   },
   "approved tool": {
@@ -189,7 +188,7 @@ export const CONVERSATION_NAMES = Object.keys(CONVERSATIONS).filter((name): name
   Object.hasOwn(CONVERSATIONS, name),
 );
 
-/** Removes the note that the model has no tools and the list of cited pages. */
+/** Removes two notes from an answer: that the model has no tools, and the list of cited pages. */
 function withoutNotice(text: string): string {
   return text
     .replace(/\n\n-# Sources:(\n-# [^\n]+)+/g, "")
@@ -263,7 +262,7 @@ function judge(name: ConversationName, heard: Heard): Cell {
   };
 }
 
-/** Returns the bot's explanation without formatting and without quotes of the model. */
+/** Returns the bot's explanation without formatting and without words of the model. */
 function findSentence(text: string, says: RegExp): string | undefined {
   return text
     .split("\n")

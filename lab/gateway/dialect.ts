@@ -17,7 +17,7 @@ const tool = z.looseObject({
   function: z.looseObject({ name: z.string(), parameters: z.looseObject({}).nullish() }),
 });
 
-/** The fields that every vendor reads. All others pass through. */
+/** The fields that every vendor reads. Other fields stay in the request. */
 export const chatRequest = z.looseObject({
   model: z.string(),
   messages: z.array(message).min(1),
@@ -90,7 +90,7 @@ export interface Accent {
 
 export interface Dialect extends Accent {
   title: string;
-  /** The base URL in the vendor's documentation, whose path the server serves. */
+  /** The base URL in the vendor's documentation. The server serves the path of this URL. */
   address: string;
   chatModel: string;
   /** Absent if the vendor has no image model. */
@@ -208,7 +208,9 @@ export function alternates(
   return spoken.every(({ role }, index) => (role === "user") === (index % 2 === 0));
 }
 
-/** True for a tool call or a tool result, which templates with tool support skip when they check the order of roles. */
+/**
+ * True for a tool call or a tool result. Templates with tool support ignore both when they check the order of roles.
+ */
 export function isToolTalk(message: Message): boolean {
   return message.role === "tool" || callsOf(message).length > 0;
 }

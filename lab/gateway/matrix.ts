@@ -3,7 +3,7 @@ import { type Cell, CONVERSATION_NAMES, CONVERSATIONS, type ConversationName, ty
 import type { Dialect } from "./dialect.ts";
 import { DIALECTS, type DialectName } from "./dialects/index.ts";
 
-/** One row per vendor: its settings, and for some conversations the number of the sentence that users read. */
+/** One row per vendor: its settings and, if the bot could only explain, the number of the sentence that users read. */
 function toMarkdown(rows: ReadonlyMap<DialectName, Row>): string {
   const notes: string[] = [];
   /** Sentences that differ only in the model's name have the same number. */
@@ -49,8 +49,8 @@ function toExceptions(
     case "absent":
       return [];
     case "explained": {
-      // Omitted in the table: a gateway that fails on purpose says nothing about its vendor, and another column shows
-      // that there is no image model.
+      // The table omits two kinds of sentences: a gateway that fails on purpose says nothing about its vendor, and
+      // another column already shows that there is no image model.
       const isKnown = "explained" in CONVERSATIONS[conversation];
       const hasNoImages = imageModel === undefined && IMAGES.has(conversation);
       return isKnown || hasNoImages ? [] : [String(numberOf(cell.sentence))];

@@ -1,4 +1,4 @@
-// Translates accepted requests for the sandbox gateway.
+// Sends accepted requests to the sandbox gateway.
 import { z } from "zod";
 import { type Answer, type ChatRequest, isRecord, type Message } from "./dialect.ts";
 

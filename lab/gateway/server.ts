@@ -243,7 +243,7 @@ async function generateContent(exchange: Exchange, apiKey: string, bytes: Buffer
   sendJson(response, 200, { candidates: [{ content: { role: "model", parts: drawn }, finishReason: "STOP" }] });
 }
 
-/** "1536x1024" becomes 3:2. */
+/** Returns the ratio of a size, for example 3:2 for "1536x1024". */
 function toRatio(size: unknown): string | undefined {
   const [, width, height] = /^(\d+)x(\d+)$/.exec(typeof size === "string" ? size : "") ?? [];
   if (width === undefined || height === undefined) return undefined;

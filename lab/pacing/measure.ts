@@ -1,6 +1,6 @@
 import type { Arrivals } from "./scenarios.ts";
 
-/** When the reader first saw the first `tokens` tokens of a reply, in milliseconds. */
+/** When the reader saw the first `tokens` tokens of a reply, in milliseconds. */
 export interface Showing {
   at: number;
   tokens: number;
@@ -24,7 +24,7 @@ export interface Figures {
   freeze: number;
   calls: number;
   refused: number;
-  /** Tokens that were never shown. */
+  /** Number of tokens that readers never saw. */
   lost: number;
 }
 

@@ -1,8 +1,8 @@
 import type { Arrivals } from "./scenarios.ts";
 
-/** Grid of the times at which the optimum can send. */
+/** The optimum sends only at multiples of this time. */
 const GRID_MS = 50;
-/** While calls are left, a longer wait never helps. */
+/** While calls are left, waiting longer than this never helps. */
 const LONGEST_GAP_MS = 6_000;
 
 /** A limit's state between calls. */
@@ -16,7 +16,7 @@ export interface OptimumLimit {
   spend(state: number, steps: number): number | undefined;
 }
 
-/** A limit of `n` calls in windows of `windowMs` that start with a call. */
+/** A limit of `n` calls in windows of `windowMs`. A window starts with its first call. */
 export function fixedLimit(n: number, windowMs: number): OptimumLimit {
   const window = Math.round(windowMs / GRID_MS);
   // The state holds the steps since the window started and the number of calls in it.
@@ -48,7 +48,7 @@ export function leakyLimit(n: number, windowMs: number): OptimumLimit {
   };
 }
 
-/** Allows `n` calls in total, like a sliding limit for a reply that is shorter than the window. */
+/** Allows `n` calls in total. A sliding limit works like this for a reply that is shorter than the window. */
 export function countLimit(n: number): OptimumLimit {
   return { initial: 1, states: n + 1, spend: (state) => (state < n ? state + 1 : undefined) };
 }

@@ -2,12 +2,12 @@ import type { BudgetHeaders, CallKind } from "../../src/port/pace.ts";
 
 export type Verdict = { ok: true; headers: BudgetHeaders } | { ok: false; retryAfterMs: number };
 
-/** One rate limit of a platform. Calls must come in the order of their arrival. */
+/** One rate limit of a platform. Calls must be passed in the order of their arrival. */
 export interface PlatformCounter {
   take(at: number): Verdict;
 }
 
-/** A limit in windows of `windowMs` that start with a call. */
+/** A limit in windows of `windowMs`. A window starts with its first call. */
 export function fixedCounter(n: number, windowMs: number): PlatformCounter {
   let start = -Infinity;
   let used = 0;
@@ -68,7 +68,7 @@ export function discordPlatform(create: () => PlatformCounter, counters: 1 | 2):
   return (kind) => (kind === "post" ? posts : edits);
 }
 
-/** A Slack workspace with its documented limits. With `native`, it has streams, and updates as the fallback. */
+/** A Slack workspace with its documented limits. With `native`, replies use streams, and updates as the fallback. */
 export function slackPlatform(method: "update" | "append" | "native"): Platform {
   const minute = (n: number) => slidingCounter(n, 60_000, true);
   if (method === "append") {

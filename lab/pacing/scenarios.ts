@@ -6,7 +6,7 @@ export const TOKEN_UNITS = 4;
 /** Arrival times of a reply's tokens in milliseconds, ascending. The reply ends with the last token. */
 export type Arrivals = number[];
 
-/** A run: several replies with their start times. */
+/** Creates the replies of one run, with different start times. */
 export type Scenario = (random: Random) => Arrivals[];
 
 /** `tokens` tokens at `rate` per second. */

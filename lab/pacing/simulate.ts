@@ -13,11 +13,11 @@ export interface SimulationOptions {
   replies: readonly Arrivals[];
   random: Random;
   roundTrip(): number;
-  /** A common room of all replies; by default, each reply has its own. */
+  /** The room of all replies. By default, each reply has its own. */
   room?: string;
   /** Share of calls that fail with a server error. Half of these still count against the limit. */
   errorShare?: number;
-  /** Changes the response headers of a call, which its number identifies. */
+  /** Changes the response headers of the call with this number. */
   headersOf?(headers: BudgetHeaders, call: number): BudgetHeaders | undefined;
   /** True for a native stream, which needs a final call even without new text. */
   needsStop?: boolean;
@@ -189,7 +189,7 @@ export function simulate(options: SimulationOptions): { outcomes: Outcome[]; fau
     // Skip a wake-up that was rescheduled.
     if (type === "wake" && now !== wakeAt) continue;
     handle(entry.event);
-    // Wait like the real scheduler.
+    // Waits for more text as long as the real scheduler does.
     const isMore = type === "token" && entry.event.run.arrived > entry.event.run.carried + 1;
     if (isMore && now < askedAt + LOOK_MS) wakeBy(now + LOOK_MS);
     else if (type !== "arrive") pump();

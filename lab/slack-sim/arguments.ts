@@ -6,7 +6,7 @@ import type { Json } from "./world.ts";
 /** The arguments of a call, from a form or from JSON. */
 export interface Arguments {
   readonly raw: Json;
-  /** The token in the body; one in a header is read elsewhere. */
+  /** The token in the body. A token in a header is read elsewhere. */
   readonly token: string | undefined;
   has(name: string): boolean;
   /** Undefined if the argument is missing or empty. */

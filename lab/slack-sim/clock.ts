@@ -1,7 +1,4 @@
-/**
- * Slack's time. It is real time unless a test moves it. Slack waits for the app's responses in real time, not by this
- * clock.
- */
+/** Slack's time. It is real time unless a test moves it. It does not affect how long Slack waits for the app. */
 export interface Clock {
   /** Unix milliseconds. */
   now(): number;
@@ -34,7 +31,7 @@ export function createClock({ startMs = Date.now(), isFrozen = false } = {}): Cl
   function arm(alarm: Alarm): void {
     if (isFrozen) return;
     clearTimeout(alarm.timer);
-    // A timer can fire slightly early, but its alarm must never see an earlier time than its own.
+    // Timers can fire early, but an alarm must never see a time before its own.
     alarm.timer = setTimeout(
       () => (now() >= alarm.atMs ? ring(alarm) : arm(alarm)),
       Math.min(MAX_TIMER_MS, Math.max(0, Math.ceil(alarm.atMs - now()))),

@@ -13,11 +13,11 @@ const MAX_BLOCK_TEXT_CHARS = 13_200;
 const MAX_BUTTON_CHARS = 75;
 const MAX_VALUE_CHARS = 2_000;
 const MAX_METADATA_BYTES = 64 * 1024;
-/** Maximum length of a post's text. Slack truncates a longer post, but refuses a longer update. */
+/** Maximum length of a post's text. Slack truncates longer posts, but refuses longer updates. */
 const MAX_TEXT_CHARS = 40_000;
 const MAX_UPDATE_CHARS = 4_000;
 
-/** Reads a message's content from a call. Throws if Slack would refuse it. Missing fields become empty. */
+/** Reads a message's content from a call. Throws if Slack would refuse the content. Missing fields become empty. */
 export function readContent(args: Arguments, call: "post" | "update"): Content {
   const markdown = args.text("markdown_text");
   const blocks = args.list("blocks");

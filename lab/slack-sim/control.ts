@@ -51,7 +51,7 @@ export interface ChannelOptions {
  * `failNext` and similar methods cause faults. `violations` lists the rules that the app broke.
  */
 export interface Slack {
-  /** For `SLACK_API_URL`. */
+  /** The value for `SLACK_API_URL`. */
   readonly apiUrl: string;
   readonly authorizeUrl: string;
   readonly botToken: string;
@@ -71,7 +71,7 @@ export interface Slack {
 
   /**
    * Delivers all further events as signed POSTs to this URL; undefined returns to Socket Mode. Slack retries a failed
-   * event at once, after one minute, and after five more minutes of Slack's time, see `advance`.
+   * event immediately, after one minute, and after five more minutes of Slack's time, see `advance`.
    */
   deliverTo(url: string | undefined): void;
   deliveryUrl(): string | undefined;
@@ -110,11 +110,11 @@ export interface Slack {
   setStreaming(streaming: Streaming): void;
   /** Refuses all further calls that use one of these features. */
   setUnknown(...novelties: Novelty[]): void;
-  /** Makes every further `chat.update` fail with this error; undefined ends that. */
+  /** Makes every further `chat.update` fail with this error. Undefined lets them succeed again. */
   setSealed(error: string | undefined): void;
   /** Repeats one delivery, or all events of a message. */
   redeliver(what: Message | Delivery): Promise<AttemptResult[]>;
-  /** Holds deliveries back until the returned function sends them in the given order. */
+  /** Holds deliveries back. The returned function sends them in the given order. */
   hold(): (order?: "as-told" | "reversed") => void;
   disconnect(reason: DisconnectReason, options?: DisconnectOptions): void;
   dropConnections(): void;
@@ -123,7 +123,7 @@ export interface Slack {
   uninstallFrom(organisation: Organisation): void;
   /** Removes the app from one workspace of its organisation. */
   withdrawFrom(workspace: Workspace): void;
-  /** Tells the app that Slack dropped deliveries, with an envelope without an event. */
+  /** Sends an envelope that contains no event and says that Slack dropped deliveries. */
   reachEventLimit(): Delivery;
   /**
    * Sets the search index: `behind` finds messages of all channels, `current` only those that the search should find.

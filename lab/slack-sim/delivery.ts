@@ -65,7 +65,7 @@ export interface DispatcherDeps {
   transport(): Transport;
 }
 
-/** Sends deliveries, checks the acknowledgements, and retries events without one. */
+/** Sends deliveries, checks the acknowledgements, and retries events that were not acknowledged. */
 export function createDispatcher({ clock, changes, violations, limits, newId, transport }: DispatcherDeps): Dispatcher {
   const deliveries: Delivery[] = [];
   let isClosed = false;

@@ -2,9 +2,9 @@ import { gzipSync } from "node:zlib";
 import type { Json } from "./world.ts";
 
 /**
- * The form of Slack's payloads and responses. `usual` has everything that Slack sends to most apps. `spare` has only
- * the fields that Slack documents, in another order, and its responses look as if a proxy had changed them: compressed,
- * in chunks and with warnings.
+ * The form of Slack's payloads and responses. `usual` has all fields that Slack sends to most apps. `spare` has only
+ * documented fields, in another order, and its responses look as if a proxy had changed them: compressed, in chunks and
+ * with warnings.
  */
 export type Dialect = "usual" | "spare";
 

@@ -4,17 +4,17 @@ export interface Fault {
   delayMs?: number;
   /** If true, Slack executes the call but its response is lost: the client sees a failure. */
   isDone?: boolean;
-  /** Fields that the response lacks, with `isDone`. */
+  /** With `isDone`, the response lacks these fields. */
   omits?: readonly string[];
-  /** A warning in the response, with `isDone`. */
+  /** With `isDone`, the response contains this warning. */
   warning?: string;
   /** Real time between the call and its response. */
   answersLateMs?: number;
-  /** The HTTP status of `body`; with an `error`, the default is 200. */
+  /** The HTTP status of the response; by default 200 if there is an `error`. */
   status?: number;
   /** The `error` in a response with `ok: false`. */
   error?: string;
-  /** Slack's explanation, with `error`. */
+  /** With `error`, Slack's explanation. */
   words?: readonly string[];
   /** Whole seconds in `Retry-After`. The status is then 429. */
   retryAfterS?: number;

@@ -45,7 +45,7 @@ export function createHttpDelivery({ url, signingSecret, ackMs }: HttpDeliveryOp
   return { send };
 }
 
-/** Returns a delivery's body and content type. Events are JSON; everything else is a form. */
+/** Returns a delivery's body and content type: JSON for events, a form for everything else. */
 function toRequest({ type, payload }: Pick<Delivery, "type" | "payload">): {
   body: string;
   contentType: string;
@@ -56,8 +56,8 @@ function toRequest({ type, payload }: Pick<Delivery, "type" | "payload">): {
 }
 
 /**
- * Returns headers that prove that a body is from Slack. They use real time, because the receiver compares it with its
- * own clock.
+ * Returns headers that prove that a body is from Slack. They contain real time, because the receiver compares them with
+ * its own clock.
  */
 export function signatureHeaders(
   signingSecret: string,

@@ -44,7 +44,7 @@ export function createInteractions(core: Core, { dispatcher, views, urls, watchd
       type,
       token: "verification-token",
       action_ts: core.newTs(),
-      // An organisation's app gets no team.
+      // If an organisation installed the app, the payload has no team.
       team: organisation === undefined ? { id: workspace.id, domain: workspace.name.toLowerCase() } : null,
       user: { id: user.id, username: user.name.toLowerCase(), name: user.name.toLowerCase(), team_id: workspace.id },
       api_app_id: core.app.id,
@@ -99,7 +99,7 @@ export function createInteractions(core: Core, { dispatcher, views, urls, watchd
         ...envelope("block_actions", user),
         container,
         channel: { id: channel.id, name: channel.name },
-        // The app gets an ephemeral message's location only, not its content.
+        // For an ephemeral message, the app gets the location but not the content.
         ...(isMessage ? { message: messageToWire(message, core.origin()) } : {}),
         state: { values: {} },
         response_url: urls.create(place),

@@ -4,7 +4,7 @@ export interface Limits {
   kind: "sliding" | "token-bucket";
   /** Calls per minute, for each method in each workspace. */
   perMinute: Readonly<Record<string, number>>;
-  /** How many posts a channel accepts at once. Each second allows one more. */
+  /** How many posts in a row a channel accepts. One more becomes possible each second. */
   postBurst: number;
   /** How Slack refuses a call: with a 429 and `Retry-After`, or with status 200 and this error. */
   refusal: "http-429" | "ratelimited" | "rate_limited";
@@ -16,7 +16,7 @@ export interface Limits {
   streamBytes: number;
   streamMs: number;
   triggerMs: number;
-  /** How long an event's token permits searches. Slack only says that it is short. */
+  /** How long an event's token permits searches. Slack only documents that this is short. */
   actionTokenMs: number;
   responseUrlMs: number;
   responseUrlUses: number;

@@ -25,7 +25,7 @@ export interface PostOptions {
   linksNames?: boolean;
 }
 
-/** Adds, changes and deletes all messages, so that the watchdog checks every change and the app gets its event. */
+/** Adds, changes and deletes all messages. For each change, the watchdog checks it and the app gets an event. */
 export interface Messages {
   post(channel: Channel, author: User, content: Content, options?: PostOptions): Message;
   /** Changes a message. A change by a person counts as an edit. */
@@ -151,10 +151,7 @@ export function createMessages(core: Core, watchdog: Watchdog, assistant: Assist
   };
 }
 
-/**
- * True if the message's event contains a token for searches. In a public channel, only a message that mentions the app
- * does.
- */
+/** True if the message's event contains a token for searches. In a public channel, the message must mention the app. */
 function maySearch({ channel, author, content }: Message): boolean {
   const { bot } = channel.workspace;
   return author.botId === undefined && (channel.kind !== "public" || content.text.includes(`<@${bot.id}>`));

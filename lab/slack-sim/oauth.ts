@@ -7,13 +7,11 @@ import type { Json, Organisation, Workspace } from "./world.ts";
 type Owner = Workspace | Organisation;
 
 export interface OAuth {
-  /** The next visitor of the authorize page installs the app there. */
+  /** Sets where the next visitor of the authorize page installs the app. */
   installInto(owner: Owner): void;
   /** The authorize page. It asks nothing and redirects back with a code. */
   page(url: URL, response: ServerResponse): boolean;
-  /**
-   * Sets how long new bot tokens are valid. Such tokens come with a refresh token. With undefined, they never expire.
-   */
+  /** Sets the lifetime of new bot tokens, which then come with a refresh token. Undefined: new tokens never expire. */
   rotate(expiresInS: number | undefined): void;
   exchange(grant: Grant): Json;
 }

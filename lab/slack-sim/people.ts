@@ -37,7 +37,7 @@ export interface Person {
   say(channel: Channel, text: string, place?: Place): Message;
   /** Posts blocks and attachments, with or without text, as apps and forwarded messages do. */
   show(channel: Channel, content: Partial<Pick<Content, "text" | "blocks" | "attachments">>, place?: Place): Message;
-  /** Mentions the app, followed by the text. */
+  /** Mentions the app at the beginning of the text. */
   mention(channel: Channel, text: string, place?: Place): Message;
   dm(text: string, place?: Place): Message;
   direct(): Channel;
@@ -49,7 +49,7 @@ export interface Person {
   /** Adds a link preview to a message: a change that does not count as an edit. */
   unfurl(message: Message): void;
   delete(message: Message): void;
-  /** Posts a message with files. If it mentions the app, the app still gets no `app_mention`, only a message event. */
+  /** Posts a message with files. Even if it mentions the app, the app gets only a message event, no `app_mention`. */
   upload(channel: Channel, files: readonly LocalFile[], text?: string, place?: Place): Message;
   /** Uploads files into a form's `file_input`. No channel shows these files. */
   attach(files: readonly LocalFile[]): Json[];
@@ -60,7 +60,7 @@ export interface Person {
   judge(message: Message, button: "positive_button" | "negative_button"): Promise<Interaction>;
   /** Presses Slack's own Stop button, which ends all growing messages in the thread. */
   stop(message: Message): void;
-  /** Types a slash command in a channel. Slack allows none in a thread. */
+  /** Types a slash command in a channel, because Slack allows none in a thread. */
   command(command: string, text: string, channel: Channel): Promise<Interaction>;
   /** Uses a message shortcut, or a global shortcut without a message. */
   shortcut(callbackId: string, message?: Message): Promise<Interaction>;

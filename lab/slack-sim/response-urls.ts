@@ -8,7 +8,7 @@ import { type Channel, type Ephemeral, emptyContent, type Json, type Message, ty
 export interface ResponseUrls {
   create(place: ResponsePlace): string;
   use(id: string, body: Json): { status: number; text: string };
-  /** Shows the content of an acknowledgement like a response to the URL. */
+  /** Shows an acknowledgement's content as if it had been sent to the URL. */
   show(place: ResponsePlace, body: Json): void;
 }
 

@@ -31,7 +31,7 @@ import { createWatchdog } from "./watchdog.ts";
 
 export interface SimulatorOptions {
   clock?: Clock;
-  /** Limits that differ from the defaults, also within `perMinute`. */
+  /** Limits that differ from the defaults. `perMinute` also contains only the differences. */
   limits?: Partial<Limits>;
   streaming?: Streaming;
   /** Events that the app subscribes to; default: those in the manifest. */

@@ -4,13 +4,13 @@ import { type RawData, type WebSocket, WebSocketServer } from "ws";
 import type { Core } from "./core.ts";
 import type { AttemptResult, Delivery, Retry, Transport } from "./delivery.ts";
 
-/** Maximum time that one tick counts. */
+/** A timer's tick counts as at most this long. */
 const TICK_MS = 100;
 
 export type DisconnectReason = "warning" | "refresh_requested" | "link_disabled" | "too_many_websockets";
 
 export interface DisconnectOptions {
-  /** If true, only the oldest connection is asked to close. */
+  /** If true, Slack asks only the oldest connection to close. */
   isOne?: boolean;
   /** If false, Slack never responds to the app's close frame. */
   completesClose?: boolean;
@@ -133,7 +133,7 @@ export function createSocketMode({ app, changes, limits, newId, origin }: Core):
     disconnect(reason, { isOne = false, completesClose = true } = {}) {
       for (const connection of [...ready].slice(0, isOne ? 1 : undefined)) {
         part(connection, reason);
-        // A paused socket does not read the close frame, so it does not respond to it.
+        // Pause the socket, so that it does not read and answer a close frame.
         if (!completesClose) connection.pause();
       }
     },
@@ -174,8 +174,8 @@ function say(connection: WebSocket, message: unknown): void {
 }
 
 /**
- * Starts a timer that reads pending data before it fires. It only counts time in which this process runs: on a busy
- * machine this process can pause, and so can the app, which often runs in the same process.
+ * Starts a timer that reads pending data before it fires. It counts only the time in which this process runs, because
+ * on a busy machine this process, which often contains the app too, can pause.
  */
 function startTimer(ms: number, fire: () => void): { end(): void } {
   let isOver = false;

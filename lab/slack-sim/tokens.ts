@@ -17,7 +17,7 @@ export interface Claim {
 export interface Tokens {
   /** Finds the workspace of a token, or the organisation that installed the app for all its workspaces. */
   find(token: string | undefined): Workspace | Organisation | undefined;
-  /** True if the sender of a call that arrives now can know that its token is revoked. */
+  /** True if the app can know that this token is revoked. */
   isTold(token: string | undefined): boolean;
   /** Throws if a token is missing, unknown, revoked, of the wrong kind, or for another workspace. */
   workspaceOf(claim: Claim, kind: Method["token"], method: string): Workspace;
@@ -41,7 +41,10 @@ export function createTokens({ app, violations, workspaces, organisations }: Cor
     return found;
   }
 
-  /** Waits a moment, because the server can read a parallel call later even if the app sent both at the same time. */
+  /**
+   * Records, after a moment, that the app knows the token is revoked. A parallel call that the app sent before can
+   * still arrive.
+   */
   async function tell(token: string): Promise<void> {
     await soon();
     await soon();

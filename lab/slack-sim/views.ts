@@ -18,7 +18,7 @@ export interface View {
 
 export interface Views {
   readonly all: readonly View[];
-  /** Returns a trigger that can open one view within three seconds. */
+  /** Returns a trigger, which can open one view within three seconds. */
   newTrigger(userId: string): string;
   /** Uses a trigger and returns its owner. Throws if the trigger is unknown, expired or used. */
   spendTrigger(triggerId: string): string;

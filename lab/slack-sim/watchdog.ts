@@ -6,7 +6,7 @@ import { type Channel, type Content, isOfApp, type Message, threadOf, type Works
 /** Stands for the top level of a channel, where replies to commands appear. */
 export const TOP_LEVEL = "top";
 
-/** A mention by the app that notifies people, or could. */
+/** A mention by the app that notifies people or could notify them. */
 export interface Ping {
   channelId: string;
   ts: string | undefined;
@@ -101,10 +101,7 @@ export function createWatchdog(violations: Violations): Watchdog {
   };
 }
 
-/**
- * Returns the place in which duplicates are searched. At a channel's top level, all messages of the app are compared
- * with each other.
- */
+/** Returns the place in which the app must not repeat itself. The top level of a channel is one such place. */
 function placeOf(message: Message): string {
   return message.threadTs ?? TOP_LEVEL;
 }
@@ -114,7 +111,7 @@ function saidBy({ states, content }: Message): string {
   return [states.at(-1)?.shown.trim() ?? "", ...files].filter((part) => part !== "").join(" with ");
 }
 
-/** A draft can end with a cursor or a closing fence, so only words are compared. */
+/** Only words are compared, because a draft can end with a cursor or a closing fence. */
 const UNSPOKEN = /[^\p{L}\p{N}]+$/u;
 
 /** True if a text is an earlier text without its end. */

@@ -9,7 +9,7 @@ export interface RawAnswer {
   body: Json;
 }
 
-/** Slack's official client, without its retries and waits. */
+/** Slack's official client, configured not to wait or retry. */
 export function createWebClient(slack: Slack, token = slack.botToken): webApi.WebClient {
   return new webApi.WebClient(token, {
     slackApiUrl: slack.apiUrl,

@@ -32,9 +32,9 @@ export interface UserOptions {
   isAdmin?: boolean;
   isGuest?: boolean;
   isBot?: boolean;
-  /** Lets people in two workspaces have the same id, because Slack does not exclude that. */
+  /** People in two workspaces can have the same id, because Slack does not exclude that. */
   id?: string;
-  /** Set for the app's user in an organisation, which has one id in all workspaces. */
+  /** The id of the app's user. In an organisation, it is the same in all workspaces. */
   botId?: string;
 }
 

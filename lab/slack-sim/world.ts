@@ -4,7 +4,7 @@ import type { Delivery } from "./delivery.ts";
 /** An object with Slack's own field names. */
 export type Json = Record<string, unknown>;
 
-/** An organisation (Enterprise Grid) that has installed the app for all its workspaces. */
+/** An Enterprise Grid organisation that has installed the app for all its workspaces. */
 export interface Organisation {
   id: string;
   name: string;
@@ -81,7 +81,7 @@ export interface StoredFile {
   mimeType: string;
   bytes: Uint8Array;
   altText: string;
-  /** The upload's announced length, which its bytes must have. */
+  /** The announced length of the upload. The uploaded bytes must have this length. */
   announcedBytes: number;
   owner: User;
   /** True after the bytes have arrived and the app has completed the upload. */
@@ -93,7 +93,7 @@ export interface StoredFile {
 }
 
 export interface Content {
-  /** The API's `text`: the message, or its fallback if there are blocks. */
+  /** The API's `text`: the whole message, or only the fallback if there are blocks. */
   text: string;
   /** The API's `markdown_text`. */
   markdown: string | undefined;
@@ -123,7 +123,9 @@ export interface Message {
   stream: Stream | undefined;
   editedTs: string | undefined;
   isDeleted: boolean;
-  /** Index of the first state that is compared with later ones: a person's action can permit the app to start again. */
+  /**
+   * Index of the first state that later states are compared with. It increases when a person lets the app start again.
+   */
   comparableFrom: number;
   clientMsgId: string | undefined;
   reactions: Map<string, Set<string>>;

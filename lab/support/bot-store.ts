@@ -10,7 +10,7 @@ import { startRedis } from "./redis.ts";
 
 /** The Redis of the tests' bots; undefined: the bots use their own databases. */
 let redisUrl: string | undefined;
-/** Numbers of Redis databases by the bots' databases. Bots that share the one also share the other. */
+/** The number of the Redis database for each bot's own database. Bots that share one also share the other. */
 const numbers = new WeakMap<DatabaseSync, number>();
 let made = 0;
 /** What the current test has opened. */

@@ -7,7 +7,7 @@ import { z } from "zod";
 /** A message as people see it. */
 export interface ShownMessage {
   id: string;
-  /** Id of the thread's first message, on Slack. */
+  /** On Slack, the id of the thread's first message. */
   thread?: string;
   author: string;
   text: string;

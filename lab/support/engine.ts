@@ -43,7 +43,7 @@ export interface EngineOptions {
   imageModel?: string;
   database?: DatabaseSync;
   wrapStores?(stores: Stores): Stores;
-  /** The right of all events, instead of the queue's. */
+  /** The right to write that all events use, instead of the queue's. */
   right?: Right;
   /** The store's database, instead of the queue's. */
   storeDatabase?: DatabaseSync;
@@ -162,7 +162,8 @@ export function watchIdle(queue: Queue, worker: Worker, stores: Stores): () => P
   });
   return async () => {
     while ((await countWaiting(queue, stores)) > 0 || queue.depth().active > 0) {
-      // Count again at intervals: an early count still includes the last work and would then wait forever.
+      // Count again at intervals, because an early count still includes the last work and no later event would correct
+      // it.
       await Promise.race([new Promise<void>((resolve) => watchers.push(resolve)), sleep(RECOUNT_MS)]);
     }
   };

@@ -103,7 +103,7 @@ export const GOOD_FILES: readonly CorpusFile[] = [
 
 const LOREM = "Nothing in this line is worth reading. ";
 
-/** Rows without a number continue the count. */
+/** Rows without a number continue the count of rows. */
 function toEndlessWorkbook(): Buffer {
   const parts = toBookParts({ Stock: [] });
   const rows = "<row><c><v>1</v></c><c><v>2</v></c><c><v>3</v></c><c><v>4</v></c></row>".repeat(1_000_000);
@@ -137,10 +137,7 @@ export const LONG_FILES: readonly CorpusFile[] = [
   { name: "million.xlsx", about: "a workbook of 1,000,000 rows", make: toEndlessWorkbook },
 ];
 
-/**
- * A compressed stream of spaces, made by repeating one compressed piece, because compressing all spaces would take
- * long.
- */
+/** A compressed stream of spaces. It repeats one compressed piece, because compressing all spaces would take long. */
 function packSpaces(megabytes: number): Buffer {
   const piece = deflateRawSync(Buffer.alloc(1024 * 1024, 0x20), { finishFlush: constants.Z_FULL_FLUSH });
   const end = deflateRawSync(Buffer.alloc(0));

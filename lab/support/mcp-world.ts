@@ -67,8 +67,8 @@ export function address(url: string, headers: Record<string, string> = {}): McpT
 }
 
 /**
- * A server whose tool `buy` adds a mark. It speaks the stateless protocol revision and earlier ones. If `guard` returns
- * a response, the server sends it instead of handling the request.
+ * A server whose tool `buy` adds a mark. The server speaks the stateless protocol revision and earlier ones. If `guard`
+ * returns a response, the server sends this response instead of handling the request.
  */
 export async function startCountingServer(guard: (request: Request) => Response | undefined = () => undefined) {
   const marks: string[] = [];

@@ -3,7 +3,7 @@ export const toPage = (...lines: string[]) =>
   `BT /F1 12 Tf 50 700 Td 14 TL ${lines.map((line) => `(${line}) Tj T*`).join(" ")} ET`;
 
 export interface PdfOptions {
-  /** The filter of the pages' contents, which must already be compressed. */
+  /** The filter of the pages' contents. The contents must already be compressed. */
   filter?: string;
   /** More entries for the trailer. */
   trailer?: string;

@@ -1,7 +1,7 @@
 import { createEvenPacer } from "../../src/pacing/even.ts";
 import { createScheduler, type Scheduler } from "../../src/pacing/scheduler.ts";
 
-/** A scheduler that ignores the sinks' limits: replies of one budget write `gapMs` apart. */
+/** A scheduler that ignores the sinks' limits. Replies of one budget write `gapMs` apart. */
 export function createQuickScheduler(gapMs = 0): Scheduler {
   const scheduler = createScheduler({ now: () => performance.now() });
   return {

@@ -18,7 +18,7 @@ export interface RedisServer {
   thaw(): void;
   /** Kills Redis like a crash. Its data is lost without `isKept`. */
   kill(): Promise<void>;
-  /** Restarts Redis at the same address, empty without `isKept`. */
+  /** Restarts Redis at the same address. Without `isKept`, Redis is then empty. */
   restart(): Promise<void>;
   /** Stops Redis and removes its files. */
   stop(): Promise<void>;
@@ -85,7 +85,7 @@ async function launch(folder: string, port: number, options: RedisOptions): Prom
   const kept = isKept ? ["--appendonly", "yes", "--appendfsync", "always"] : ["--appendonly", "no"];
   const many = databases === undefined ? [] : ["--databases", String(databases)];
   const secret = password === undefined ? [] : ["--requirepass", password];
-  // Cluster nodes also use a second port; its default is 10,000 higher.
+  // Choose the second port of a cluster node too, because its default is 10,000 higher.
   const cluster = isCluster ? ["--cluster-enabled", "yes", "--cluster-port", String(await findFreePort())] : [];
   const child = spawn("redis-server", [...place, ...kept, ...many, ...secret, ...cluster], {
     stdio: ["ignore", "pipe", "inherit"],
@@ -110,7 +110,7 @@ async function launch(folder: string, port: number, options: RedisOptions): Prom
 }
 
 /**
- * Finds a free port below 32768, where Linux's range for outgoing connections starts, so that no other program takes
+ * Finds a free port below 32768, where Linux's range for outgoing connections starts. Other programs then do not take
  * the port while a killed Redis is down.
  */
 async function findFreePort(): Promise<number> {

@@ -14,7 +14,7 @@ export const PROCESS_ENV = {
   NODE_COMPILE_CACHE: join(ROOT, "node_modules/.cache/palaver-compiled"),
 };
 
-/** Without garbage collection, a start takes a sixth less time, and most of these processes only start. */
+/** Avoids garbage collection, which saves a sixth of a start. Most of these processes do little more than start. */
 const ROOMY = "--min-semi-space-size=64";
 
 export interface RunningService {

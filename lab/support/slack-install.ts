@@ -1,13 +1,10 @@
 import type { Slack } from "../slack-sim/control.ts";
 import type { Workspace } from "../slack-sim/world.ts";
 
-/** The service's public address, to which no test connects. */
+/** The service's public address. No test connects to it. */
 const PUBLIC_URL = "https://bot.example";
 
-/**
- * The environment of a service that several workspaces can install, over Socket Mode. Slack's address is not part of
- * it.
- */
+/** The environment of a service that several workspaces can install, over Socket Mode. It lacks Slack's address. */
 export function toInstallableEnv({ clientId, clientSecret, appToken }: Slack): Record<string, string> {
   return {
     SLACK_CLIENT_ID: clientId,

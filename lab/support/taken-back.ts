@@ -1,7 +1,7 @@
 /**
  * Finds text that people could read and that later disappeared or changed. `states` are a message's texts, oldest
- * first. Ignores formatting marks, because they come and go while the text grows, and notices about waiting, and the
- * steps in small print above the text.
+ * first. Ignores formatting marks, because they come and go while the text grows. Also ignores notices about waiting,
+ * and the steps in small print above the text.
  */
 export function findTakenBack(states: readonly string[]): string[] {
   const texts = states.flatMap((state) => toSaidLetters(state) ?? []);

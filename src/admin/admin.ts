@@ -103,7 +103,7 @@ export function createAdmin(options: AdminOptions): Admin {
     if (stream === undefined) return c.json({ error: "Too many tabs show this page. Close another one." }, 503);
     return c.body(stream, 200, {
       "Content-Type": "text/event-stream; charset=utf-8",
-      // Nginx and similar proxies then do not buffer the stream.
+      // Tells Nginx and similar proxies not to buffer the stream.
       "X-Accel-Buffering": "no",
     });
   });

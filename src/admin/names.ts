@@ -11,7 +11,7 @@ const MAX_CACHED = 2_000;
 /** A look-up is aborted after this time. A page waits only `WAIT_MS` for a name and then shows the id. */
 const LOOK_UP_MS = 5_000;
 const WAIT_MS = 1_000;
-/** Platforms limit look-ups, and handling events needs some too. Further names wait for the next minute. */
+/** Platforms limit look-ups, and handling events needs some too. After this many, names wait for the next minute. */
 const MAX_A_MINUTE = 20;
 const MINUTE_MS = 60_000;
 /** Maximum number of stories whose channels are looked up concurrently. */
@@ -37,7 +37,7 @@ export interface Names {
 export interface NamesOptions {
   /** Returns undefined if this process does not run the platform. */
   adapterOf(platform: string): Pick<Adapter, "namePlace" | "findAuthor"> | undefined;
-  /** Milliseconds. */
+  /** The current time in milliseconds. */
   now(): number;
 }
 

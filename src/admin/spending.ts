@@ -76,7 +76,7 @@ export async function readMonth(
   return { month, all: sumUp(rows), unpriced: sum(rows, ({ unpriced }) => unpriced), people, places, models };
 }
 
-/** Returns the costs of each point by currency. Empty unless points are days, because usage is stored by day. */
+/** Returns each point's costs by currency. Empty unless points are days, because usage is stored by day. */
 function toCosts(at: readonly number[], rows: readonly UsageRow[]): Record<string, number[]> {
   const areDays = at.length > 1 && (at[1] ?? 0) - (at[0] ?? 0) === DAY_MS;
   const costs: Record<string, number[]> = {};

@@ -4,7 +4,7 @@ import type { Insight } from "../insight/insight.ts";
 import type { Story } from "../insight/story.ts";
 import type { Queue } from "../queue/queue.ts";
 
-/** People in the channel see this name. They don't need to know which administrator it was. */
+/** The name that people in the channel see, because they don't need to know which administrator it was. */
 const ADMINISTRATOR = "an administrator";
 
 /** Maximum time to wait for the turn to end, checked every `LOOK_MS`. */
@@ -23,7 +23,7 @@ export type StopTurn = (turnId: string) => Promise<StopResult | undefined>;
 
 export interface StopResult {
   story: Story;
-  /** `ended`: the turn ended before the stop. `running`: it still runs after `END_MS`. */
+  /** `ended`: the turn ended before the stop. `running`: the turn still runs after `END_MS`. */
   result: "stopped" | "ended" | "running";
 }
 

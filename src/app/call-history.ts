@@ -5,7 +5,7 @@ import type { InboundEvent } from "../port/events.ts";
 import type { CallHistory } from "../queue/redis-journal.ts";
 import { createStoredParser } from "../store/values.ts";
 
-/** No known rate limit has a longer window. */
+/** Calls are kept this long, because no known rate limit has a longer window. */
 const KEPT_MS = 90_000;
 
 const call = z.object({

@@ -21,11 +21,11 @@ import type { OpenGateway } from "./gateway.ts";
 import type { InForceDeps } from "./settings-in-force.ts";
 
 /**
- * Interval between samples of the event loop's delay. Each sample wakes the process, so it is not shorter. Node
- * includes the interval in the delay, so it is subtracted.
+ * Interval between samples of the event loop's delay. A shorter interval would wake the process too often. Node's
+ * delays include the interval, so it is subtracted from them.
  */
 const LAG_SAMPLE_MS = 100;
-/** Older delays are dropped. */
+/** Samples older than this are dropped. */
 const LAG_KEPT_MS = 10_000;
 const NANOSECONDS_PER_MS = 1e6;
 
@@ -33,7 +33,7 @@ export interface ProcessState {
   adapters: readonly Adapter[];
   queue: Pick<Queue, "depth">;
   isStoreReachable(): Promise<boolean>;
-  /** Its health is undefined for the embedded sandbox. */
+  /** The gateway. Its health is undefined for the embedded sandbox. */
   gateway: Pick<OpenGateway, "health" | "countPaused">;
   scheduler: Pick<Scheduler, "budgets">;
 }

@@ -46,7 +46,7 @@ import { createQueue, type RetryPauses } from "./queue.ts";
 import { createServices, servicesUnder } from "./services.ts";
 
 export interface EngineOptions extends Base {
-  /** If true, an answer is deleted together with its question. Otherwise a button offers that. */
+  /** If true, an answer is deleted together with its question. Otherwise a button offers to delete the answer. */
   removesWithQuestion?: boolean;
   toTools(services: Services): readonly Tool[];
   /** MCP servers and their tools; absent: none. */
@@ -152,7 +152,10 @@ interface PartsOptions extends Pick<EngineOptions, "toTools" | "removesWithQuest
   outside: Outside;
 }
 
-/** Returns a function that creates everything that handles events. The engine calls it once for each right. */
+/**
+ * Returns a function that creates everything that handles events. The engine calls it once for each piece of work,
+ * because each has its own right to write.
+ */
 function createParts({ toTools, outside, removesWithQuestion }: PartsOptions, shared: Shared) {
   return (services: Services, kept: Kept) => {
     const { stores, log } = services;

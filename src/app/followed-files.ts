@@ -56,7 +56,7 @@ export function openPolicyFile({ path, policy, read, log }: PolicyFileOptions) {
   return { current, warnings, shown: { policy: current, policyWarnings: warnings }, close: unfollow };
 }
 
-/** Sections of the policy that restrict people; without them, people can do more. */
+/** Sections of the policy that restrict people. Without such a section, people can do more. */
 const LOSABLE: ReadonlyArray<{ name: string; has(policy: Policy): boolean }> = [
   { name: "rules", has: ({ access }) => (access?.rules ?? []).length > 0 },
   { name: "admins", has: ({ access }) => (access?.admins ?? []).length > 0 },
@@ -100,7 +100,8 @@ export function openMcpServers({ servers, refused, tokens, tokenForms, log, ...f
 }
 
 /**
- * Treats a skipped server like a mistake in the file, so that a changed file with either does not stop running servers.
+ * Treats a skipped server as a problem of the file, because a changed file with a problem must not stop running
+ * servers.
  */
 function toWhole({ servers, problems, refused }: McpSettings) {
   return { servers, problems: [...problems, ...refused] };
@@ -116,7 +117,7 @@ interface FollowedFileOptions<T> {
   initial: T;
   read(signal: AbortSignal): Promise<T>;
   onChange(content: T): void;
-  /** Called with the problems of each new version of the file; empty if the new version is used. */
+  /** Called after each change of the file with its problems. Without problems, the new version is used. */
   onProblems?(problems: readonly string[]): void;
   log: Logger;
 }

@@ -66,8 +66,8 @@ export async function openGateway({ config, reachable, onProblem, log }: OpenGat
 }
 
 /**
- * Starts a sandbox that refuses private links, as a remote gateway would, except links to `reachable` origins. Origins
- * can be added to that list later.
+ * Starts a sandbox that refuses private links like a remote gateway, except links to `reachable` origins. The caller
+ * can add origins to that list later.
  */
 async function startEmbeddedSandbox(reachable: readonly string[], log: Logger) {
   const { startSandbox } = await import("../sandbox/server.ts");

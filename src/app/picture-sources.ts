@@ -56,13 +56,13 @@ export function createPictureSources(options: PictureSourcesOptions): PictureSou
 }
 
 /**
- * Asks the platform whether a file is gone. The bot gets no event when someone deletes an attachment. Opens the file
- * and reads only its start.
+ * Resolves to true if the platform no longer has a file. Reads only the start of the file. The bot gets no event when
+ * someone deletes an attachment.
  */
 async function askWhetherGone(openAttachment: Adapter["openAttachment"], ref: AttachmentRef): Promise<boolean> {
   try {
     const look = async (signal: AbortSignal) => {
-      // Read once, because an iterator that never started does not close its source.
+      // Read one chunk, because an iterator that never started does not close its source.
       const bytes = (await openAttachment(ref, signal))[Symbol.asyncIterator]();
       await bytes.next();
       await bytes.return?.();

@@ -23,7 +23,7 @@ export interface Platforms {
   adapters: ReadonlyMap<string, Adapter>;
   /** The platforms' HTTP routes. */
   mounts: Hono[];
-  /** Shows a problem of the gateway to the operator; undefined when the problem is solved. */
+  /** Shows the operator a problem of the gateway, or with undefined that the problem is solved. */
   showGateway(problem: GatewayProblem | undefined): void;
 }
 

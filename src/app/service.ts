@@ -71,7 +71,8 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   let isClosing = false;
   let serviceUrl: string | undefined;
   const database = openStorage(config, log);
-  // These stores are for tasks outside the queue. For queued work, the engine opens stores under that work's right.
+  // These stores are for tasks outside the queue. For queued work, the engine opens stores that write only while the
+  // process owns that work.
   const stores = createStores({ redisUrl: config.redisUrl, database, log }, NO_RIGHT);
   const keys = await readKeys(stores);
   const scheduler = createScheduler({ now: () => performance.now() });

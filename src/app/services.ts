@@ -22,7 +22,8 @@ export function createServices(base: Base, queue: Queue): Services {
   const now = Date.now;
   const usage = createUsage({ counters: stores.counters, now, log });
   const chatRules = createChatRules({ open: stores.open, inTurn: stores.inTurn, log, now: () => performance.now() });
-  // Tasks of this process, such as reads for the dashboard, need no right, because no other process can take them over.
+  // These tasks, such as reads for the dashboard, need no proof of ownership, because no other process can take them
+  // over.
   const writers = createWriters({ ...base, usage }, NO_RIGHT);
   return {
     ...base,
@@ -40,8 +41,8 @@ export function createServices(base: Base, queue: Queue): Services {
 }
 
 /**
- * Returns the services for one piece of queued work. They write only while `right` is valid, and share the process's
- * caches.
+ * Returns the services for one piece of queued work. They write only while this process owns the work, and share the
+ * process's caches.
  */
 export function servicesUnder(services: Services, right: Right): Services {
   const stores = services.stores.under(right);

@@ -13,7 +13,7 @@ const LAUNCHER_POLL_MS = 500;
 
 interface EndOptions {
   exitCode?: number;
-  /** Maximum time for the shutdown. 0 if running work can no longer be stored, so waiting would not help. */
+  /** Maximum time for the shutdown. Use 0 if running work can no longer be stored. */
   graceMs?: number;
 }
 

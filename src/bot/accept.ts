@@ -17,7 +17,7 @@ import type { NotifyOutage } from "./outage-notice.ts";
 export const MAX_TEXT_CHARS = 40_000;
 /** If the store takes longer, the bot tells the author of a typed command. */
 const STORE_MS = 1_500;
-/** This notice names a few minutes, because platforms stop redelivering a message after that. */
+/** Names a few minutes, because platforms then stop to redeliver a message. */
 const WAITS =
   "My storage is unavailable. I'll do this if it's back within a few minutes. If nothing has happened by then, ask again.";
 

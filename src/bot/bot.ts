@@ -34,15 +34,15 @@ export interface Bot extends Acceptance {
 }
 
 /**
- * Keys of stops that were already refused on arrival. Another process may handle their conversation, so the map is
- * bounded.
+ * Keys of stops that the bot refused on arrival. The map is bounded, because another process may handle their
+ * conversation and never remove them.
  */
 type Refused = BoundedMap<string, true>;
 
 /**
- * Turns each inbound event into a turn, a command, a change of the history, or nothing. `own` serves events before the
- * queue hands them to a worker. `under` creates the same services for one piece of work, which can write only while its
- * right is valid.
+ * Turns each inbound event into a turn, a command, a change of the history, or nothing. `own` has the services for
+ * events that no worker handles yet. `under` creates the services for one piece of work, which write only while this
+ * process owns the work.
  */
 export function createBot(own: BotDeps, under: (right: Right) => BotDeps): Bot {
   const notifyOutage = createNotifyOutage(own);
@@ -187,8 +187,8 @@ function showWaiting({ waiting, history }: BotDeps, event: InboundEvent): void {
 }
 
 /**
- * Wraps `call`: if the store is unavailable, tells the author of a command or a button press that it waits. The queue
- * then retries the event.
+ * Wraps `call`: if the store is unavailable, the author of a command or a button press gets a notice, and the queue
+ * retries the event.
  */
 function withOutageNotice(call: Worker["work"], notifyOutage: NotifyOutage): Worker["work"] {
   return async (batch, work) => {

@@ -11,7 +11,7 @@ export async function onChanged(deps: BotParts, event: EditedEvent | DeletedEven
   const mayAsk = event.kind === "deleted" || (await deps.gate.findRefusal(event)) === undefined;
   if (mayAsk && (await deps.answers.reconsider(event, signal))) return;
   if (event.kind === "edited") return onEdited(deps, event);
-  // Another process may have deleted this message as a leftover of a finished answer.
+  // Another process may have deleted this message, because it was left over from a finished answer.
   if (await isLeftBehind(deps, event.messageId)) return;
   const isKept = await deps.history.remove(event.messageId);
   if (!isKept) await deps.history.markDeleted(event.messageId);

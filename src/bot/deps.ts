@@ -26,7 +26,7 @@ export interface BotDeps extends TurnServices {
   commands: ReadonlyMap<string, RunCommand>;
 }
 
-/** Adds the two parts that the bot creates itself. */
+/** Adds the parts that the bot creates itself. */
 export interface BotParts extends BotDeps {
   gate: Gate;
   /** Accepts events that the bot creates for a person. */

@@ -25,8 +25,8 @@ export interface Gate {
    */
   findRefusal(event: InboundEvent): Promise<Refusal | undefined> | undefined;
   /**
-   * Sends the refusal to the author, privately if possible. After a message in a channel, does so at most once in ten
-   * minutes.
+   * Sends the refusal to the author, privately if possible. Refused messages in a channel cause at most one notice in
+   * ten minutes.
    */
   tell(event: InboundEvent, refusal: Refusal, signal: AbortSignal): Promise<void>;
 }
@@ -45,7 +45,7 @@ export function createGate(deps: GateDeps): Gate {
     if (full !== undefined) return { permission, text: full };
     const model = models.usual(event);
     if (permission !== "chat" || decide(event, `model:${model}`).isAllowed) return undefined;
-    // Check the channel's own model too, because it can answer instead.
+    // Check the channel's own model too, because that model can answer instead.
     const { model: own = model } = await settings.read(event.reply);
     const other = decide(event, `model:${own}`);
     return other.isAllowed ? undefined : { permission: `model:${own}`, text: other.refusal };
@@ -56,7 +56,7 @@ export function createGate(deps: GateDeps): Gate {
     return refusal !== undefined && !(await hasStarted(event, deps)) ? refusal : undefined;
   }
 
-  /** Records a refused question for the dashboard, because no turn does. */
+  /** Records a refused question for the dashboard, because it has no turn that would. */
   function keep(event: InboundEvent, note: string): void {
     if (event.kind !== "message") return;
     const { key, conversationId, reply, author, at: askedAt } = event;
@@ -74,7 +74,7 @@ export function createGate(deps: GateDeps): Gate {
     async tell(event, { permission, text }, signal) {
       const { reply, author } = event;
       const { notifyPrivately, isOwn } = adapterOf(reply.platform);
-      // On Palaver's own pages, a question without a reply looks like a failure, so always reply there.
+      // Always reply on Palaver's own pages, because a question without a reply looks like a failure there.
       const isHeldOpen = isAwaited(event) || isOwn === true;
       try {
         if (!isHeldOpen && !(await refusals.claim(event, permission))) return;
@@ -99,7 +99,7 @@ export function createGate(deps: GateDeps): Gate {
 }
 
 /**
- * True if work on this event has started. Started work continues even if its permission was removed, because its
+ * Resolves to true if work on this event has started. Such work continues even without the permission, because its
  * messages would stay unfinished otherwise.
  */
 export async function hasStarted(

@@ -21,8 +21,8 @@ export async function answerMessages(
   async function isWanted(): Promise<boolean> {
     const [first] = events;
     if (first === undefined) return false;
-    // Judge the first remaining message, because an edit may have changed it. The key of the first event stays, because
-    // it names the turn.
+    // Judge the first message that was not deleted, as it is now. Keep the first event's key, because it names the
+    // turn.
     refusal = await deps.gate.findRefusal({ ...(messages[0] ?? first), key: first.key });
     return refusal === undefined && isForUs(deps, messages);
   }

@@ -51,7 +51,7 @@ export const MODEL: Command = {
       return `${inUse} You can choose from ${describeList(offered)}. To choose one, write \`/model\` and its name. ${OPTIONS_HINT}`;
     }
 
-    /** Resolves to undefined if the model was set, or to a sentence that says why it was not. */
+    /** Sets the model and resolves to undefined, or resolves to a sentence that says why the model was not set. */
     async function set(event: CommandEvent, name: string, signal: AbortSignal): Promise<string | undefined> {
       const offered = await listOffered(event, signal);
       if (offered === undefined) return `${NO_LIST}, so I changed nothing. Try again in a minute.`;

@@ -9,7 +9,8 @@ const VERBS: Readonly<Record<string, ScheduleAction>> = {
 };
 
 /**
- * `/schedule weekdays at 9:00 what is open?` asks the bot at a time, once or regularly. Alone, it lists the schedules.
+ * `/schedule weekdays at 9:00 what is open?` makes the bot do something once or regularly. Without text, it lists the
+ * schedules.
  */
 export const SCHEDULE: Command = {
   name: "schedule",

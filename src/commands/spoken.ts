@@ -9,7 +9,7 @@ const IMAGINE = /^(?:\/imagine(?:\s+([\s\S]*))?|imagine\s+([\s\S]*))$/i;
 /** Matches a message that is only "stop", with any punctuation except a question mark, and with an optional "it". */
 const STOP = /^[\p{P}\p{S}\s]*stop(?:\s+it)?(?:(?![?？؟])[\p{P}\p{S}\p{Z}\s\uFE0F])*$/iu;
 
-/** If one of these words follows `imagine`, the message is a thought experiment and not an image request. */
+/** After one of these words, `imagine` starts a thought experiment and not an image request. */
 const SUPPOSITION =
   /^(?:if|that|being|having|how|what|when|why|you|you're|your|yourself|we|we're|i|i'm|my|our|it|it's|this|there|they|he|she|someone|somebody|everyone|a (?:world|scenario|situation|case|future|day|time))\b/i;
 

@@ -23,14 +23,14 @@ interface GatewayModels {
   /** Undefined: Palaver finds out what each model supports. */
   imageApi: ImageApi | undefined;
   imageKeyHeader: string | undefined;
-  /** Sent with every request to the first gateway. */
+  /** Headers for every request to the first gateway. */
   headers: Readonly<Record<string, string>> | undefined;
   systemPrompt: string;
   extraBody: ExtraBody;
   fallback: FallbackConfig;
 }
 
-/** The model and gateway that are used while the first ones are down or at their limit. */
+/** The second model and gateway, used while the first ones are down or at their limit. */
 export interface FallbackConfig {
   model: string | undefined;
   gateway: { baseUrl: string; apiKey: string } | undefined;
@@ -40,7 +40,7 @@ export interface FallbackConfig {
 export type GatewayConfig = GatewayModels &
   ({ baseUrl: string; apiKey: string } | { baseUrl: undefined; apiKey: undefined });
 
-/** At least one of the two ways to sign in is set. */
+/** Contains at least one of the two ways to sign in. */
 export interface AdminConfig {
   password: string | undefined;
   /** Proxies that authenticate administrators, and the header with the administrator's name, in lower case. */
@@ -76,7 +76,7 @@ export interface Config {
   dataDir: string;
   host: string;
   port: number;
-  /** Without a trailing slash. */
+  /** The public address, without a trailing slash. */
   publicUrl: string | undefined;
   /** Host names, besides loopback names, under which browsers can open the pages. Lower case, without a port. */
   allowedHosts: readonly string[];

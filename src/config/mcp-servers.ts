@@ -10,7 +10,7 @@ export interface McpServerConfig {
   /** The tools that the model can use. Undefined: all except those in `deny`. */
   allow: readonly string[] | undefined;
   deny: readonly string[];
-  /** Channels in which the tools are available, as `{platform}` or `{platform}:{channel}`. Undefined: everywhere. */
+  /** Where the tools are available, as `{platform}` or `{platform}:{channel}`. Undefined: everywhere. */
   channels: readonly string[] | undefined;
   /** Which calls need a person's approval: all, those that can change something, or none. */
   approve: "always" | "acting" | "never";
@@ -37,7 +37,7 @@ export type McpTransport =
 export interface McpOauth {
   clientId: string;
   clientSecret: string;
-  /** The only authorization server that can get the secret. */
+  /** The only authorization server that receives the client secret. */
   issuer: string;
   scope: string | undefined;
 }
@@ -52,7 +52,7 @@ export interface McpSettings {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The names of a server and of a tool have at most 64 characters together. */
+/** The names of a server and its tool share 64 characters, so a server's name must be short. */
 const SERVER_NAME = /^[a-z0-9]+(?:[-_][a-z0-9]+)*$/i;
 const MAX_SERVER_NAME_CHARS = 24;
 const HASH_CHARS = 6;
@@ -149,7 +149,7 @@ const http = z.strictObject({
 
 /**
  * Parses an `mcp.json`. In each string, replaces `${NAME}` with the environment variable, and `${NAME:-text}` with the
- * variable or the default. Skips `disabled` servers without reading them, and servers with a problem.
+ * variable or the default. Skips servers that are `disabled` (without reading them) or have a problem.
  */
 function readMcpSettings(json: string, env: Environment): McpSettings {
   let parsed: unknown;
@@ -261,7 +261,7 @@ function toOwnFields(entry: Record<string, unknown>): Record<string, unknown> {
   return own;
 }
 
-/** Converts a list of allowed tools, in which `*` allows all. Adds `alsoDenied` to the denied tools. */
+/** Converts a list of allowed tools, in which `*` allows all, and adds `alsoDenied` to the denied tools. */
 function toOwnTools(given: unknown, alsoDenied: readonly unknown[]): unknown {
   const tools = Array.isArray(given) ? (given.includes("*") ? {} : { allow: given }) : given;
   if (!isObject(tools) || alsoDenied.length === 0) return tools;

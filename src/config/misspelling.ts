@@ -8,9 +8,9 @@ const MIN_CHARS = 8;
 const MIN_CHARS_FOR_TWO_EDITS = 10;
 
 /**
- * Returns the known names that are most similar to `name`, ignoring case. Returns nothing for another program's
- * variable. Only Palaver's variables start with `ownWords`, so such a name with extra or missing words is also a
- * misspelling. Pure.
+ * Returns the known names that are most similar to `name`, ignoring case. Returns nothing if the variable belongs to
+ * another program. A name that starts with one of `ownWords` always belongs to Palaver, so missing or extra words in it
+ * are a misspelling too. Pure.
  */
 export function similarNames(name: string, known: readonly string[], ownWords: readonly string[]): string[] {
   const upper = name.toUpperCase();
@@ -26,12 +26,11 @@ function isTypingSlip(name: string, candidate: string): boolean {
   const shorter = Math.min(name.length, candidate.length);
   if (shorter < MIN_CHARS || !candidate.includes("_")) return false;
   const most = shorter < MIN_CHARS_FOR_TWO_EDITS ? 1 : 2;
-  // Names whose lengths differ too much need more edits. This cheap check skips most variables, and every start runs
-  // it.
+  // Names of very different lengths need more edits. This cheap check rules out most variables at each start.
   return Math.abs(name.length - candidate.length) <= most && editDistance(name, candidate) <= most;
 }
 
-/** True for EXAMPLE_TOKEN and EXAMPLE_BOT_TOKEN, in either order. */
+/** True for EXAMPLE_TOKEN and EXAMPLE_BOT_TOKEN, whichever is the known name. */
 function hasSameWords(name: string, candidate: string, ownWords: readonly string[]): boolean {
   if (!ownWords.some((word) => name.startsWith(`${word}_`))) return false;
   const words = new Set(name.split("_"));

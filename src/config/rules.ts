@@ -1,6 +1,6 @@
 import type { GivenVariables } from "../port/variables.ts";
 
-/** Finds variables that are valid alone but not together. Returns a sentence with the fix for each conflict. */
+/** Finds conflicts between variables that are each valid. Returns a sentence with the fix for each conflict. */
 export function findConflicts(given: GivenVariables): string[] {
   return [gatewayConflicts, adminConflicts, roleConflicts].flatMap((find) => find(given));
 }

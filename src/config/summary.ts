@@ -23,7 +23,7 @@ export function describeConfig(config: Config): string[] {
   ];
 }
 
-/** Returns sentences for people who open this address while the local page is off. Anyone can read them. */
+/** Returns sentences for anyone who opens this address while the local page is off. */
 export function describeForVisitors({ platforms, role, modules }: Config): string[] {
   if (platforms.some(({ module }) => module.surface === "terminal")) return ["It answers in this terminal."];
   if (role === "worker") return ["This process answers the messages that other processes receive."];
@@ -75,7 +75,7 @@ function formsOf(key: Uint8Array | undefined): string[] {
   return (["hex", "base64", "base64url"] as const).map((encoding) => Buffer.from(key).toString(encoding));
 }
 
-/** Returns an address that contains a password, and that password, both encoded and decoded. */
+/** Returns the password in an address, both encoded and decoded, and the address itself. */
 function passwordsOf(address: string): string[] {
   const { password } = new URL(address);
   return password === "" ? [] : [address, password, unescaped(password)];
@@ -104,7 +104,7 @@ function describeFallback({ model, gateway }: FallbackConfig): string {
   return others.length === 0 ? "" : `, with ${others.join(" and ")} to fall back on`;
 }
 
-/** Lists only the names of fields, because a value can be secret. */
+/** Lists only the names of the fields, because a value can be secret. */
 function describeExtraBody({ all, models }: ExtraBody): string {
   const names = new Set([all, ...models.values()].flatMap(Object.keys));
   return names.size === 0 ? "" : `, with ${[...names].join(", ")} added to each request`;

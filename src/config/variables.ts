@@ -113,8 +113,8 @@ function headers() {
 }
 
 /**
- * Removes the version, because Palaver adds /v1 or /v1beta itself, but the documentation of many servers includes it in
- * the address.
+ * Removes the version from an address, because Palaver adds /v1 or /v1beta itself. Many servers' documentation includes
+ * the version.
  */
 function gatewayAddress() {
   return webAddress().transform((url) => url.replace(/\/v1(beta)?$/, ""));

@@ -6,13 +6,13 @@ import { leaveOut } from "../text/leave-out.ts";
 const IMAGE_TOKENS = 800;
 /** Tokens that a message or a call costs in addition to its text. */
 const FRAME_TOKENS = 4;
-/** If a text that must stay does not fit, about this many of its tokens stay. */
+/** A text that does not fit but must stay is shortened to about this many tokens. */
 const MIN_TEXT_TOKENS = 32;
-/** Assumes that no token has more characters, so that a huge text needs only one estimate. */
+/** The estimates assume that no token is longer, so a huge text needs only one estimate. */
 const MAX_CHARS_PER_TOKEN = 8;
 /**
- * A truncated text can leave this share of its space unused, at one character per token. The search for its length
- * stops there.
+ * The search for a length stops when at most this share of the allowed tokens is unused, counting one character per
+ * token.
  */
 const UNUSED_SHARE = 1 / 128;
 
@@ -21,7 +21,7 @@ export type Estimate = (text: string) => number;
 
 /** Estimates what an entry costs in a request, without its attachments. */
 export function countTokens({ author, messages }: HistoryEntry, estimate: Estimate): number {
-  // The name is in its own field, and before the text if several people talk.
+  // An author's name costs tokens twice: in its own field and, if several people talk, before the text.
   const name = author === undefined ? 0 : 2 * estimate(author.name);
   return messages.reduce((sum, message) => sum + countMessage(message, estimate), name);
 }
@@ -55,7 +55,9 @@ export function countMessage(message: ChatMessage, estimate: Estimate): number {
   return tokens;
 }
 
-/** Keeps both ends of the text, as long as nearly fits. Tries few lengths, because each estimate takes time. */
+/**
+ * Removes the middle of a text so that nearly `maxTokens` remain. Tries few lengths, because each estimate takes time.
+ */
 function shortenText(text: string, maxTokens: number, estimate: Estimate): string {
   const measure = (chars: number) => ({ chars, tokens: estimate(leaveOut(text, chars)) });
   const enough = Math.max(1, Math.floor(maxTokens * UNUSED_SHARE));
@@ -80,8 +82,8 @@ function halfWay(low: Look, high: Look): number {
 }
 
 /**
- * Estimates the length at which a text reaches `maxTokens`, if its tokens are evenly distributed. Moves the result a
- * little to the middle of the range.
+ * Estimates the length at which a text reaches `maxTokens`, assuming evenly distributed tokens. Shifts the result a
+ * little towards the middle of the range.
  */
 function whereFull(low: Look, high: Look, maxTokens: number, enough: number): number {
   const share = (maxTokens - low.tokens) / Math.max(1, high.tokens - low.tokens);

@@ -6,8 +6,8 @@ import { DatabaseError, openDatabase, openForReading } from "../store/database.t
 const MIN_FREE_BYTES = 200 * 1024 * 1024;
 
 /**
- * Checks that the service can write to its folder: creates a temporary database and removes it with all folders that it
- * created.
+ * Checks that the service can write to its folder. Creates a temporary database there, then removes it and all folders
+ * that it created.
  */
 export function checkData(dataDir: string): Finding[] {
   const folder = resolve(dataDir);
@@ -38,7 +38,7 @@ function checkSpace(folder: string): Finding {
   return { ok: false, what: `Its disk is almost full (${describeMiB(freeBytes)} free).`, fix: "Free some space." };
 }
 
-/** Lists the missing folders among this one and its parents, innermost first. */
+/** Lists which of this folder and its parents are missing, innermost first. */
 function foldersToMake(folder: string): string[] {
   if (existsSync(folder) || dirname(folder) === folder) return [];
   return [folder, ...foldersToMake(dirname(folder))];

@@ -23,8 +23,8 @@ export interface GatewayCheckOptions {
 }
 
 /**
- * Checks the gateway's address, key and models, an answer, and how the gateway creates images. Then checks the fallback
- * in the same way. Does not create an image, because images cost more.
+ * Checks the gateway's address, key, models, one answer, and how it creates images; then checks the fallback. Creates
+ * no image, because images cost more.
  */
 export async function checkGateway(
   config: GatewayConfig,
@@ -59,7 +59,7 @@ async function checkOne(
     const { findings, unlisted, error } = await checkModels(gateway, options.baseUrl, models, signal);
     if (error?.kind === "unreachable" || error?.status === 401) return findings;
     const named = [models.CHAT_MODEL, models.CHAT_FALLBACK_MODEL].filter((name) => name !== undefined);
-    // Do not ask models that the gateway does not list: the operator must first correct their names.
+    // Skip models that the gateway does not list, because the operator must first correct their names.
     const asked = named.filter((name) => !unlisted.includes(name));
     const answers: Finding[] = [];
     for (const model of asked) answers.push(await checkChat(gateway, model, mayChat, signal));
@@ -105,7 +105,7 @@ export async function listModels(
 
 type OpenOptions = Pick<GatewayOptions, "baseUrl" | "apiKey" | "headers" | "extraBody" | "imageApi" | "imageKeyHeader">;
 
-/** Opens the gateway with a request for token usage, as the service does when answers report none. */
+/** Opens a gateway that asks for token usage, as the service does if answers report none. */
 function open({ extraBody, ...options }: OpenOptions): ProbedGateway {
   const all = { stream_options: { include_usage: true }, ...extraBody?.all };
   const models = extraBody?.models ?? new Map();

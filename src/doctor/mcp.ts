@@ -6,7 +6,7 @@ import type { Finding } from "../port/finding.ts";
 
 const MAX_NAMES = 12;
 
-/** Maximum time for a server to connect and list its tools. Must be shorter than the doctor's time for all servers. */
+/** Maximum time for a server to connect and list its tools. The doctor's own timeout for all servers must be longer. */
 const CONNECT_MS = 40_000;
 const LISTING_MS = 10_000;
 

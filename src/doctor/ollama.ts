@@ -9,7 +9,7 @@ const ROOM_BESIDES = 4_000;
 const LARGE_ENOUGH = "Start Ollama with OLLAMA_CONTEXT_LENGTH=32768 if your machine has enough memory.";
 
 const VERSION = z.object({ version: z.string() });
-/** `context_length` exists since July 2025: https://github.com/ollama/ollama/pull/11331. */
+/** Ollama reports `context_length` since July 2025: https://github.com/ollama/ollama/pull/11331. */
 const RUNNING = z.object({
   models: z.array(z.object({ name: z.string(), context_length: z.number().optional() })),
 });

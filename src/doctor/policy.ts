@@ -83,7 +83,7 @@ function checkAccess(access: AccessPolicy): Finding[] {
   return [named, ...unknown, ...told, ...(rules.length > 0 ? [rest] : [])];
 }
 
-/** The permissions, people and channels of a rule, prepared for a comparison. */
+/** A rule's permissions, people and channels, prepared for a comparison with another rule. */
 type Parts = ReadonlyArray<{ words: readonly string[]; has: ReadonlySet<string>; kinds: readonly RegExp[] }>;
 
 function toParts(rule: AccessRule): Parts {

@@ -11,7 +11,7 @@ export interface ReportOptions {
   hasColor: boolean;
 }
 
-/** Formats a finding as one line: a symbol, its section, the result, how to fix it, and a link. */
+/** Formats a finding as one line: a symbol, the section, what was found, how to fix it, and a link. */
 export function formatFinding(
   title: string,
   { ok, what, fix, link }: Finding,

@@ -26,7 +26,7 @@ export interface AuthorCount {
   conversations: number;
 }
 
-/** Exports and erases one person's entries, which it finds through the store's owner index. */
+/** Exports and erases one person's entries. Finds them through the store's owner index. */
 export function createAuthorRecords(keys: HistoryKeys, inTurn: RunInConversation, now: () => number): AuthorRecords {
   return {
     async exportAuthor(platform, authorId) {
@@ -69,7 +69,7 @@ export function createAuthorRecords(keys: HistoryKeys, inTurn: RunInConversation
 }
 
 /**
- * Erases a page of one conversation's entries, but keeps the numbers that other entries continue. Resolves to the
+ * Erases a page of one conversation's entries, but keeps the numbers from which other entries continue. Resolves to the
  * number of erased entries.
  */
 async function forgetPage(

@@ -46,20 +46,19 @@ export interface History {
     news?: HeadNews,
   ): Promise<void>;
   /**
-   * Appends an answer long after the bot gave it, unless that answer or a later one is stored. If the entry that it
-   * continues is missing, first appends those of the `asked` questions that no one deleted or erased. Resolves to false
-   * if the answer continues no entry.
+   * Appends an answer long after the bot gave it, unless that answer or a later one is stored. If the entry before the
+   * answer is missing, first appends the questions in `asked` that no one deleted or erased. Resolves to false if the
+   * answer would continue no entry.
    */
   appendLate(conversationId: string, answer: Continuation, asked?: readonly Continuation[]): Promise<boolean>;
   /** Resolves to true if the conversation never had an entry. */
   isNew(conversationId: string): Promise<boolean>;
   /**
-   * Resolves to the time up to which others' messages in this channel or thread are stored or were erased. Unix
-   * milliseconds; `Infinity` if the time is unknown, undefined if the conversation is new and `bring` never added
-   * anything.
+   * Resolves to a time in Unix milliseconds: other people's messages up to it are stored or were erased. `Infinity` if
+   * the time is unknown, undefined if the conversation is new and `bring` never added anything.
    */
   broughtUntil(conversationId: string): Promise<number | undefined>;
-  /** Appends others' messages up to the time `until`, all or none. Skips messages that are already stored. */
+  /** Appends other people's messages up to the time `until`, all or none. Skips messages that are already stored. */
   bring(conversationId: string, entries: readonly HistoryEntry[], until: number): Promise<void>;
   /**
    * Reads the newest entry and the entries before it on its branch, oldest first. The cost depends only on
@@ -70,20 +69,17 @@ export interface History {
   readFirst(conversationId: string): Promise<HistoryEntry | undefined>;
   /** Finds the entry for a platform message or a turn. */
   find(messageId: string): Promise<{ conversationId: string; entryId: string } | undefined>;
-  /** Changes a person's message, but not when it expires. Resolves to false if the message is not stored. */
+  /** Changes a person's message. The message still expires at the same time. Resolves to false if it is not stored. */
   edit(messageId: string, text: string, attachments: AttachmentRef[]): Promise<boolean>;
   /** Erases the whole entry that a message belongs to. An answer in several messages is erased with any of them. */
   remove(messageId: string): Promise<boolean>;
-  /**
-   * Remembers for a day that a message was deleted before it was stored, because a message can arrive after its
-   * deletion.
-   */
+  /** Remembers for a day that a message was deleted, because the message can arrive after its deletion. */
   markDeleted(messageId: string): Promise<void>;
-  /** Resolves to those of the messages that were deleted before they arrived. */
+  /** Resolves to the ids of the messages that were deleted before they arrived. */
   deletedOf(messageIds: readonly string[]): Promise<string[]>;
-  /** Resolves to true if the bot answers without a mention at the time `at` (Unix milliseconds; absent: now). */
+  /** Resolves to true if the bot answers without a mention, at the time `at` (Unix milliseconds) or now. */
   isFollowed(conversationId: string, at?: number): Promise<boolean>;
-  /** `since` is the time of the message that made the bot follow. Following a followed conversation changes nothing. */
+  /** `since` is the time of the message from which the bot follows. Does nothing if the bot already follows. */
   setFollowed(conversationId: string, followed: boolean, since?: number): Promise<void>;
   /** Exports a person's messages and the answers to them. */
   exportAuthor(platform: string, authorId: string): Promise<AuthorExport>;
@@ -104,11 +100,11 @@ export interface History {
   conversations(prefix: string): AsyncIterable<string>;
 }
 
-/** Changes of a conversation's head that a question brings. */
+/** What a new question changes in its conversation's head. */
 export interface HeadNews {
-  /** Up to this time, no message of others is missing in the store, see `broughtUntil`. */
+  /** Up to this time, all messages between people are stored, see `broughtUntil`. */
   nothingUntil?: number | undefined;
-  /** The bot follows the conversation from this time on, see `setFollowed`. */
+  /** Time of the message from which the bot follows, see `setFollowed`. */
   followedSince?: number | undefined;
 }
 
@@ -134,7 +130,10 @@ export interface HistoryOptions extends Pick<Stores, "open" | "inTurn"> {
   log: Logger;
   /** Unix milliseconds. */
   now: () => number;
-  /** A clock that never goes back, see `Stores.now`. Entry numbers start at its time. Absent: `now`. */
+  /**
+   * A clock that never goes back, see `Stores.now`. New conversations number their entries from its time. Absent:
+   * `now`.
+   */
   clock?: () => number;
 }
 
@@ -233,7 +232,7 @@ async function read(keys: HistoryKeys, conversationId: string, options: ReadOpti
   return readChain(keys, known, { conversationId, seq: position.seq, isLeftOut }, { maxEntries, maxChars });
 }
 
-/** Runs a change of a message's entry while no other change of that conversation runs. */
+/** Changes a message's entry while no other change of that conversation runs. */
 async function atPosition(
   keys: HistoryKeys,
   inTurn: RunInConversation,
@@ -252,7 +251,7 @@ async function atPosition(
 interface Append extends Continuation {
   conversationId: string;
   news?: HeadNews | undefined;
-  /** If true, never replaces an entry, and is appended only after the entry that it continues. */
+  /** If true, never replaces an entry, and appends only after the entry that this one continues. */
   isLate?: true;
 }
 
@@ -268,7 +267,7 @@ async function append(keys: HistoryKeys, now: () => number, appended: Append): P
   );
   if (isLate && place === undefined && continued === undefined) return false;
   const old = place && (await keys.readEntry(place));
-  // The stored answer may belong to a later edit of the question.
+  // The stored answer may belong to a later version of the question.
   if (isLate && place !== undefined && !(old?.entry !== undefined && isLaterEnd(entry, old.entry))) return true;
   const seq = place?.seq ?? known.last + 1;
   const parent = old === undefined ? toParent(entry, seq, continued?.seq) : old.after;
@@ -350,8 +349,8 @@ function placeOf(position: Position | undefined, conversationId: string, head: H
 }
 
 /**
- * Returns the head of a new conversation. Its numbers start at the clock and then grow more slowly than the clock. If a
- * head is lost, the old entries therefore have smaller numbers than all later ones, so they are never shown and never
+ * Returns the head of a new conversation. Its numbers start at the clock's time and then grow more slowly than that
+ * time. Entries of a lost head therefore have smaller numbers than all later entries: they are never shown and never
  * overwritten.
  */
 function emptyHead(now: () => number): Head {
@@ -365,7 +364,7 @@ function toErasure(place: Place, { entry, aliases, after }: StoredEntry): Erasur
 }
 
 /**
- * Erases a person's messages and the answers to them, or all entries; the conversation itself stays. Returns the ids.
+ * Erases a person's messages and the answers to them, or all entries. The conversation itself stays. Returns the ids.
  */
 async function eraseConversation(
   keys: HistoryKeys,
@@ -394,8 +393,8 @@ async function eraseConversation(
     }
     if (erasures.length > 0) await keys.erase(erasures);
   }
-  // Erased messages must not be fetched from the platform again. One number stays in use, because an erased
-  // conversation does not count as new.
+  // Count erased messages as fetched, so that the platform is not asked for them again. Keep one number in use, because
+  // an erased conversation is not new.
   const first = person === undefined ? Math.max(head.first, head.last) : head.first;
   await keys.writeHead(conversationId, { ...head, first, broughtUntil: now() });
   return erased;
@@ -405,25 +404,23 @@ function toBareErasure(place: Place): Erasure {
   return { entryKey: toEntryKey(place), ids: [], after: undefined };
 }
 
-/** Maximum number of entries to read in addition, because some are erased or belong to other branches. */
+/** Maximum number of further entries to read, because some are erased or belong to other branches. */
 const MAX_OTHER_ENTRIES = 1_000;
 
 /**
- * Number of entries to read after a jump back along a branch: in alternating branches, only a few entries in a row
- * belong to the same one.
+ * Number of entries to read after a jump back along a branch. It is small, because alternating branches have only a few
+ * entries in a row.
  */
 const ENTRIES_AFTER_JUMP = 8;
 
-/**
- * If `maxChars` is set, the first read has this many entries, and each further read is `MORE_EACH_TIME` times as large.
- */
+/** With `maxChars`, the first read has this many entries, and each further read is `MORE_EACH_TIME` times as large. */
 const FIRST_ENTRIES = 32;
 const MORE_EACH_TIME = 4;
 
 interface ChainStart {
   conversationId: string;
   seq: number;
-  /** If true, reads only the entries that this one continues. */
+  /** If true, leaves out the entry itself. */
   isLeftOut: boolean;
 }
 
@@ -463,7 +460,7 @@ async function readChain(
   }
   return {
     entries: newestFirst.slice(0, maxEntries).toReversed(),
-    // Older entries can exist. If nothing was read, older entries cannot be reached.
+    // Older entries can exist, but they can be reached only if at least one entry was read.
     hasOlder: newestFirst.length > maxEntries || (newestFirst.length > 0 && at >= head.first),
   };
 }
@@ -476,7 +473,7 @@ function countChars({ messages }: HistoryEntry): number {
 function createStep(): (at: number, stored: StoredEntry | ErasedEntry | undefined) => number {
   let isLine = false;
   return (at, stored) => {
-    // This message continues no entry, so people saw all earlier messages of its channel or thread in one sequence.
+    // This message continues no entry, so it was written in a place where people see all messages in one sequence.
     if (stored?.entry?.author !== undefined && stored.after === undefined) isLine = true;
     const after = isLine ? undefined : stored?.after;
     return after !== undefined && after < at ? after : at - 1;

@@ -36,7 +36,7 @@ export interface FoundEntry extends Place {
 export interface Erasure {
   entryKey: string;
   ids: readonly string[];
-  /** The number of the entry that the erased one continued, which a small record keeps. Undefined: nothing is kept. */
+  /** Number of the entry before the erased one, which a small record keeps. Undefined: nothing is kept. */
   after: number | undefined;
 }
 
@@ -49,7 +49,7 @@ export interface HistoryKeys {
   readEntries(places: Place[]): Promise<Array<StoredEntry | ErasedEntry | undefined>>;
   /** Writes entries of one conversation, all keys that find them, and the conversation's head. */
   writeEntries(entries: readonly PlacedEntry[], head: Head): Promise<void>;
-  /** Rewrites an entry, but not when it expires. */
+  /** Rewrites an entry, which still expires at the same time. */
   rewriteEntry(place: Place, stored: StoredEntry): Promise<void>;
   readHead(conversationId: string): Promise<Head | undefined>;
   writeHead(conversationId: string, head: Head): Promise<void>;
@@ -64,7 +64,7 @@ export interface HistoryKeys {
   walk(namespace: string): AsyncIterable<[key: string, value: unknown]>;
 }
 
-/** Runs a change of one conversation after its earlier changes. The change must write with the keys that it gets. */
+/** Runs a change of one conversation after its earlier changes. The change must use the keys that it gets. */
 export type RunInConversation = <T>(conversationId: string, task: (keys: HistoryKeys) => Promise<T>) => Promise<T>;
 
 export function createHistoryKeys(open: Stores["open"], ttlMs: number, log: Logger): HistoryKeys {

@@ -56,13 +56,13 @@ export const historyEntry = z.object({
   /** Counts the answers to the same question, starting at 1. Absent: 1. */
   edition: z.int().exactOptional(),
   /**
-   * How often the turn had ended when this answer was stored; absent: once. It gives the order, because clocks of
-   * different processes cannot.
+   * How often the turn had ended when this answer was stored. Absent: once. Shows which answer is newer, because clocks
+   * of different processes cannot.
    */
   end: z.int().exactOptional(),
   /** The answers that this one replaced, oldest first. The model does not get them. */
   former: z.array(formerAnswer).exactOptional(),
-  /** True for a message between people that was written before someone asked the bot. */
+  /** True for a message that people wrote before anyone asked the bot. */
   isEarlier: z.boolean().exactOptional(),
   /** The kind of author of an earlier message; absent for a person. */
   by: z.enum(["app", "bot"]).exactOptional(),
@@ -82,7 +82,7 @@ const head = z.object({
   followed: z.boolean(),
   /** Time of the message that made the bot follow the conversation, in Unix milliseconds. */
   followedSince: z.number().optional(),
-  /** Up to this time, others' messages are stored or were erased. Unix milliseconds. */
+  /** Messages between people up to this time are stored or were erased. Unix milliseconds. */
   broughtUntil: z.number().optional(),
 });
 

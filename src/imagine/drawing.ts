@@ -25,7 +25,7 @@ const MAX_PARALLEL = 2;
 const PART_TIMEOUT_MS = 300_000;
 /** Maximum time for a whole turn: enough for two rounds of two images each, plus uploads. */
 const JOB_TIMEOUT_MS = 900_000;
-/** Maximum time that an image waits for its place in the channel and for its upload. */
+/** Maximum time that an image waits for earlier images in the channel and for its upload. */
 const UPLOAD_TIMEOUT_MS = 180_000;
 /** Links to reference images outlast one request. Later requests get new links. */
 const LINKS_KEPT_MS = 180_000;
@@ -35,7 +35,7 @@ const MAX_SIDE = 16_384;
 
 /** Pauses before an upload is retried, unless the platform's rate limit names another time. */
 const PAUSES_MS = [500, 2_000, 5_000, 10_000] as const;
-/** The longest pause that a platform can ask for; an upload with a longer one fails. */
+/** The longest pause before an upload, even if the platform asks for more. */
 const MAX_WAIT_MS = 30_000;
 
 const NOT_TAKEN = "The image was created, but I couldn't post it here.";
@@ -45,8 +45,8 @@ export interface DrawingDeps {
   gateway: Pick<Gateway, "generateImage">;
   references: Pick<References, "prepare" | "load">;
   /**
-   * Called for each finished image, with the reason of `stop` if the image was stopped. The next step waits for the
-   * result.
+   * Called for each finished image. If the image was stopped, `error` is the reason of `stop`. The next step waits for
+   * the result.
    */
   onEnd(turn: PictureTurn, number: number, error: unknown): Promise<void>;
   /** Reserves quota for an image before its request. Rejects if a limit does not allow the image. */
@@ -71,7 +71,7 @@ export interface Drawing {
 
 /**
  * Creates and shows every pending image, each in its own message. A failure ends only its own image. Rejects only with
- * the signal's reason. A later call then creates the pending images and finds those that are already visible.
+ * the signal's reason; a later call then continues with the pending images and finds those that are already visible.
  */
 export async function drawParts(deps: DrawingDeps, drawing: Drawing, signal: AbortSignal): Promise<void> {
   const { turn } = drawing;
@@ -131,7 +131,7 @@ async function drawPart(
   try {
     image = await runWithin(timeoutMs, draw, AbortSignal.any([signal, stop]));
   } catch (error) {
-    // An interrupted request may have created the image, so count it.
+    // An interrupted request may have created the image, so it counts.
     if (error instanceof PictureError || isUnsent(error)) await settle("unsent");
     else await settle(isUndrawn(error) ? "refused" : { pictures: 1 });
     throw error;
@@ -184,7 +184,7 @@ async function takeBack(right: Right, sink: ReplySink, uploading: Promise<Posted
     const { id } = await callPlatform(right, () => uploading);
     await callPlatform(right, (signal) => sink.remove(id, signal));
   } catch {
-    // The message was never posted, or no one knows whether it was.
+    // The message was never posted, or its state is unknown.
   }
 }
 

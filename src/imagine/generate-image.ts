@@ -83,7 +83,7 @@ export function createGenerateImage({ imagine, history, maxReferences }: Generat
   });
 }
 
-/** Returns the named images in their order. Throws a `ToolError` if a name is unknown or its file is not an image. */
+/** Returns the named images in their order. Throws a `ToolError` for an unknown name or a file that is not an image. */
 async function findReferences(
   history: Pick<History, "read">,
   { conversationId }: ToolContext,

@@ -56,8 +56,8 @@ export function createImagine(deps: ImagineDeps): Imagine {
   const { inTurn } = deps.line;
 
   /**
-   * Resolves to undefined if the store is unavailable, because creating images must not wait for it. Images that are
-   * already visible are found on the platform.
+   * Resolves to undefined also if the store is unavailable, because creating images must not wait for it. The platform
+   * still has the visible images.
    */
   async function load(id: string): Promise<PictureTurn | undefined> {
     try {
@@ -84,7 +84,7 @@ export function createImagine(deps: ImagineDeps): Imagine {
     const { turn } = begun;
     if (turn.phase === "final") return undefined;
     running.open(turn);
-    // Another process may still be posting the message, so look for it first.
+    // Another process may still be posting the message, so look for the message first.
     const right = turn.isPosting ? asResumed(deps.right) : deps.right;
     const isShown = await createPictureRuns({ ...deps, right }).run(running, turn, signal, false);
     return isShown ? undefined : NOT_HERE;
@@ -120,7 +120,7 @@ export function createImagine(deps: ImagineDeps): Imagine {
       for (const event of events.slice(1)) running.notice(event);
       if (isGivenUp) running.giveUp();
       return turns.whileRunning(running, () =>
-        // The queue can hand out a waiting turn while `stopWaiting` ends it.
+        // The queue can hand out a waiting turn at the moment when `stopWaiting` ends it.
         inTurn(id, async () => {
           const turn = isGivenUp && !isRetry ? await load(id) : undefined;
           const isUnknown = isGivenUp && !isRetry && (turn === undefined || !hasBegun(turn));

@@ -49,7 +49,7 @@ async function readPress(
   return source === undefined ? { refusal: TOO_OLD } : toNextTurn(event, source, part, maxReferences);
 }
 
-/** Resolves to a refusal if the author must not create this image. Without `author`, checks the turn's author. */
+/** Resolves to a refusal if this author, by default the turn's, must not create the image. */
 export type FindRefusal = (turn: PictureTurn, author?: Author) => Promise<string | undefined>;
 
 export function createFindRefusal({ judge }: Pick<Access, "judge">): FindRefusal {
@@ -82,7 +82,7 @@ function toPlace(
   source: PictureTurn | undefined,
 ): Pick<PictureTurn, "conversationId" | "reply" | "author"> {
   const isOfPrivate = source?.reply.visibleTo !== undefined;
-  // The new image of a private one stays private to the same person.
+  // A new image from a private one stays private to the same person.
   const reply = isOfPrivate && place.visibleTo === undefined ? { ...place, visibleTo: author.id } : place;
   const goesOn = source !== undefined && (kind === "action" || isOfPrivate);
   const begun = { conversationId: goesOn ? source.conversationId : conversationId, reply, key };

@@ -198,7 +198,7 @@ async function writeProgress(
   return !isRefused || turn.posted.length > 0;
 }
 
-/** Splits a signal in two: the reason `stopped` aborts the first part, and every other reason aborts the second. */
+/** Splits a signal in two: the reason `stopped` aborts the first signal, and every other reason aborts the second. */
 function splitSignal(signal: AbortSignal): [stop: AbortSignal, cut: AbortSignal] {
   const [stop, cut] = [new AbortController(), new AbortController()];
   const passOn = () => (isAborted(signal, "stopped") ? stop : cut).abort(signal.reason);

@@ -38,7 +38,7 @@ export interface PicturesWithinDeps extends PictureRunsDeps {
 export function createPicturesWithin(deps: PicturesWithinDeps): PicturesWithin {
   const { turns, model, findRefusal, load } = deps;
 
-  /** Starts the turn or continues another process's turn. Resolves to a refusal if the turn is not permitted. */
+  /** Starts the turn, or continues it after another process. Resolves to a refusal if the turn is not permitted. */
   async function draw(
     source: TurnSource,
     work: (turn: PictureTurn) => Promise<void>,

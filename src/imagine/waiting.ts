@@ -18,7 +18,7 @@ const MAX_ANNOUNCED = 1_000;
 
 /** State that all image turns of this process share. */
 export interface PictureLine {
-  /** By turn: the waiting messages that are being posted. */
+  /** Waiting messages that this process is posting, by turn. */
   announcements: BoundedMap<string, Promise<void>>;
   /** Runs one task per turn at a time. */
   inTurn: KeyedQueue["run"];

@@ -51,7 +51,7 @@ export interface ProcessesOptions {
   /** Unique among all processes. */
   id: string;
   describe(): ProcessReport | Promise<ProcessReport>;
-  /** If true, no other process exists, so the report is created only when the dashboard reads it. */
+  /** If true, no other process reads the report, so it is created only when the dashboard needs it. */
   isAlone: boolean;
   log: Logger;
 }

@@ -1,7 +1,6 @@
 /**
- * Counts durations in a form that can be added up over processes and hours. A duration counts in a step of a scale;
- * each step is larger than the one before by the eighth root of two. Percentiles are therefore off by at most 4.5 %,
- * and sums are exact.
+ * Counts durations so that counts of several processes and hours can be added up. The scale has steps, each larger than
+ * the one before by the eighth root of two. Percentiles are therefore off by at most 4.5 %, and sums are exact.
  */
 
 const STEPS_PER_DOUBLING = 8;

@@ -2,7 +2,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { transact } from "../store/database.ts";
 import type { InsightStore } from "./insight-store.ts";
 
-/** Creates the store for a single process. `now` returns Unix milliseconds; entries expire by it. */
+/** Creates the store for a single process. `now` returns Unix milliseconds and decides when entries expire. */
 export function createSqliteInsight(database: DatabaseSync, now: () => number): InsightStore {
   database.exec(`
     CREATE TABLE IF NOT EXISTS insight_lists (id INTEGER PRIMARY KEY, list TEXT NOT NULL, text TEXT NOT NULL);

@@ -46,9 +46,9 @@ export type MeasureName = "firstToken" | "firstVisible" | "lag" | "tool";
 export interface Series {
   /** Start of each point, in Unix milliseconds. */
   at: number[];
-  /** By label, a number for each point. */
+  /** A number for each point, by label. */
   counts: Record<CountName, Record<string, number[]>>;
-  /** By label, and under "all" for all labels together. */
+  /** Percentiles by label, and for all labels together under "all". */
   times: Record<MeasureName, Record<string, Percentiles>>;
   tokens: { prompt: number[]; completion: number[] };
 }
@@ -95,7 +95,7 @@ export function createTrends({ counters, now, log }: TrendsOptions): Trends {
   const by = randomUUID();
   const labels = new Map<string, Set<string>>();
   let waiting = new Map<string, number>();
-  /** Batches of counts that are being stored. A batch keeps its name until it is stored, so it counts once. */
+  /** Batches that are being stored. A batch keeps its name until the store has it, so it counts once. */
   const batches: Batch[] = [];
   let batchCount = 0;
   let again: NodeJS.Timeout | undefined;

@@ -12,11 +12,11 @@ const TURNS = "turns";
 const FAILURES = "failures";
 const MAX_TURNS = 500;
 const MAX_FAILURES = 500;
-/** Maximum number of text arrivals that are timed separately while their text is not visible. */
+/** Maximum number of pieces of invisible text whose arrival is timed separately. */
 const MAX_ARRIVALS = 1_000;
-/** If no other process would report a turn's end, the end waits at most this long for its story to be stored. */
+/** Maximum time that the end of a turn waits for its story to be stored, if no other process could report the end. */
 const KEEP_MS = 2_000;
-/** With these pauses, a story survives half a minute without the store. */
+/** With these pauses, storing a story survives an outage of half a minute. */
 const KEEP_PAUSES_MS = [...PATIENT_PAUSES_MS, 4_000, 4_000, 4_000, 4_000, 4_000];
 
 /** Outcomes that do not count as failures. */
@@ -82,7 +82,7 @@ export interface TurnWatch {
   /** Reports a stored end of a turn whose process died. Never rejects. */
   makeUp(end: KeptEnd): Promise<void>;
   running(): Story[];
-  /** Both list ended turns of all processes, newest first. */
+  /** Both resolve to ended turns of all processes, newest first. */
   turns(): Promise<Story[]>;
   failures(): Promise<Story[]>;
   /** Erases the stories for which `isErased` returns true. */
@@ -124,7 +124,7 @@ export interface TurnWatchOptions {
 export function createTurnWatch({ store, trends, process, now, log }: TurnWatchOptions): TurnWatch {
   const running = new Map<string, Story>();
 
-  /** If one list lacks the story, the other may lack it too, so a retry writes to both. */
+  /** Writes to both lists on a retry, because both may lack the story. */
   async function keep(story: Story): Promise<void> {
     const text = JSON.stringify(story);
     const push = async () => {

@@ -32,7 +32,7 @@ const FRAME = /^ +at .*$/;
 /**
  * Turns a value into plain values of limited size for the log. Logs only known fields of an error, at any depth, and
  * only the size of bytes. Redacts each text before truncating it. An error's message can quote people, the model, a
- * file name or a gateway: without `withMessages`, only the own words of a `LoggableError` are logged. Never throws.
+ * file name or a gateway, so without `withMessages` only messages of a `LoggableError` are logged. Never throws.
  */
 export function describeForLog(value: unknown, redact: Redact, withMessages = false): unknown {
   let valuesLeft = MAX_VALUES;

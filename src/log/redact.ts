@@ -1,8 +1,8 @@
 const MARK = "[redacted]";
 
 /**
- * Patterns of all vendors' keys. The first group is not redacted. After a letter or digit nothing matches, because
- * "task-…" is not "sk-…".
+ * Patterns of keys from all vendors. The first group is not redacted. A preceding letter or digit prevents a match,
+ * because "task-…" does not contain a key "sk-…".
  */
 const FORMS: readonly RegExp[] = [
   /(?<![A-Za-z0-9])sk-[\w-]{8,}/,
@@ -60,10 +60,7 @@ export function createRedactor(secrets: readonly string[], tokens: readonly RegE
   return { text, line };
 }
 
-/**
- * Removes the lookbehind, because in JSON a token can follow the letter of an escape such as `
- * `.
- */
+/** Removes the lookbehind, because a token in JSON can follow an escape, whose last character is a letter. */
 function toHint({ source, flags }: RegExp): RegExp {
   return new RegExp(source.replace(/^\(\?<!\[[^\]]*\]\)/, ""), flags);
 }

@@ -3,7 +3,7 @@ import { Agent, fetch } from "undici";
 /** Maximum size of a response. A stream that exceeds it is reopened. */
 const MAX_BODY_BYTES = 16 * 1024 * 1024;
 
-/** Longer than any permitted call. Requests without their own timeout have only this one. */
+/** Longer than any permitted call. It limits requests that have no timeout of their own. */
 const HEADERS_MS = 660_000;
 /** No body timeout, because an event stream is silent while the server has nothing to report. */
 const agent = new Agent({ headersTimeout: HEADERS_MS, bodyTimeout: 0 });

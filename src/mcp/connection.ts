@@ -23,7 +23,7 @@ const AGAIN_MIN_MS = 1_000;
 const AGAIN_MAX_MS = 300_000;
 /** After a session of at least this length, the pause before the next attempt is the shortest one again. */
 const STEADY_MS = 60_000;
-/** If the server has forgotten a session, a call waits at most this long for a new one. */
+/** A call waits at most this long for a new session after the server has forgotten the old one. */
 const RENEWAL_MS = 10_000;
 /** Maximum number of faulty fields that are logged for one server. */
 const MAX_FAULTS = 50;
@@ -42,17 +42,17 @@ export type OnProgress = (progress: {
 }) => void;
 
 /**
- * A connection to a server, which is restored until `close`. If a call rejects with a `ToolError`, it contains the
- * server's result or was never sent. After any other error, no one knows whether the tool ran.
+ * A connection to a server, which is restored until `close`. A call rejects with a `ToolError` if the server reported a
+ * failure or the call was never sent. After any other error, no one knows whether the tool ran.
  */
 export interface McpConnection {
   readonly config: McpServerConfig;
   readonly state: ServerState;
   /** Why the server is not ready, without secrets; undefined if it is ready. */
   readonly problem: string | undefined;
-  /** Stays the same while the server is unavailable. */
+  /** The server's tools, prompts and resources. They stay the same while the server is unavailable. */
   readonly offer: Offer;
-  /** Runs only `MAX_CALLS` calls at once. Waiting owners take turns. */
+  /** Calls a tool. At most `MAX_CALLS` calls run at the same time; owners of waiting calls take turns. */
   callTool(
     tool: ListedTool,
     args: Record<string, unknown>,
@@ -192,7 +192,7 @@ async function call(
   args: Record<string, unknown>,
   options: RequestOptions,
 ): Promise<CallToolResult> {
-  // The SDK would list all tools again without the tool's definition.
+  // Pass the tool's definition, because the SDK would list all tools again without it.
   const given = { ...options, toolDefinition: tool };
   return client.callTool({ name: tool.name, arguments: args }, given).catch(toUnreadable);
 }

@@ -83,8 +83,8 @@ export function createFailures(config: McpServerConfig, tokenForms: readonly Reg
 }
 
 /**
- * Returns the beginning of a text, because the text can be a whole page. The text is later truncated to even less, so
- * this cannot leave part of a secret unredacted.
+ * Returns the beginning of a text, because the text can be a whole page. Later truncation is stricter, so no half of a
+ * secret stays visible.
  */
 function toRead(text: string): string {
   return text.slice(0, MAX_READ_CHARS);

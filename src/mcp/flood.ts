@@ -4,7 +4,7 @@ const MAX_BYTES = 32 * 1024 * 1024;
 const WINDOW_MS = 10_000;
 
 /**
- * Returns a function that counts a server's messages and returns false once there are too many. `now` returns
+ * Returns a function that counts a server's messages and returns false if there are too many. `now` returns
  * milliseconds with any origin.
  */
 export function createFloodGate(now: () => number = () => performance.now()): (sizeBytes: number) => boolean {

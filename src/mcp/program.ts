@@ -17,7 +17,7 @@ const MAX_WORDS_CHARS = 8_000;
 /** Lines that Node and npm print around the error. */
 const MORE = /^(?:Node\.js v|Emitted '|npm error (?:A complete log|code |errno |syscall |path ))/;
 
-/** The process groups of the running programs, which this process kills when it exits. */
+/** Process groups of the running programs. This process kills them when it exits. */
 const running = new Set<number>();
 process.on("exit", () => {
   for (const pid of running) stop(pid, "SIGKILL");
@@ -36,7 +36,7 @@ export interface ProgramTransport extends Transport {
   readonly stderr: Readable | undefined;
   /** Why the program ended before `close` was called, with a quote of its last output. Undefined if it did not. */
   readonly end: LoggableError | undefined;
-  /** Returns the line on stderr that best explains a failure; "" if there is no output. The text is untrusted. */
+  /** Returns the line on stderr that best explains a failure; "" without output. The text is untrusted. */
   lastLine(): string;
 }
 

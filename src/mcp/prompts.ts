@@ -37,8 +37,8 @@ export function describePrompt(server: string, { name, arguments: wanted }: Prom
 }
 
 /**
- * Gets a prompt's messages, which count as text from the person who named the prompt. If the prompt is unavailable,
- * resolves to a sentence for that person. Rejects only with the signal's reason.
+ * Gets a prompt's messages, which count as the asker's own text. If the prompt is unavailable, resolves to a sentence
+ * for the asker. Rejects only with the signal's reason.
  */
 export async function readPrompt(
   connection: McpConnection,

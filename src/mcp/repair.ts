@@ -10,9 +10,9 @@ export type OnFault = (field: string) => void;
 
 type Repair = (given: Fields, fault: OnFault) => Fields | Fields[] | undefined;
 
-/** Deeper schemas are cut, because the SDK reads schemas recursively. */
+/** Schemas are cut at this depth, because the SDK reads them recursively. */
 const MAX_SCHEMA_DEPTH = 64;
-/** Further items of a list are dropped, because the SDK would check each of them. */
+/** Lists are cut at this length, because the SDK would check each item. */
 const MAX_ITEMS = 10_000;
 /** JSON-RPC's general error code. */
 const INTERNAL_ERROR = -32_603;
@@ -113,7 +113,7 @@ function repairTool(tool: Fields, fault: OnFault): Fields | undefined {
   });
 }
 
-/** Returns a valid schema unchanged, because the SDK reads more of it than the model gets. */
+/** Repairs a schema only if it is invalid, because the SDK reads more of it than the model gets. */
 function repairSchema(given: unknown, fault: OnFault): Fields {
   const { properties = {}, required = [] } = isObject(given) ? given : {};
   const isSound =
@@ -128,7 +128,7 @@ function repairSchema(given: unknown, fault: OnFault): Fields {
   return cleanSchema(given);
 }
 
-/** Iterative, so that no depth exhausts the stack. */
+/** Does not recurse, so that no depth exhausts the stack. */
 function isDeep(given: object): boolean {
   let level: object[] = [given];
   for (let depth = 0; level.length > 0; depth++) {

@@ -70,7 +70,7 @@ function parse(json: string): unknown {
   }
 }
 
-/** Search results are never nested deeper and have no longer lists. */
+/** Search results are never nested deeper than this, and their lists are never longer. */
 const MAX_DEPTH = 6;
 const MAX_ITEMS = 50;
 

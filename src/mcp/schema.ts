@@ -18,13 +18,13 @@ const TYPES = new Set(["string", "number", "integer", "boolean", "object", "arra
 
 /** Maximum number of references and `allOf` schemas that form one schema. */
 const MAX_LAYERS = 16;
-/** Arguments that are nested deeper are rejected. */
+/** Maximum depth of arguments. */
 const MAX_ARGUMENT_DEPTH = 100;
 
 interface Budget {
   nodes: number;
   chars: number;
-  /** The whole schema, which resolves references. */
+  /** The whole schema, in which references are looked up. */
   root: JsonSchema;
 }
 
@@ -181,7 +181,7 @@ function readChoices(node: JsonSchema = {}, budget: Budget): unknown[] | undefin
   if (!Array.isArray(choices) || choices.length === 0 || choices.length > MAX_CHOICES) return undefined;
   const isPlain = choices.every((choice) => ["string", "number", "boolean"].includes(typeof choice) || choice === null);
   const chars = choices.reduce((sum: number, choice) => sum + String(choice).length, 0);
-  // Drop all enum values, because some of them would be wrong.
+  // An incomplete list of enum values would be wrong, so drop the whole list.
   if (!isPlain || chars > budget.chars) return undefined;
   budget.chars -= chars;
   return choices;

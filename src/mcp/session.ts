@@ -26,7 +26,7 @@ const MAX_PROMPTS = 50;
 const CLOSE_MS = 5_000;
 const MAX_LINE_CHARS = 200;
 
-/** An older, stateful protocol revision. */
+/** Stands for an older, stateful protocol revision. */
 const OLDER = { kind: "legacy" } as const;
 
 export interface Offer {
@@ -68,13 +68,14 @@ export async function openSession(options: SessionOptions, signal: AbortSignal):
   const sdk = await import("@modelcontextprotocol/client");
   const { type } = options.config.transport;
   const until = performance.now() + options.connectMs;
-  // The SSE transport is older than the version probe.
+  // Skip the version probe, because the SSE transport is older than it.
   if (type === "sse") return connect(sdk, options, OLDER, until, signal);
   try {
     return await connect(sdk, options, undefined, until, signal);
   } catch (error) {
     if (signal.aborted || !isProbeFailure(error, sdk)) throw error;
-    // If any request precedes `initialize`, some programs exit, and some servers respond with 5xx or not at all.
+    // Try without the probe: if any request precedes `initialize`, some programs exit, and some servers respond with
+    // 5xx or not at all.
     return connect(sdk, options, OLDER, until, signal);
   }
 }
@@ -102,7 +103,7 @@ async function connect(
     // Skip changes during the connect, because everything is listed right afterwards.
     if (error === null && session !== undefined) onChanged(session);
   });
-  // Assigned, because neither object is an event target.
+  // Assigned directly, because neither object is an event target.
   Object.assign(client, {
     onclose: () => ended.resolve(endOf(transport) ?? new LoggableError("its connection ended")),
     onerror: (error: unknown) => {
@@ -218,7 +219,7 @@ function createProvider(
 ): OAuthClientProvider {
   const options = { clientId, clientSecret, expectedIssuer: issuer, ...(scope !== undefined && { scope }) };
   const provider: OAuthClientProvider = new ClientCredentialsProvider(options);
-  // Fix the authorization server, because it receives the secret, so the tool server must not choose it.
+  // Always use the configured authorization server: it receives the secret, so the tool server must not choose it.
   provider.discoveryState = () => ({ authorizationServerUrl: issuer });
   if (store === undefined) return provider;
   let known: StoredOAuthTokens | undefined;

@@ -47,7 +47,7 @@ export function createTokenStore({ keyv, seal, log }: TokenStoreOptions): TokenS
   };
 }
 
-/** Each address and each set of credentials has its own tokens. */
+/** Returns a separate key for each address and each set of credentials. */
 function toKey({ name, transport }: McpServerConfig): string {
   const { url, oauth } = transport.type === "stdio" ? { url: "", oauth: undefined } : transport;
   const from = JSON.stringify([url, oauth?.issuer, oauth?.clientId, oauth?.scope]);

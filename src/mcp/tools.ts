@@ -47,7 +47,7 @@ function toTool(connection: McpConnection, listed: ListedTool, name: string): To
     name,
     description: truncate(`(From the server "${server}") ${description.toWellFormed()}`, MAX_DESCRIPTION_CHARS),
     parameters,
-    // Created at the first call, because most tools are never called.
+    // Created when first used, because most tools are never called.
     get schema() {
       return (schema ??= toCheck(parameters));
     },

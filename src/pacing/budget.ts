@@ -8,7 +8,7 @@ export interface Call {
 
 /** A call that has ended, with or without a response. */
 export interface EndedCall {
-  /** The kind of the call that was made in the end. */
+  /** The kind of call that was really made. */
   kind: CallKind;
   sentAt: number;
   answer: CallResult;
@@ -21,7 +21,7 @@ export interface Growth {
   /** Units per millisecond. */
   rate: number;
   firstText: number;
-  /** Number of its calls, without the post. */
+  /** Number of the reply's calls without its post. */
   edits: number;
 }
 
@@ -48,8 +48,8 @@ export interface Budget {
   /** Returns the number of calls that edits must leave for finals. */
   reserve(demand: Demand): number;
   /**
-   * Returns when one more reply can start and still have a call for its final, like all unfinished replies. Returns now
-   * if a first post uses no credit that finals need.
+   * Returns when one more reply can start so that it and all unfinished replies still have a call for their finals.
+   * Returns now if a first post uses no credit that finals need.
    */
   beginAt?(demand: Demand): number;
   /** Returns the planned time between calls of all replies together, in milliseconds. */
@@ -64,7 +64,7 @@ export interface Budget {
    */
   creditAt(call: Call, needs: number, from: number): number;
   sent(call: Call, now: number): void;
-  /** Records the end of a call that was planned as `planned`. */
+  /** Records the end of a call. `planned` is the call as it was planned. */
   done(planned: Call, ended: EndedCall, now: number): void;
   keepUntil(): number;
 }

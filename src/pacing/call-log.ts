@@ -4,17 +4,17 @@ import type { CallResult } from "../port/pace.ts";
 export interface Limit {
   credit(at: number): number;
   /**
-   * The first moment at or after `from` with that many credits; Infinity if no moment has them or if a response
+   * Returns the first moment at or after `from` with that many credits; Infinity if there is none or if a response
    * decides.
    */
   creditAt(needs: number, from: number): number;
   sent(now: number): void;
   done(answer: CallResult, now: number): void;
-  /** Until this time, past calls and refusals matter. */
+  /** Past calls and refusals matter until this time. */
   keepUntil(): number;
 }
 
-/** An estimate of the platform's real limit, made when the platform refuses a call that the log permitted. */
+/** An estimate of the platform's real limit, made when the platform refuses a call that should be permitted. */
 interface TightBucket {
   /** Capacity in calls; at least 2, so that an edit can leave one call for a final. */
   depth: number;
@@ -35,7 +35,7 @@ export interface CallLog extends Limit {
 
 /** A limit counts as tighter for this time after it refused a permitted call. */
 const TIGHT_FOR_MS = 600_000;
-/** The number of calls in this period before a refusal is the capacity of the real limit. */
+/** The number of calls in this period before a refusal shows the capacity of the real limit. */
 const TIGHT_SPAN_MS = 15_000;
 /** Share of the documented rate that is used while a limit counts as tighter. */
 const TIGHT_SHARE = 0.9;

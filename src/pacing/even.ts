@@ -2,7 +2,7 @@ import type { CallKind, Pacer, PacerStep, Written } from "../port/pace.ts";
 import { EDIT_RANK, type Rank, toBackoffMs } from "./pacer.ts";
 
 interface EvenReply {
-  /** True if some text, or the end, is in no call yet. */
+  /** True if some text, or the reply's end, still needs a call. */
   waiting: boolean;
   ended: boolean;
   inFlight: boolean;

@@ -14,7 +14,7 @@ export interface BudgetPacer extends Pacer {
 
 /** A reply counts as growing until this time has passed without new text. */
 const GROWS_FOR_MS = 2_000;
-/** The pacer remembers when a reply started for this time. */
+/** The start of a reply is remembered for this time. */
 const STARTS_KEPT_MS = 300_000;
 /** Shortest planned gap between two calls of one reply. */
 const LEAST_GAP_MS = 350;
@@ -100,7 +100,7 @@ export function createPacer(budget: Budget): BudgetPacer {
     release(number) {
       const reply = replies.get(number);
       replies.delete(number);
-      // Count the reply's start only in the pacer that it moves to.
+      // Forget the start of the reply here, because the pacer that it moves to counts it.
       if (reply !== undefined && reply.acked === 0) starts = starts.filter((at) => at !== reply.firstText);
       return reply;
     },
@@ -153,17 +153,17 @@ function comesBefore(a: Candidate, b: Candidate, now: number): boolean {
 
 /** In the estimate of a reply's rate, a longer pause counts as this long. */
 const MAX_PAUSE_MS = 500;
-/** Limits of the time span over which the rate is estimated. */
+/** Limits of the time span from which the rate is estimated. */
 const MIN_SPAN_MS = 150;
 const MAX_SPAN_MS = 4_000;
-/** A smaller gap means that both deltas came with one network read, so it is not a gap between arrivals. */
+/** Two deltas with a smaller gap came with the same network read, so their gap is not a gap between arrivals. */
 const SAME_READ_MS = 2;
 /** In the mean gap between arrivals, a longer gap counts as this long. */
 const MAX_ARRIVAL_GAP_MS = 2_000;
 /** Weight of the newest gap in the mean gap. */
 const NEWEST_GAP = 0.15;
 
-/** The state before a call, to be restored if the call fails. */
+/** The state before a call. It is restored if the call fails. */
 interface Flight {
   at: number;
   sent: number;
@@ -177,11 +177,11 @@ interface Flight {
 /** One reply in a pacer. Units of text are characters, times are milliseconds, and rates are units per millisecond. */
 export interface ReplyState {
   room: string;
-  /** Units that have arrived, that calls have sent, and that the platform has accepted. */
+  /** Units that have arrived, units in calls so far, and units that the platform has accepted. */
   total: number;
   sent: number;
   acked: number;
-  /** Integral of the unsent text over the time from the last call to `areaAt`, in unit-milliseconds. */
+  /** Integral of the unsent text from the last call to `areaAt`, in unit-milliseconds. */
   area: number;
   areaAt: number;
   firstText: number;
@@ -192,7 +192,7 @@ export interface ReplyState {
   edits: number;
   /** Mean gap between arrivals; undefined before the second arrival. */
   arrivalGap: number | undefined;
-  /** Time span of the rate's estimate. */
+  /** Time from which the rate is estimated. */
   span: number;
   rate: number;
   next: CallKind;
@@ -237,7 +237,10 @@ export function isWaiting(reply: ReplyState): boolean {
   return reply.flight === undefined && (reply.needsCall || toBacklog(reply) > 0);
 }
 
-/** True from a reply's first text until its last call starts: during that time, one call must stay reserved for it. */
+/**
+ * True from a reply's first text until the start of its last call. During that time, one call must stay reserved for
+ * the reply.
+ */
 function isUnfinished({ total, flight }: ReplyState): boolean {
   return total > 0 && flight?.isFinal !== true;
 }
@@ -320,17 +323,16 @@ function advance(reply: ReplyState, now: number): void {
 
 // --- when its next call is due ---
 
-/** Maximum wait of the first post, so that it shows more than one token. */
+/** The first post waits at most this long, so that it shows more than one token. */
 const FIRST_HOLD_MS = 100;
-/** If the gaps are longer, the first post does not wait, because a wait would add too little text. */
+/** If the gaps between arrivals are longer, the first post does not wait, because little text would be added. */
 const FIRST_GAP_MS = 25;
 /** A shorter pause does not count as a lull. */
 const LULL_MS = 60;
 /** After this time without text, the rest of a burst is shown if the budget is rich. */
 const LONG_PAUSE_MS = 500;
 /**
- * If other replies grow too, a reply is due as soon as it has reached this share of its price and the planned gap has
- * passed.
+ * If other replies grow too, a reply is due when it has reached this share of its price and the planned gap has passed.
  */
 const EARLY_PRICE = 0.6;
 /** Maximum wait of any text, as a multiple of the gap between two calls of its reply. */
@@ -348,7 +350,10 @@ const WORTH_GAPS = 0.3;
 const SOON_MS = 800;
 /** An edit can use credit reserved for finals if that credit returns within this time. */
 const REFILL_MS = 4_000;
-/** A reply whose final would wait longer than this does not start yet: if it ends first, it needs only one post. */
+/**
+ * If a reply's final would have to wait longer than this, the reply does not start yet. It may end before, and then
+ * needs only one post.
+ */
 const LONGEST_FINAL_WAIT_MS = 8_000;
 /** Maximum wait of such a reply's first text. */
 const LONGEST_HOLD_MS = 20_000;
@@ -377,7 +382,7 @@ export const EDIT_RANK = 2;
 export interface Urgency {
   rank: Rank;
   kind: CallKind;
-  /** When the call is due and permitted. Not later than now if it can start at once. */
+  /** When the call is due and permitted. A call that can start at once has a time that is not after now. */
   at: number;
 }
 
@@ -406,8 +411,8 @@ function toWish(reply: ReplyState, moment: Moment): { rank: Rank; kind: CallKind
 }
 
 /**
- * The first post waits until there is credit for its final. After that, it waits only while more text will probably
- * arrive soon.
+ * Returns when the first post is due. It waits until there is credit for its final, and after that only while more text
+ * will probably arrive soon.
  */
 function toFirstDue({ firstText, lastText, arrivalGap }: ReplyState, { now, beginAt }: Moment): number {
   if (beginAt > now + LONGEST_FINAL_WAIT_MS) {
@@ -419,9 +424,9 @@ function toFirstDue({ firstText, lastText, arrivalGap }: ReplyState, { now, begi
 }
 
 /**
- * An edit is due when the integral of unseen text reaches the price of a call: for steady text after the planned gap,
- * for a burst at its end. Several replies share the calls by the square roots of their rates. This minimizes the total
- * wait, see docs/pacing.md.
+ * Returns when the next edit is due: when the integral of unseen text reaches the price of a call. For steady text this
+ * is after the planned gap, for a burst at its end. Several replies share the calls by the square roots of their rates.
+ * This minimizes the total wait, see docs/pacing.md.
  */
 function toEditDue(reply: ReplyState, moment: Moment): number {
   const { now, budget, gap, active, rootRates, lastCall } = moment;
@@ -464,7 +469,7 @@ function momentOfArea(reply: ReplyState, area: number, now: number): number {
   return missing <= 0 ? now : now + missing / toBacklog(reply);
 }
 
-/** The wait in milliseconds after `failures` consecutive failures other than rate limits. */
+/** Returns the wait in milliseconds after `failures` failures in a row, not counting rate limits. */
 export function toBackoffMs(failures: number): number {
   return Math.min(500 * 2 ** (failures - 1), 8_000);
 }

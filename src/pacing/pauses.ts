@@ -5,8 +5,8 @@ const EARLY_MS = 2;
 const MAX_PAUSES = 1_000;
 
 /**
- * Pauses that a platform asked for, by a key that names the affected calls. Callers share them, because a platform
- * counts every call during a pause, and one caller does not see the refusal of another one's call.
+ * Pauses that a platform requested, by a key that names the affected calls. All callers share them: a platform counts
+ * every call during a pause, even from a caller that was not refused itself.
  */
 export interface Pauses {
   /** Returns the remaining wait in milliseconds; 0 if calls are allowed. */

@@ -7,7 +7,7 @@ import type { Fallback } from "../port/sink.ts";
 export interface Paced {
   /** Makes the most urgent platform call with the newest text. Has its own timeout and never rejects. */
   write(): Promise<Written>;
-  /** The platform limits posts per room. A reply without a room shares this limit with no other reply. */
+  /** The platform limits posts per room. A reply without a room has this limit to itself. */
   readonly room?: string | undefined;
   /** The platform's second way to write, if it has one. The pacer or the reply's writer switches to it. */
   readonly fallback?: Fallback | undefined;
@@ -19,8 +19,8 @@ export interface Pace {
   /** Reports `units` of new text (characters). */
   text(units: number): void;
   /**
-   * Reports that no more text follows. Resolves when the platform has accepted a later call that shows everything; the
-   * reply is then removed. Rejects with `signal.reason`, or if the reply is abandoned or the scheduler closes. Must be
+   * Reports that no more text follows. Resolves when the platform has accepted a later call that shows everything.
+   * Rejects with `signal.reason`, or if the reply is abandoned or the scheduler closes. Removes the reply. Must be
    * called at most once.
    */
   end(signal: AbortSignal): Promise<void>;
@@ -51,7 +51,7 @@ export interface BudgetReport {
 }
 
 export interface SchedulerOptions {
-  /** Milliseconds of a monotonic clock. */
+  /** The current time of a monotonic clock in milliseconds. */
   now(): number;
 }
 
@@ -62,7 +62,7 @@ export const LOOK_MS = 100;
 /** A budget without replies is kept this long, so that an active conversation keeps what the pacer has learned. */
 const IDLE_KEPT_MS = 60_000;
 const MAX_RECALLED = 1_000;
-/** No limit of a budget counts more calls at a time. */
+/** Only this many calls are kept, because no limit counts more at a time. */
 const MAX_KEPT_CALLS = 400;
 /** Clocks of two processes differ by less than this. */
 const SAME_CALL_MS = 50;
@@ -97,7 +97,7 @@ export function createScheduler({ now }: SchedulerOptions): Scheduler {
   let closed = false;
 
   function pump(group: Group): void {
-    // A write can report text before it returns. The running loop handles that text.
+    // Return, because the running loop handles text that a write reports before it returns.
     if (closed || group.pumping) return;
     group.pumping = true;
     let step = ask(group, now());
@@ -117,7 +117,7 @@ export function createScheduler({ now }: SchedulerOptions): Scheduler {
     group.timer = at === Infinity ? undefined : setTimeout(pump, toTimerMs(at - now()), group);
   }
 
-  /** Drops a group that stays empty. Does not keep the process alive. */
+  /** Drops a group that stays empty. The timer does not keep the process alive. */
   function retire(group: Group): void {
     const drop = () => {
       if (group.members.size > 0) return;
@@ -272,7 +272,7 @@ function noteCall({ calls, pacer }: Group, call: KnownCall) {
   };
 }
 
-/** Returns what only a call's response shows. */
+/** Returns what is known about a call only after its response. */
 function toCorrection(
   call: KnownCall,
   { answer, kind = call.kind }: Written,
@@ -295,7 +295,8 @@ async function callWrite(paced: Paced): Promise<Written> {
   try {
     return await paced.write();
   } catch {
-    // `write` must not reject. The pacer waits before it retries, and the signal of `end` limits the wait.
+    // `write` rejected, although it must not. The pacer waits before it retries, and the signal of `end` limits the
+    // wait.
     return { answer: { ok: false }, behind: true };
   }
 }

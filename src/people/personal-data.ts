@@ -48,8 +48,8 @@ export function createPersonalData(deps: PersonalDataDeps): PersonalData {
   async function eraseConversation(event: CommandEvent): Promise<number> {
     const { conversationId, reply, author, at } = event;
     const person = mayConfigure(author) ? undefined : { platform: reply.platform, id: author.id };
-    // A conversation without a history contains only messages between people. An erased history counts, because the
-    // command can run again after a crash.
+    // Refuse only if there never was a history, because then people only talked to each other. The command can run
+    // again after a crash, when the history is already erased.
     const hasHistory = !(await history.isNew(conversationId));
     const adapter = adapterOf(reply.platform);
     const waiting = await queue.forgetDrawings(
@@ -74,7 +74,7 @@ export function createPersonalData(deps: PersonalDataDeps): PersonalData {
     reply: { platform },
     author,
   }: Parameters<Erasers["everything"]>[0]): Promise<number> {
-    // A disabled platform may store more about the person, so this refuses before erasing anything.
+    // Refuse before erasing anything, because a disabled platform may store more about the person.
     const adapter = adapterOf(platform);
     const { id } = author;
     await queue.forget(platform, id, key);

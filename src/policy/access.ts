@@ -25,7 +25,7 @@ export interface Decision {
   refusal: string;
 }
 
-/** Decides by the rules that existed when the judge was created. */
+/** Decides by the rules at the time of the judge's creation. */
 export type Judge = (by: Actor, permission: Permission) => Decision;
 
 /** Decides who can do what, and where. No other module decides this. */
@@ -86,7 +86,7 @@ export function createAccess({ policy, chatRules }: AccessOptions): Access {
   };
 }
 
-/** The rules for one person in one channel. A judge finds them once and uses them for all permissions. */
+/** The rules that apply to one person in one channel. A judge finds them once and uses them for all permissions. */
 interface Applying {
   isAdmin: boolean;
   chat: readonly ChatRule[];

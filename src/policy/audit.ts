@@ -11,9 +11,9 @@ const NAMESPACE = "audit";
 const HEAD = "head";
 /** Settings whose values are texts that people write. */
 const WRITTEN: ReadonlySet<string> = new Set(["persona", "prompts", "schedule"]);
-/** As long as usage is kept, because a setting can outlive the messages that it affected. */
+/** As long as usage is kept. A setting can outlive the messages that it affected. */
 const TTL_MS = 396 * 86_400_000;
-/** Maximum number of entries. One more overwrites the oldest. */
+/** Maximum number of entries. A new entry then overwrites the oldest. */
 const MAX_ENTRIES = 5_000;
 const MAX_VALUE_CHARS = 2_000;
 /** Number of events that are remembered, so that a change is not written again after a crash. */
@@ -32,7 +32,7 @@ const entry = z.object({
   name: z.string(),
   workspaceId: z.string().exactOptional(),
   channelId: z.string().exactOptional(),
-  /** For example `persona`, `model`, `listen`, `access`, `quota`. */
+  /** The changed setting: `persona`, `model`, `listen`, `access`, `quota` and so on. */
   what: z.string(),
   /** The value in words; absent if it was empty or came from the configuration. */
   before: z.string().exactOptional(),

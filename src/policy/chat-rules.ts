@@ -11,7 +11,7 @@ const FRESH_MS = 1_000;
 export const MAX_CHAT_RULES = 100;
 
 export interface ChatRule {
-  /** A short id. It stays the same when other rules change. */
+  /** A short id that does not depend on other rules. */
   id: string;
   rule: AccessRule;
 }
@@ -31,13 +31,13 @@ export interface ChatRules {
    * Resolves to the removed rule; undefined if no rule has this id. Rejects if the store does not accept the change.
    */
   remove(id: string): Promise<ChatRule | undefined>;
-  /** Returns the same rules, but writes changes with `stores`, and so under its right. */
+  /** Returns the same rules, but writes changes with `stores`. */
   under(stores: Pick<Stores, "inTurn">): ChatRules;
 }
 
 export interface ChatRulesOptions extends Pick<Stores, "open" | "inTurn"> {
   log: Logger;
-  /** Milliseconds. */
+  /** The current time in milliseconds. */
   now(): number;
 }
 

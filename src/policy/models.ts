@@ -7,7 +7,7 @@ import { isFor, isLike } from "./rules.ts";
 
 export interface ChosenModel {
   model: string;
-  /** A line of Markdown for the asker if an unexpected model answers. */
+  /** A line of Markdown that tells the asker why another model answers. */
   notice?: string;
 }
 
@@ -24,7 +24,7 @@ export interface Models {
   isOffered(model: string, by: Actor): boolean;
   /** The model that answers if the channel has not chosen one. */
   usual(by: Actor): string;
-  /** Resolves to the model that answers. `own` is the model that the channel has chosen. */
+  /** Resolves to the model that answers. `own` is the channel's choice. */
   choose(own: string | undefined, by: Actor): Promise<ChosenModel>;
 }
 

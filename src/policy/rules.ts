@@ -3,7 +3,7 @@ import type { Actor } from "../port/catalogue.ts";
 import type { Author, ReplyAddress } from "../port/events.ts";
 
 /**
- * Something that a person can do. `files` means that the bot reads their files, and `tool:server__tool` is a server's
+ * Something that a person can do. With `files`, the bot reads the person's files; `tool:server__tool` is a server's
  * tool.
  */
 export type Permission = "chat" | "pictures" | "files" | "settings" | `model:${string}` | `tool:${string}`;
@@ -128,7 +128,9 @@ export function toList<T>(given: T | readonly T[] | undefined): readonly T[] {
   return Array.isArray(given) ? given : [given as T];
 }
 
-/** Returns the rule without its other permissions, people and channels, which the asker should not see. */
+/**
+ * Returns a rule without the permissions, people and channels that do not concern the asker, who should not see them.
+ */
 export function toMatching(
   { allow, deny, to, in: place }: AccessRule,
   by: Actor,

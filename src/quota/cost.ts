@@ -27,7 +27,7 @@ export function priceOf(prices: Prices | undefined, model: string): ModelPrices 
   return prices?.models[model] ?? prices?.models["*"];
 }
 
-/** Returns the cost in billionths, rounded up; undefined if neither the gateway nor the prices tell it. */
+/** Returns the cost in billionths, rounded up; undefined if neither the gateway nor the prices determine it. */
 export function costOf(spent: Omit<Spent, "isEstimated">, price: ModelPrices | undefined): number | undefined {
   if (spent.cost !== undefined) return Math.ceil(spent.cost * BILLIONTHS);
   if (price === undefined) return undefined;

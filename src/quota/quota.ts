@@ -17,12 +17,12 @@ import { describeAmount, describeLimit, describeTime } from "./wording.ts";
 const ANSWER_TOKENS = 4_096;
 /** With fewer tokens for an answer, no request is made. */
 const MIN_ANSWER_TOKENS = 64;
-/** Gateways count prompts differently: the real count can be this many times the estimate. */
+/** The real number of prompt tokens can be this many times the estimate, because gateways count differently. */
 const PROMPT_MARGIN = 1.25;
 /** A count outlives its window by this time, because a request can end in the next window. */
 const ROW_MS = 3_600_000;
 const LIFTED_MS = 86_400_000;
-/** Maximum number of attempts to reserve, because another process can use the free quota first. */
+/** Maximum number of attempts to reserve. An attempt fails if another process uses the free quota first. */
 const MAX_TRIES = 4;
 const STORE_IS_AWAY = "I couldn't check your limits, because my storage is unavailable. Please try again in a minute.";
 
@@ -33,8 +33,8 @@ export interface Reservation {
   tight?: string;
   /**
    * Replaces the reservation with the actual usage. A refused request counts without tokens, and an unsent request does
-   * not count. `answer` counts an answer in the same step, once per id. Never rejects. Without this call, the
-   * reservation stays until the windows of its limits end.
+   * not count. `answer` counts an answer in the same step, once per id. Never rejects. A reservation without this call
+   * stays until its limits reset.
    */
   settle(outcome: Spent | Unspent, answer?: { id: string; by: UsedBy }): Promise<void>;
 }
@@ -50,8 +50,8 @@ export class QuotaError extends LoggableError {
  */
 export interface Quota {
   /**
-   * Reserves quota for a request. If little is left, reserves quota for a shorter answer. Rejects with a `QuotaError`
-   * if nothing fits, or if there are limits and the store stays unavailable. Rejects with the signal's reason.
+   * Reserves quota for a request. If little is left, reserves less, for a shorter answer. Rejects with a `QuotaError`
+   * if nothing fits, or if the store stays unavailable and limits exist. Rejects with the signal's reason.
    */
   reserve(need: Need, signal: AbortSignal): Promise<Reservation>;
   /**
@@ -184,7 +184,7 @@ export function createQuota(options: QuotaOptions): Quota {
   };
 }
 
-/** An exceeded limit does not stop requests that use nothing of it. */
+/** True if less than `least` is left. A request that needs nothing of a limit can run even if the limit is exceeded. */
 function isFull({ most, used, held }: Standing, least: number): boolean {
   return least > 0 && most - used - held < least;
 }
@@ -200,7 +200,7 @@ function toScarcest(standings: readonly Standing[], currency: string) {
   return limits.toSorted((one, other) => one.left - other.left)[0];
 }
 
-/** The price and the usage are those of the model that answered. */
+/** Uses the model that answered, because it determines the price. */
 function toAnswered(need: Need, { model = need.by.model }: Spent): Need {
   return { ...need, by: { ...need.by, model } };
 }
@@ -218,7 +218,7 @@ interface ReserveDeps extends Pick<QuotaOptions, "policy" | "usage" | "now"> {
   reckoning: Reckoning;
 }
 
-/** Usage counts only the estimated prompt. Limits count the maximum that the request can use. */
+/** Counts only the estimated prompt as usage, but the maximum possible usage against limits. */
 function toEstimate(
   { usage, now, reckoning }: ReserveDeps,
   need: Need,
@@ -242,7 +242,7 @@ async function reserveMost(
   const need = { ...request, promptTokens: Math.ceil(request.promptTokens * PROMPT_MARGIN) };
   const usual = need.maxTokens ?? policy().quotas?.answerTokens ?? ANSWER_TOKENS;
   const isLong = need.pictures === undefined && all.some(({ measure }) => measure === "tokens" || measure === "money");
-  // Skip limits of which the request uses nothing, because they can be reached already.
+  // Ignore limits of which the request uses nothing, because they can be reached already.
   const concerned = reckoning.toMost(need, usual);
   const limits = all.filter(({ measure }) => concerned[measure] > 0);
   let answerTokens = isLong ? usual : 0;
@@ -278,7 +278,7 @@ function toBound({ row, measure, most, subject }: QuotaLimit, needed: Measured):
   return { row, counts, most, by: needed[measure], unless: toLiftedRow(subject) };
 }
 
-/** Name of the count of open reservations, which is in the usage's row. */
+/** Names the count of open reservations in a limit's row. */
 function toReservedName(measure: QuotaMeasure): string {
   return `reserved:${measure}`;
 }

@@ -25,7 +25,9 @@ export type Measured = Record<QuotaMeasure, number>;
 export interface Reckoning {
   currency(): string;
   toAmounts(need: Need, spent: Spent): Partial<Amounts>;
-  /** Returns the amounts that limits count. An image's tokens have a price, but token limits do not count them. */
+  /**
+   * Returns the amounts that limits count. Token limits do not count an image's tokens, although these have a price.
+   */
   toMeasured(need: Need, used: Partial<Amounts>): Measured;
   /** Returns the maximum that a request with an answer of this length can use. */
   toMost(need: Need, answerTokens: number): Measured;

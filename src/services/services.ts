@@ -30,7 +30,7 @@ import type { Usage } from "../usage/usage.ts";
  * out of `Services` in its first line. A module has its own interface only for things that no other module needs.
  */
 
-/** The configuration and the outside world. */
+/** The configuration, and everything outside this process. */
 export interface Base {
   log: Logger;
   metrics: Metrics;
@@ -57,8 +57,8 @@ export interface Base {
 }
 
 /**
- * Services that nearly every module above the data layer uses. They write under `right`, which differs for each piece
- * of work.
+ * Services that nearly every module above the data layer uses. They write under `right`: the proof that this process
+ * owns its current piece of work.
  */
 export interface Services extends Base {
   right: Right;

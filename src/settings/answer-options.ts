@@ -135,7 +135,7 @@ export function changeOptions(before: AnswerOptions, changes: OptionChanges): An
   return entries.length === 0 ? undefined : answerOptions.parse(Object.fromEntries(entries));
 }
 
-/** Returns a phrase for the end of a sentence; "" if no option is set. */
+/** Returns a phrase for the end of a sentence; "" without options. */
 export function describeOptions(options: AnswerOptions = {}): string {
   return ALL.flatMap((option) => option.describe(options) ?? []).join(", ");
 }

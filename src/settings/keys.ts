@@ -9,7 +9,7 @@ import { SETTING_NAMES, SETTINGS, type SettingName, type SettingValues, type Sto
 /** The keys under which the settings are stored. */
 
 const NAMESPACE = "settings";
-/** A used setting gets its full TTL again once this share of it has passed. */
+/** A setting that is used gets its full TTL again once this share of the TTL has passed. */
 const REFRESH_SHARE = 0.1;
 
 /** Includes the workspace, because a channel that two workspaces share has the same id in both. */
@@ -24,8 +24,8 @@ const stored = z.object({
 });
 
 /**
- * Stores each setting under its own key, so that a change never overwrites another setting. Methods reject if the store
- * does.
+ * Stores each setting under its own key, so that a change never overwrites another setting. Every method rejects if the
+ * store is unavailable.
  */
 export interface SettingKeys {
   /** `isAging` is true if a value is old enough for `refresh`. */
@@ -128,7 +128,7 @@ function readKey(key: string): { name: SettingName; channel: Channel } | undefin
   return { name, channel: { platform, channelId, ...(workspaceId !== "" && { workspaceId }) } };
 }
 
-/** Returns the part after the setting's name, which is the same for all settings of a channel. */
+/** Returns the part of a key after the setting's name. It is the same for all settings of a channel. */
 function toPlace(key: string): string {
   return key.slice(key.indexOf(":"));
 }

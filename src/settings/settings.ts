@@ -4,7 +4,7 @@ import type { Stores } from "../store/keyv.ts";
 import { type Channel, createSettingKeys, type SettingKeys, type SettingKeysOptions } from "./keys.ts";
 import { SETTING_NAMES, type SettingName, type SettingValues, type Stored } from "./list.ts";
 
-/** A channel's own settings. The configuration applies for the others. */
+/** A channel's settings. For settings that it lacks, the configuration applies. */
 export interface ChannelSettings extends Stored {
   /** False if the settings are unknown, because the store is unavailable. */
   isKnown: boolean;
@@ -42,7 +42,7 @@ export interface Settings {
   exportAuthor(platform: string, authorId: string): Promise<OwnSettings[]>;
 }
 
-/** Only one retry: a person waits, and without the store each attempt takes two seconds. */
+/** Only one retry, because a person waits and each attempt takes two seconds if the store is unavailable. */
 const PAUSES_MS = [200];
 
 export function createSettings(options: SettingKeysOptions & Pick<Stores, "inTurn">): Settings {
@@ -71,7 +71,7 @@ export function createSettings(options: SettingKeysOptions & Pick<Stores, "inTur
     const { isAging, ...stored } = await keys.read(channel, names);
     if (!isAging) return stored;
     try {
-      // In turn, so that a refresh cannot overwrite a change made at the same time.
+      // Run in turn, so that a refresh cannot overwrite a change made at the same time.
       await inTurn(channel, (keys) => keys.refresh(channel, names));
     } catch (err) {
       log.warn({ err, ...toFields(channel) }, "the TTL of a channel's settings could not be extended");

@@ -82,7 +82,7 @@ function toTarget(path: string): string {
   }
 }
 
-/** Puts a value in a quotation mark that it does not contain, because Node knows no escapes here. */
+/** Quotes a value with a quotation mark that it does not contain, because Node has no escapes in this file. */
 function quote(value: string): string {
   if (/^[\w./:@%+=,~-]+$/.test(value)) return value;
   const mark = ["'", "`", '"'].find((each) => !value.includes(each)) ?? "'";

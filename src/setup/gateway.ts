@@ -4,7 +4,7 @@ interface Preset {
   id: string;
   label: string;
   address: string;
-  /** A suggestion, for servers that accept any key. */
+  /** A suggested key for servers that accept any. */
   key?: string;
   tasks: SetupTask[];
 }

@@ -49,7 +49,10 @@ export function createSetup({ env, folder, modules }: SetupOptions): Setup {
   const stepsFor = (values: SetupValues) => toSteps(env, values, modules);
   const givenOf = (values: SetupValues) => readGiven(values, stepsFor(values));
 
-  /** Returns only the values of one step and the variables that this step needs, so that others cannot interfere. */
+  /**
+   * Returns the values of one step and the variables that this step needs. Others are left out, so that they cannot
+   * interfere.
+   */
   function isolate(stepId: string, given: readonly string[], values: SetupValues): Environment {
     const steps = stepsFor(values).filter(({ id }) => id === stepId);
     const common = given.map((name) => [name, env[name]] as const);
@@ -161,7 +164,10 @@ function fieldsOf(steps: readonly SetupStep[]): SetupField[] {
   return steps.flatMap(({ ways }) => ways.flatMap(({ fields }) => fields));
 }
 
-/** A platform or gateway needs at least one secret. Other values, such as PUBLIC_URL, do not show that it is set up. */
+/**
+ * Names the secrets of these steps. A platform or gateway is set up only with a secret; other values, such as
+ * PUBLIC_URL, prove nothing.
+ */
 function secretNames(steps: readonly SetupStep[]): string[] {
   return fieldsOf(steps).flatMap(({ name, kind }) => (kind === "secret" ? [name] : []));
 }
@@ -191,7 +197,7 @@ function createWording(steps: readonly SetupStep[]): (text: string) => string {
   return (text) => text.replaceAll(/[A-Z]+(?:_[A-Z]+)+/g, (name) => labels.get(name) ?? name);
 }
 
-/** Lists the empty fields of the way with the most values; undefined if none is empty. */
+/** Finds the way with the most values and lists its empty fields; undefined if none is empty. */
 function findEmpty(
   { ways }: SetupStep,
   variables: Environment,

@@ -31,7 +31,7 @@ class LeftError extends Error {
 
 const SAVE = "save";
 
-/** Guides a person through the steps in a terminal. Resolves to true if values were saved or shown. */
+/** Guides a person through the setup in a terminal. Resolves to true if values were saved or shown. */
 export async function runSetup({ setup, input, output }: TerminalOptions): Promise<boolean> {
   const talk: Talk = { setup, streams: { input, output }, values: {}, done: new Set() };
   try {
@@ -95,7 +95,7 @@ async function walk(stepId: string, talk: Talk): Promise<void> {
   }
 }
 
-/** Asks for the values of a way and checks them. Resolves to true if they work. */
+/** Asks for the values of one way to connect, and checks them. Resolves to true if they work. */
 async function attempt(step: SetupStep, wayId: string, showsTasks: boolean, talk: Talk): Promise<boolean> {
   const { setup, values, streams } = talk;
   const { output } = streams;
@@ -166,7 +166,10 @@ function showTasks(tasks: SetupWay["tasks"], output: Writable): void {
   }
 }
 
-/** Returns a file's path. Changed text is first written to a new file outside the project, for the person to copy. */
+/**
+ * Returns the path of a file. Writes changed text to a new file outside the project first, so that the person can copy
+ * it.
+ */
 function toPath({ path, text: changed }: PasteFile): string {
   if (changed === undefined) return path;
   const draft = join(mkdtempSync(join(tmpdir(), "palaver-")), basename(path));

@@ -7,7 +7,7 @@ type Format = (typeof FORMATS)[number];
 
 const MAX_NEAR_ZONES = 5;
 
-/** Current names of cities for which Node's list of zones has only outdated names. Node accepts both. */
+/** Current names of cities. Node's list of zones has only their outdated names, but Node accepts these too. */
 const RENAMED_ZONES = [
   "America/Nuuk",
   "Asia/Ho_Chi_Minh",
@@ -66,7 +66,7 @@ function readZone(now: number, zone: string) {
     name: findName(zone.trim()),
     date: `${parts["year"]}-${parts["month"]}-${parts["day"]}`,
     time: `${parts["hour"]}:${parts["minute"]}:${parts["second"]}`,
-    // For example "GMT+02:00"; "GMT" for UTC.
+    // "GMT" for UTC, otherwise for example "GMT+02:00".
     offset: parts["timeZoneName"]?.slice("GMT".length) || "+00:00",
     weekday: parts["weekday"],
   };

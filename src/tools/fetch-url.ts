@@ -16,7 +16,7 @@ const MAX_URL_CHARS = 2_000;
 const MAX_TOKENS = 4_000;
 const MAX_CHARS = MAX_RESULT_CHARS - MAX_URL_CHARS - 1_000;
 const MAX_LISTED_HOSTS = 20;
-/** More than the number of cached pages. */
+/** Larger than the cache of pages. */
 const MAX_ADDRESSES = 1_000;
 
 const schema = z.object({
@@ -30,15 +30,15 @@ export function createFetchUrl({ fetchUrlHosts }: ToolDeps): Tool | undefined {
 }
 
 /**
- * A tool with which the model reads web pages and documents. `places` are the permitted addresses: a host, `*.` and a
- * host for its subdomains, or an origin, which can be in a private network.
+ * Lets the model read web pages and documents. `places` are the permitted addresses: a host, `*.` and a host for its
+ * subdomains, or an origin, which can be in a private network.
  */
 export function toFetchUrl(places: readonly string[], resolve?: Resolve): Tool {
   const origins = places.filter((place) => place.includes("://")).map((place) => new URL(place).origin);
   const hosts = places.filter((place) => !place.includes("://")).map((host) => host.toLowerCase());
   const fetch = createGuardedFetch({ owner: "its host", hosts, origins, resolve });
   const listed = places.slice(0, MAX_LISTED_HOSTS).join(", ");
-  // Cached for a while, so that later parts come from the same text as earlier ones.
+  // Texts are cached, so that a later part comes from the same version as the earlier ones.
   const pages = createFiles(open, { maxFileBytes: MAX_BYTES, timeoutMs: FETCH_MS });
   /** The address of each page after its redirects. */
   const addresses = new BoundedMap<string, string>(MAX_ADDRESSES);

@@ -11,7 +11,8 @@ import { foundPlaces } from "./tool.ts";
 
 /**
  * `planned`: the model asked for the call. `approved`: the call can run. `started`: stored before the call, so after a
- * crash no one knows whether the tool ran. `unknown`: the process that made the call does not know either.
+ * crash no one knows whether the tool ran. `unknown`: even the process that made the call does not know whether the
+ * tool ran.
  */
 const state = z.enum(["planned", "approved", "started", "done", "failed", "unknown", "denied"]);
 
@@ -57,8 +58,8 @@ export type LedgerCall = z.infer<typeof ledgerCall>;
 export type LedgerRound = z.infer<typeof ledgerRound>;
 
 /**
- * The tool calls of one turn, by round, with their progress. The next attempt resumes here: it skips calls that are
- * done, and repeats calls that may be done only if a user asks for it.
+ * The tool calls of one turn, by round, with their progress. The next attempt at the turn continues from here. It skips
+ * calls that are done, and repeats a call that may be done only if a user asks for it.
  */
 export interface TurnLedger {
   readonly rounds: readonly LedgerRound[];
@@ -74,7 +75,7 @@ export interface TurnLedger {
   uncertain(): LedgerCall[];
   /** Returns the calls that wait for a user's decision; undefined if none waits. */
   waiting(): WaitingCalls | undefined;
-  /** Stores a user's decision about the waiting calls. `words` report the decision in the answer. */
+  /** Stores a user's decision about the waiting calls. `words` says it in the answer. */
   decide(decision: "approved" | "denied", words: string): Promise<void>;
   /** Lets uncertain calls run again, once per button press. Resolves to their number. */
   rerun(pressKey: string): Promise<number>;
@@ -107,7 +108,7 @@ export interface Ledger {
 export const MAX_ROUNDS = 8;
 
 export interface LedgerOptions {
-  /** Also contains the turn records, so that one fence and one erasure cover both. */
+  /** Stores rounds and turn records, so that one fence and one erasure cover both. */
   keyv: Entries;
   /** Permissions for all calls of a tool. */
   allowed: Entries;
@@ -228,7 +229,9 @@ export function toToolCall({ id, name, arguments: json, attached }: LedgerCall):
   return { id, type: "function", function: { name, arguments: json }, ...(attached && { attached }) };
 }
 
-/** Wraps a ledger to store each round with the gateway's extra fields of the answer that started it. */
+/**
+ * Wraps a ledger. It stores each round together with the gateway's extra fields from the answer that started the round.
+ */
 export function withAttached(
   ledger: TurnLedger,
   { attached, tool_calls: answered = [] }: AssistantMessage,

@@ -21,7 +21,7 @@ const STEM_CHARS = 5;
 const SATURATION = 1.2;
 const LENGTH_WEIGHT = 0.75;
 
-/** Scripts without spaces between words, and letters of other scripts. */
+/** A class of letters from scripts without spaces between words, and one of all letters. */
 const SPACELESS = "[\\p{scx=Han}\\p{scx=Hira}\\p{scx=Kana}\\p{scx=Thai}\\p{scx=Laoo}\\p{scx=Khmr}\\p{scx=Mymr}]";
 const LETTERS = "[\\p{L}\\p{M}\\p{N}]";
 const WORDS = new RegExp(`[${SPACELESS}&&${LETTERS}]+|[${LETTERS}--${SPACELESS}]+`, "gv");

@@ -20,7 +20,7 @@ export function createReadFile({ files, history }: ToolDeps): Tool {
   return toReadFile(files, toReadBefore(history));
 }
 
-/** A tool with which the model reads more of the files in this conversation. */
+/** Lets the model read more of the files in this conversation. */
 export function toReadFile(files: Pick<Files, "load">, readBefore: ReadBefore): Tool {
   return defineTool({
     name: "read_file",

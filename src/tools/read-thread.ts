@@ -31,10 +31,7 @@ export function createReadThread({ history, adapterOf }: ToolDeps): Tool {
   return toReadThread({ readBefore: toReadBefore(history), adapterOf });
 }
 
-/**
- * A tool with which the model reads messages older than those in its request, and linked messages that the asker can
- * open.
- */
+/** Lets the model read older messages than those in its request, and linked messages that the asker can open. */
 export function toReadThread({ readBefore, adapterOf }: ReadThreadDeps): Tool {
   return defineTool({
     name: "read_thread",
@@ -68,7 +65,7 @@ async function readLinked(
 ): Promise<string> {
   const adapter = turn && adapterOf(turn.reply.platform);
   const found = turn && (await adapter?.readLinked?.(link.trim(), MAX_LINKED, turn, signal));
-  // The same sentence for every case, so that it does not reveal what exists.
+  // Use the same sentence in every case, so that it does not reveal what exists.
   if (found === undefined || found.length === 0) {
     throw new ToolError(
       "Nothing can be read there: the link leads to no message, or the asker or others who can read your answer have no access to it. Say so.",

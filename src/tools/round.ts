@@ -19,7 +19,7 @@ import {
 
 const MAX_PARALLEL_CALLS = 4;
 const MAX_CALLS_PER_ROUND = 16;
-/** Maximum length of arguments that a user must approve, because the user must be able to read all of them. */
+/** Maximum length of arguments that a user must approve, so that the user can read all of them. */
 const MAX_SHOWN_CHARS = 6_000;
 
 const NOT_KEPT = "Not run: tool calls cannot be recorded at the moment. Answer without it, and say so.";
@@ -106,7 +106,7 @@ async function planRound({ content, tool_calls: calls = [] }: AssistantMessage, 
 const TOO_MANY = `Not run: at most ${MAX_CALLS_PER_ROUND} calls can run at once. Call it again if needed.`;
 const TOO_LONG = `Not run: a user must read the arguments of a call before it runs, and these have more than ${MAX_SHOWN_CHARS} characters. Send shorter arguments, one call at a time.`;
 
-/** True if the same call may already have run under another id. */
+/** True if the same call, under another id, may already have run. */
 function isRepeated(call: LedgerCall, { rounds }: TurnLedger): boolean {
   const isSame = (other: LedgerCall) => other.name === call.name && other.arguments === call.arguments;
   return call.acts && rounds.some(({ calls }) => calls.some((other) => isUncertain(other) && isSame(other)));

@@ -34,7 +34,7 @@ export interface Found {
   messages: FoundMessage[];
   /** False if a conversation has older messages that were not searched. */
   searchedAll: boolean;
-  /** True if some of the other conversations, the least recently active, were not searched. */
+  /** True if there are too many other conversations, so that the least recently active ones were not searched. */
   hasMore?: boolean;
 }
 
@@ -68,10 +68,7 @@ export function createSearchHistory(deps: ToolDeps): Tool {
   return toSearchHistory(createHistorySearch(toReadBefore(deps.history)), createFindOthers(deps));
 }
 
-/**
- * A tool with which the model searches messages older than those in its request, in this conversation and in the
- * asker's others.
- */
+/** Lets the model search older messages than those in its request, here and in the asker's other conversations. */
 export function toSearchHistory(search: HistorySearch, findOthers: FindOthers): Tool {
   return defineTool({
     name: "search_history",
@@ -90,8 +87,8 @@ export function toSearchHistory(search: HistorySearch, findOthers: FindOthers): 
 }
 
 /**
- * Finds the most recently active conversations first. Finds none outside a turn, or if the platform cannot say who has
- * access.
+ * Finds the asker's other conversations, most recently active first. Finds none outside a turn, or if the platform
+ * cannot say who has access.
  */
 export function createFindOthers({ history, adapterOf }: FindOthersDeps): FindOthers {
   return async function* ({ conversationId, turn }, signal) {
@@ -101,7 +98,7 @@ export function createFindOthers({ history, adapterOf }: FindOthersDeps): FindOt
     if (adapter.mayShow === undefined) return;
     const known = new Set(await history.conversationsOf(reply.platform, author.id));
     known.delete(conversationId);
-    // Private conversations are searched only if this person alone can read the answer.
+    // Search private conversations only if no one else can read the answer.
     const mayBeShown = [...known].filter((id) => reply.visibleTo !== undefined || !isPrivateConversation(id));
     for (const id of mayBeShown.slice(0, MAX_ASKED)) {
       signal.throwIfAborted();
@@ -187,7 +184,9 @@ function toExcerpt(text: string, query: string): string {
   return `${start > 0 ? "…" : ""}${excerpt}${start + EXCERPT_CHARS < line.length ? "…" : ""}`;
 }
 
-/** Looks for the longest terms first, because they best show why the text was found. */
+/**
+ * Returns where the text matches the query. Prefers the longest terms, because they best show why the text was found.
+ */
 function findMatch(line: string, query: string): number {
   const lower = line.toLowerCase();
   const terms = toTerms(query).map((term) => term.replace("*", ""));

@@ -13,10 +13,7 @@ export function createSearchTool(deps: ToolDeps): Tool {
   return toSearchTool(createSearchMessages(deps));
 }
 
-/**
- * A tool with which the model searches the platform's messages. It finds only those that everyone who can read the
- * answer can open.
- */
+/** Lets the model search the platform's messages that everyone who can read the answer can open. */
 export function toSearchTool(search: SearchMessages): Tool {
   return defineTool({
     name: "search_messages",

@@ -46,7 +46,7 @@ export interface ToolTurn {
   isScheduled?: true;
   /** If true, the first request is made even while the model is paused. */
   mustAsk: boolean;
-  /** Starts another visible piece of the answer. A turn that resumes after a crash gets the same ids again. */
+  /** Starts another visible piece of the answer. After a crash, the resumed turn gets the same ids. */
   nextPiece(): TurnPiece;
 }
 
@@ -58,7 +58,7 @@ export interface TurnPiece {
   after: string | undefined;
 }
 
-/** A tool that the model can call. `defineTool` creates one whose arguments have the schema's type. */
+/** A tool that the model can call. Create it with `defineTool`, which derives the arguments' type from the schema. */
 export interface Tool {
   /** Letters, digits, `_` and `-`. */
   readonly name: string;
@@ -137,7 +137,7 @@ export function toDefinition({ name, description, parameters }: Tool): ToolDefin
 }
 
 function toParameters(schema: z.ZodObject): Record<string, unknown> {
-  // With "input", an argument that has a default is optional.
+  // "input", because an argument that has a default is optional for the model.
   const { properties = {}, required = [] } = z.toJSONSchema(schema, { io: "input" });
   return { type: "object", properties, required };
 }

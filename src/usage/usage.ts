@@ -25,7 +25,7 @@ const amounts = z.object({
   pictures: z.number(),
   /** Requests whose cost is unknown: the model has no price, and the gateway reports no cost. */
   unpriced: z.number(),
-  /** By currency, in billionths of its unit. */
+  /** Costs by currency, in billionths of its unit. */
   costs: z.record(z.string(), z.number()),
 });
 
@@ -42,7 +42,7 @@ export type UsageSubject =
   | { platform: string; workspaceId: string }
   | "everyone";
 
-/** The person, channel and model that usage counts for. */
+/** Whose usage it is: the person, the channel and the model. */
 export interface UsedBy {
   author: Pick<Author, "id">;
   reply: Pick<ReplyAddress, "platform" | "channelId" | "workspaceId">;
@@ -164,7 +164,7 @@ export function createUsage(options: UsageOptions): Usage {
 
 interface RowParts extends Record<"platform" | "author" | "day" | "workspace" | "channel" | "model", string> {}
 
-/** Parses the name of a person's stored row. */
+/** Parses the key of a person's usage. */
 function readParts(row: string): RowParts {
   const [, platform = "", author = "", day = "", workspace = "", channel = "", model = ""] = row.split(":");
   return { platform, author, day, workspace, channel, model };

@@ -23,7 +23,7 @@ export interface CountedOptions {
   seed: number;
   /** Several processes share one Redis. */
   processes: number;
-  /** The sandbox's speed. A lower speed means more answers that crashes interrupt. */
+  /** The sandbox's speed. At a lower speed, crashes interrupt more answers. */
   tokensPerSecond: number;
   /** Mean time between two kills; Infinity for none. */
   killMs: number;
@@ -42,8 +42,8 @@ export interface CountedResult {
 const SCRIPT = join(import.meta.dirname, "counted-worker.ts");
 const LOOK_MS = 200;
 /**
- * The run is done after this many reports in a row without open questions, because the queue updates its counts only at
- * intervals.
+ * The run is done after this many consecutive reports without open questions, because the queue updates its counts only
+ * at intervals.
  */
 const QUIET_LOOKS = 15;
 

@@ -33,7 +33,7 @@ export interface WorkerReport {
 }
 
 const CONVERSATIONS = 50;
-/** Enough people that questions of one person rarely wait together, because these would get one answer. */
+/** Number of people. It is large, because questions of one person that wait together would get one answer. */
 const PEOPLE = 97;
 const SIDE_BY_SIDE = 16;
 /** Number of questions that are accepted in parallel. */

@@ -34,9 +34,7 @@ export interface DiscordRun {
   violations: string[];
 }
 
-/**
- * Asks questions at the same time in one channel of a simulated server, which the whole service answers in real time.
- */
+/** Asks questions at the same time in one channel of a simulated server. The whole service answers in real time. */
 export async function runOnDiscord({ replies, threads, limits, seed }: DiscordRunOptions): Promise<DiscordRun> {
   await using resources = new AsyncDisposableStack();
   const discord = await createDiscord({ limits });

@@ -32,7 +32,7 @@ async function createHistoryConversation(store: MeasuredStore, messages: number)
   };
 }
 
-/** The most common way: the whole conversation is one value, which each append reads, changes and writes back. */
+/** The most common way: the whole conversation is one value. Each append reads, changes and writes this value. */
 async function createArrayConversation(store: MeasuredStore, messages: number): Promise<StoredConversation> {
   const keyv: Keyv<HistoryEntry[]> = store.open("bench-array");
   const key = String(messages);
@@ -58,7 +58,7 @@ function toId(number: number): string {
   return String(number).padStart(ID_DIGITS, "0");
 }
 
-/** The ways to store a conversation by their names in the table, which compares them with the first one. */
+/** The ways to store a conversation, by their names in the table. The table compares the others with the first way. */
 export const SHAPES: ReadonlyMap<string, CreateConversation> = new Map([
   ["a key per message", createHistoryConversation],
   ["whole array", createArrayConversation],

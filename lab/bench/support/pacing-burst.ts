@@ -9,7 +9,10 @@ const BURSTS: ReadonlyArray<{ name: string; scenario: Scenario; runs: number }> 
   { name: "5 of any length", scenario: severalOfAnyLength(5), runs: 60 },
   { name: "5 x 1500@30", scenario: several(5, 1500, 30, 0), runs: 12 },
 ];
-/** Gaps between two edits of a reply that give mean lags like those of other bots. Undefined: this bot's policy. */
+/**
+ * Gaps between two edits of a reply. They give mean lags like those of other bots. Undefined stands for this bot's
+ * policy.
+ */
 const GAPS_MS = [620, 680, 740, 830, undefined] as const;
 
 export const BURST_HEAD = ["gap between edits", ...BURSTS.map(({ name }) => name)];

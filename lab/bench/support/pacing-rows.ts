@@ -13,7 +13,7 @@ export interface PacingRow {
   runs: number;
   /** The documented mean lag in seconds. Absent if the documentation covers only streams without a fallback. */
   mean?: number;
-  /** The documented mean lag in seconds of the optimum, a policy that knows the whole stream in advance. */
+  /** The documented mean lag in seconds of an optimal policy, one that knows the whole stream in advance. */
   optimum?: number;
   /** Set if the optimum can be calculated: for a single reply, and a limit with few parameters. */
   limit?: OptimumLimit;

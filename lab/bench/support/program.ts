@@ -6,7 +6,7 @@ import { createInterface } from "node:readline";
 const WAIT_MS = 20_000;
 const POLL_MS = 2;
 
-/** Ctrl-C in a terminal reaches only this process, so this process stops the others. */
+/** The started programs. Ctrl-C in a terminal reaches only this process, so this process stops them. */
 const running = new Set<ChildProcess>();
 process.once("exit", () => {
   for (const child of running) kill(child, "SIGKILL");
@@ -95,7 +95,5 @@ async function end(child: ChildProcess): Promise<void> {
 function kill(child: ChildProcess, signal: NodeJS.Signals): void {
   try {
     if (child.pid !== undefined) process.kill(-child.pid, signal);
-  } catch {
-    // The process group has already ended.
-  }
+  } catch {}
 }

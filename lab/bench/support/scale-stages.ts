@@ -18,7 +18,7 @@ export interface ScaleStage {
 interface Answer {
   text(): string;
   count(): number;
-  /** The text's length after each change, and when it changed by this machine's clock. */
+  /** The text's length after each change, with the time of the change by this machine's clock. */
   states(): Array<{ atMs: number; length: number }>;
 }
 

@@ -158,7 +158,7 @@ function toAddress(slack: Slack, { channel, ts, author }: Message) {
   };
 }
 
-/** A model that sends its tokens, each a separate word, at planned times. */
+/** A model that sends its tokens at planned times. Each token is a separate word. */
 function runModel(slack: Slack, arrivals: Arrivals, startMs: number): ProduceText {
   return async (onText) => {
     for (const [index, at] of arrivals.entries()) {

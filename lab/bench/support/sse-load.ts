@@ -1,4 +1,4 @@
-/** The load, which the server and the clients of the `sse` bench share. */
+/** The load of the `sse` bench, shared by its server and its clients. */
 export const STREAMS = 1_000;
 export const CHUNKS_PER_SECOND = 20;
 export const MEASURED_CHUNKS = 25;

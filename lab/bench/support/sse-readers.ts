@@ -71,7 +71,7 @@ async function createOpenAiReader(url: string): Promise<ReadStream> {
   };
 }
 
-/** The clients by their names in the table, which compares them with the first one. */
+/** The clients by their names in the table. The table compares the others with the first client. */
 export const READERS: ReadonlyMap<string, CreateReader> = new Map([
   ["bare socket, nothing parsed", createBareReader],
   ["Palaver's gateway client", createGatewayReader],

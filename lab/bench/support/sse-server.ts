@@ -4,7 +4,7 @@ import { CHUNK_FRAME, CHUNKS, countDue, FIRST_EVENT, LAST_EVENT, STREAMS, toFram
 
 /**
  * A gateway that starts to answer when all streams are open. The streams get their chunks in turn and at an even rate.
- * It sends its address to its parent process, and exits with it.
+ * The process sends its address to its parent, and exits with the parent.
  */
 const TICK_MS = 1;
 const FIRST_FRAME = toFrame(FIRST_EVENT);

@@ -1,4 +1,4 @@
-// Shared by all relays to Anthropic's models.
+// Helpers for all relays to Anthropic's models.
 import { type ChatRequest, callsOf, isRecord, type Message, sign } from "../dialect.ts";
 
 /** Returns the last assistant message if it calls tools. The next request must contain its thinking. */

@@ -35,7 +35,7 @@ export const deepseek: Dialect = {
         { code: "invalid_request_error" },
       ),
     ),
-    // Also for earlier turns.
+    // Refused for earlier turns too.
     refuseMessages(
       (message) => callsOf(message).length > 0 && typeof message["reasoning_content"] !== "string",
       () =>

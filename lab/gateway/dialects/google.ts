@@ -1,4 +1,4 @@
-// Shared by Gemini's OpenAI-compatible API and Vertex AI.
+// Helpers for Gemini's OpenAI-compatible API and Vertex AI.
 import {
   type Call,
   callsOf,
@@ -36,12 +36,15 @@ export function refuseGoogle(status: number, message: string, details: Fields[] 
   };
 }
 
-/** Puts a signature into the field `owner` of the first of several parallel calls; the others have none. */
+/**
+ * Returns a function that signs the first of several parallel calls, in the field `owner`. Other calls get no
+ * signature.
+ */
 export function signFirstCall(owner: string): (call: Call, index: number) => Fields {
   return ({ id }, index) => (index === 0 ? { extra_content: { [owner]: { thought_signature: sign(id) } } } : {});
 }
 
-/** Refuses requests in which the first call of a step of the current turn lacks its signature. */
+/** Refuses a request if a step of the current turn starts with a call that has lost its signature. */
 export function requireSignatures(owner: string, toMessage: (tool: string, index: number) => string): Rule {
   return ({ messages }) => {
     const turn = turnOf(messages);

@@ -1,4 +1,4 @@
-// Shared by the LiteLLM dialects.
+// Helpers for the LiteLLM dialects.
 import type { ErrorBody, Refusal } from "../dialect.ts";
 
 export const litellmError: ErrorBody = (status, message, code) => ({
@@ -11,7 +11,7 @@ export function refuseLitellm(words: string, model: string): Refusal {
   return { status: 400, body: { error: { message, type: null, param: null, code: "400" } } };
 }
 
-/** An Anthropic error inside LiteLLM's. */
+/** An Anthropic error wrapped in LiteLLM's error. */
 export function refuseAnthropic(message: string, model: string): Refusal {
   const error = JSON.stringify({ type: "error", error: { type: "invalid_request_error", message } });
   return refuseLitellm(`BadRequestError: AnthropicException - ${error}`, model);

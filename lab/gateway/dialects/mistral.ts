@@ -1,10 +1,9 @@
-// Mistral's API.
-// https://docs.mistral.ai/api/
-// unknown fields: https://github.com/Gage-Technologies/mistral-go/pull/2, https://github.com/editor-code-assistant/eca/issues/231,
-// https://github.com/avante-corp/avante.nvim/issues/2347, https://github.com/charmbracelet/crush/issues/1590
-// role order: https://github.com/datapizza-labs/datapizza-ai/issues/98, https://github.com/avante-corp/avante.nvim/pull/2695
-// call ids: https://github.com/editor-code-assistant/eca/issues/233, https://github.com/nearai/ironclaw/issues/1241
-// No documentation or report shows the body of its 402. This one looks like its other errors.
+// Mistral's API. https://docs.mistral.ai/api/ unknown fields: https://github.com/Gage-Technologies/mistral-go/pull/2,
+// https://github.com/editor-code-assistant/eca/issues/231, https://github.com/avante-corp/avante.nvim/issues/2347,
+// https://github.com/charmbracelet/crush/issues/1590 role order:
+// https://github.com/datapizza-labs/datapizza-ai/issues/98, https://github.com/avante-corp/avante.nvim/pull/2695 call
+// ids: https://github.com/editor-code-assistant/eca/issues/233, https://github.com/nearai/ironclaw/issues/1241 No
+// source shows the body of a 402, so the body here looks like those of other errors.
 import {
   callsOf,
   type Dialect,

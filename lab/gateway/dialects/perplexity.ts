@@ -1,9 +1,8 @@
-// Perplexity's Sonar. It has no tools and no model list.
-// https://docs.perplexity.ai/api-reference/chat-completions-post
+// Perplexity's Sonar. It has no tools and no model list. https://docs.perplexity.ai/api-reference/chat-completions-post
 // roles: https://github.com/perplexityai/api-discussion/issues/265, https://github.com/iamsrikanthnani/pluely/issues/71
-// formats: https://github.com/567-labs/instructor/issues/1005
-// list: https://github.com/Mintplex-Labs/anything-llm/issues/1990, https://github.com/posit-dev/chatlas/pull/155
-// No report quotes the refusal of `name` in full. This one looks like the refusal of a format.
+// formats: https://github.com/567-labs/instructor/issues/1005 list:
+// https://github.com/Mintplex-Labs/anything-llm/issues/1990, https://github.com/posit-dev/chatlas/pull/155 No report
+// quotes the refusal of `name` in full, so the refusal here looks like that of a format.
 import { NUMBERS } from "../citations.ts";
 import {
   alternates,
@@ -39,7 +38,7 @@ export const perplexity: Dialect = {
   usageFields: (usage) => ({ usage }),
   toAnswer: NUMBERS.toAnswer,
   webSearch: "cites",
-  // Each chunk contains the whole text besides the delta, and the sources.
+  // Each chunk contains the delta, the whole text before it, and the sources.
   toStream(stream, answer) {
     let content = "";
     const cited = NUMBERS.toStream?.(stream, answer) ?? stream;

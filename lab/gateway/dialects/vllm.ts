@@ -1,4 +1,4 @@
-// Shared by the vLLM dialects. vLLM checks keys if it was started with `--api-key`.
+// Helpers for the vLLM dialects. vLLM checks keys if it was started with `--api-key`.
 import type { ErrorBody, Refusal } from "../dialect.ts";
 
 export const vllmError: ErrorBody = (status, message) => ({

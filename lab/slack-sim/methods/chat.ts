@@ -14,7 +14,6 @@ import { SlackRefusal } from "../refusal.ts";
 import { isOfApp, type Json, type Message } from "../world.ts";
 import { openDirect } from "./conversations.ts";
 
-/** The methods that write whole messages. */
 export function createChatMethods({ core, messages }: MethodDeps): Methods {
   const scopes = ["chat:write"];
 

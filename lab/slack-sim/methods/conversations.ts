@@ -171,7 +171,7 @@ function channelToWire({ id, name, kind, members, workspace, isArchived, isShare
   };
 }
 
-/** Returns what Slack adds to a thread's first message when an app reads it. */
+/** Returns the fields that Slack adds to a thread's first message when an app reads it. */
 function threadToWire(root: Message): Json {
   const replies = root.threadTs === undefined ? repliesTo(root) : [];
   const latest = replies.at(-1);

@@ -10,7 +10,7 @@ const MAX_QUERY_CHARS = 1_000;
 const CHANNEL_TYPES = new Set(["public_channel", "private_channel", "mpim", "im"]);
 const CONTENT_TYPES = new Set(["messages", "files", "channels", "users"]);
 
-/** With `behind`, Slack does not know yet who lost which permissions, and finds messages of all channels. */
+/** `behind`: the index does not know yet who lost which permissions, so it finds messages of all channels. */
 export type SearchIndex = "current" | "behind";
 
 /** Slack's index, and the events' tokens that permit the app to search. */
@@ -41,7 +41,7 @@ export function createSearch({ clock, limits, newId }: Core): Search {
   };
 }
 
-/** https://docs.slack.dev/reference/methods/assistant.search.context, with a bot token. */
+/** Methods with a bot token: https://docs.slack.dev/reference/methods/assistant.search.context */
 export function createSearchMethods({ core, search }: MethodDeps & { search: Search }): Methods {
   function run(args: Arguments, { workspace }: Call): Json {
     const query = args.text("query");
@@ -113,7 +113,7 @@ function isMatch({ content }: Message, words: readonly string[]): boolean {
 
 function readNames(args: Arguments, name: string, known: ReadonlySet<string>, usual: string): string[] {
   const given = (args.text(name) ?? usual).split(",").map((one) => one.trim());
-  // Slack accepts a list of names, but not as JSON.
+  // Slack accepts names separated by commas, but no JSON list.
   if (given.some((one) => !known.has(one))) throw new SlackRefusal("invalid_arguments");
   return given;
 }

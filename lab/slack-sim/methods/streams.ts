@@ -82,7 +82,8 @@ export function createStreamMethods({ core, messages }: MethodDeps): Methods {
     checkBlocks(blocks);
     const metadata = readMetadata(args) ?? message.content.metadata;
     const content = grow(message.content, stream, addition);
-    // If a stream ends without content, the app is expected to rewrite its message, which removes the tasks.
+    // If a stream ends without content, do not check its tasks: the app should then rewrite the message, which removes
+    // them.
     if (!isEmpty(addition) || blocks.length > 0) noticeOpenTasks(message, stream);
     Object.assign(stream, { state: "completed", endedBy: "app", isKnownOver: true });
     messages.change(message, { ...content, blocks: [...content.blocks, ...blocks], metadata });

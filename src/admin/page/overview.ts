@@ -78,7 +78,6 @@ export const openOverview: View = (root) => {
       source?.close();
       isConnected = false;
       show();
-      // If the session is over, `ask` shows the sign-in page.
       void ask("turns").catch(() => {});
       timer = setTimeout(open, RETRY_MS);
     });
@@ -111,7 +110,7 @@ function toState(
   if (outage !== null) return problem(outage);
   const running = sum(processes.map((process) => process.running.length));
   const [taken, places] = [sum(processes.map(({ active }) => active)), sum(processes.map((one) => one.places))];
-  // Each process counts the whole shared queue, including messages that are being answered.
+  // The number is the same for each process: all waiting messages of the shared queue and those being answered.
   const waiting = Math.max(0, Math.max(0, ...processes.map((one) => one.waiting)) - taken);
   const examined = findings?.latest?.sections;
   const wrong = (examined ?? []).flatMap((section) => section.findings).filter(({ ok }) => !ok);

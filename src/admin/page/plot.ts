@@ -11,7 +11,7 @@ export interface Line {
 }
 
 export interface PlotOptions {
-  /** Unix milliseconds. */
+  /** The points' times in Unix milliseconds. */
   at: readonly number[];
   lines: readonly Line[];
   /** If true, draws stacked bars instead of lines. */

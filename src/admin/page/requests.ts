@@ -52,8 +52,8 @@ export function describeFailure(error: unknown): string {
 const AGAIN_MS = 5_000;
 
 /**
- * Loads a path now, at intervals and on each call of `look`, until `end` is called. Passes on each response or failure,
- * except responses for an earlier path.
+ * Loads a path now, at intervals and on each call of `look`, until `end` is called. Reports each response or failure,
+ * but ignores responses for an earlier path.
  */
 export function follow<T>(
   path: () => string,

@@ -10,10 +10,10 @@ export interface Opened {
   messages?: OpenedMessage[] | string;
 }
 
-/** Which stories in a list are open. */
+/** Which stories of a list are open. */
 export interface Unfolded {
   open: Set<string>;
-  /** By turn id. */
+  /** Loaded details by turn id. */
   opened: Map<string, Opened>;
   changed(): void;
 }

@@ -181,7 +181,7 @@ function toTools(
 ): TemplateResult {
   const names = new Set([...Object.keys(counts), ...Object.keys(times).filter((name) => name !== "all")]);
   const rows = [...names]
-    // A call whose process died has no duration. The oldest calls have a duration but were not counted.
+    // Some calls have a count but no duration, because their process died. The oldest calls have only a duration.
     .map((name) => ({ name, calls: Math.max(sum(counts[name] ?? []), times[name]?.count ?? 0), all: times[name]?.all }))
     .toSorted((one, other) => other.calls - one.calls);
   if (rows.length === 0) return empty("No tool was called.");

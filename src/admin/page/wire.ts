@@ -10,7 +10,7 @@ export type { Percentiles } from "../../insight/trends.ts";
 export type { Finding, RangeName, Story };
 
 export interface NamedStory extends Story {
-  /** For example "Example · Acme · #general". */
+  /** The channel, for example "Example · Acme · #general". */
   place: string;
 }
 
@@ -22,7 +22,7 @@ export interface NamedReport extends Omit<ProcessReport, "running"> {
 export interface Me {
   /** Null if no one is signed in. */
   name: string | null;
-  /** The page sends it with every change, as `x-csrf-token`. */
+  /** Sent with every change in the header `x-csrf-token`. */
   csrfToken: string;
   /** False if a proxy signed the administrator in, because the dashboard cannot end that session. */
   canSignOut: boolean;
@@ -33,7 +33,7 @@ export interface Now {
   /** The server's time in Unix milliseconds. */
   at: number;
   processes: NamedReport[];
-  /** Why other processes are unknown: the store is unavailable. Null otherwise. */
+  /** Set if the store is unavailable, so that other processes are unknown. */
   problem: string | null;
 }
 
@@ -50,7 +50,7 @@ export interface Spent {
 }
 
 export interface Month {
-  /** For example "2026-11", in UTC. */
+  /** A month in UTC, for example "2026-11". */
   month: string;
   all: Omit<Spent, "name">;
   /** Number of requests without a known cost. */
@@ -86,7 +86,7 @@ export interface Overview {
 }
 
 export interface Trends extends Series {
-  /** By currency. Empty if no prices are configured or if a point is not a whole day. */
+  /** Costs by currency. Empty if no prices are configured or if a point is not a whole day. */
   costs: Record<string, number[]>;
 }
 

@@ -36,7 +36,7 @@ export const accessRule = z
     message: "must have either allow or deny, not both",
   });
 
-/** A rule. It applies to everything of a kind that it does not name: all permissions, people or channels. */
+/** A rule. If it names no permissions, people or channels, it applies to all of them. */
 export type AccessRule = z.output<typeof accessRule>;
 
 export const access = z
@@ -58,7 +58,7 @@ function oneOrMore<T extends z.ZodType>(one: T) {
   });
 }
 
-/** Describes what is wrong with one of several entries; the message of Zod's union does not. */
+/** Describes the first wrong entry, because the message of Zod's union does not. */
 function describeList(input: unknown, one: z.ZodType): string {
   const wrong = (Array.isArray(input) ? input : [input]).find((each) => !one.safeParse(each).success);
   if (wrong === undefined) return `must have between 1 and ${MAX_SELECTORS} entries`;
