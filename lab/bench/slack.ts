@@ -24,7 +24,7 @@ const USUAL = { tokens: 400, rate: 60 };
 const LONG = { tokens: 1500, rate: 30 };
 const PEERS = { one: 0.51, five: 0.5, native: 1.44, long: 5.3, fallback: 29 };
 
-/** Replies without text for this long, after which people can press a Stop button. Streams have no such button. */
+/** Rows in which replies stay empty so long that people can press a Stop button. Streams have no such button. */
 const SILENT = { rounds: 1, silentMs: 1_500 };
 const SILENT_ROWS = [
   { count: 1, ...SILENT, ...USUAL, peers: PEERS.one },

@@ -47,7 +47,7 @@ export interface Stage {
   install(serviceUrl: string): Promise<void>;
   readonly places: readonly Place[];
   readonly troubles: readonly string[];
-  /** Faults that remove the bot or its permission to write from a place. */
+  /** Faults that remove the bot from a place or stop it from writing there. */
   readonly disturbing: ReadonlySet<string>;
   /**
    * Requests an image with a command. The returned function returns the acknowledgement's text, or undefined until

@@ -92,7 +92,9 @@ const PASSED_OVER = new Set([
   "version",
   "watchPaths",
 ]);
-/** Other clients' names for our fields. If a server has several, the last one in this list counts. */
+/**
+ * Other clients' names for our fields. If a server uses several names of one field, the last name in this list counts.
+ */
 const ALIASES = { serverUrl: "url", httpUrl: "url", transportType: "type", transport: "type" } as const;
 /** Other clients' names for the kinds of transport, in lower case without punctuation. */
 const KINDS: Readonly<Record<string, string>> = {

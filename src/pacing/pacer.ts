@@ -342,7 +342,7 @@ const MOST_GAPS = 1.5;
  * complete at once.
  */
 const LUMP_GAPS = 0.35;
-/** Text that does not arrive in lumps counts as paused after this multiple of its mean gap. */
+/** If text does not arrive in lumps, its arrival counts as paused after this multiple of the mean gap. */
 const LULL_ARRIVALS = 4;
 /** Minimum text for an edit in a lull, as a share of the text of one planned gap. */
 const WORTH_GAPS = 0.3;

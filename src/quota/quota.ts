@@ -242,7 +242,7 @@ async function reserveMost(
   const need = { ...request, promptTokens: Math.ceil(request.promptTokens * PROMPT_MARGIN) };
   const usual = need.maxTokens ?? policy().quotas?.answerTokens ?? ANSWER_TOKENS;
   const isLong = need.pictures === undefined && all.some(({ measure }) => measure === "tokens" || measure === "money");
-  // Ignore limits of which the request uses nothing, because they can be reached already.
+  // Ignore limits that the request does not use, because they can be reached already.
   const concerned = reckoning.toMost(need, usual);
   const limits = all.filter(({ measure }) => concerned[measure] > 0);
   let answerTokens = isLong ? usual : 0;

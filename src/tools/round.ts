@@ -106,7 +106,7 @@ async function planRound({ content, tool_calls: calls = [] }: AssistantMessage, 
 const TOO_MANY = `Not run: at most ${MAX_CALLS_PER_ROUND} calls can run at once. Call it again if needed.`;
 const TOO_LONG = `Not run: a user must read the arguments of a call before it runs, and these have more than ${MAX_SHOWN_CHARS} characters. Send shorter arguments, one call at a time.`;
 
-/** True if the same call, under another id, may already have run. */
+/** True if an equal call with another id may already have run. */
 function isRepeated(call: LedgerCall, { rounds }: TurnLedger): boolean {
   const isSame = (other: LedgerCall) => other.name === call.name && other.arguments === call.arguments;
   return call.acts && rounds.some(({ calls }) => calls.some((other) => isUncertain(other) && isSame(other)));

@@ -83,7 +83,7 @@ export async function runOnSlack({ replies, isNative, seed, agoMs, silentMs }: S
   }
 }
 
-/** Makes the workspace report that it has no Stop button for sessions. */
+/** Makes the workspace report that it has no sessions, and therefore no Stop button of Slack's own. */
 async function refuseSessions(slack: Slack, outbound: ReturnType<typeof createOutbound>, ada: Person): Promise<void> {
   slack.failNext("agents.sessions.setStatus", { error: "not_agent_app" });
   const sink = outbound.sink(
