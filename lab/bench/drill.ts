@@ -54,7 +54,6 @@ interface Run {
   leaks: Set<string>;
   /** Mentions that would have notified people. */
   pings: Set<string>;
-  /** Answers that try to notify people. */
   pingAnswers: Set<string>;
   hostileRequests: number;
   toolRequests: number;

@@ -9,7 +9,6 @@ const MAX_ROUNDS = 9;
 const APPENDS = 5;
 const LENGTHS = [10, 1_000, 10_000];
 
-/** Measurements of one conversation, one value per round. */
 interface Measured {
   conversation: StoredConversation;
   bytes: number[];

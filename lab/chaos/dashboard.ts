@@ -5,10 +5,8 @@ export const DASHBOARD_ENV = { ADMIN_PASSWORD: PASSWORD };
 
 /** The dashboard's totals for a run. */
 export interface Board {
-  /** Number of turns by outcome. */
   turns: Readonly<Record<string, number>>;
   pictures: Readonly<Record<string, number>>;
-  /** Number of calls by tool. */
   tools: Readonly<Record<string, number>>;
   /** Number of turns on the page of failures. */
   failures: number;

@@ -9,20 +9,17 @@ export type Fault = "lost" | "doubled" | "stuck" | "wrong" | "acted twice";
 export interface Complaint {
   fault: Fault;
   sentence: string;
-  /** The affected message of the bot. */
   messageId?: string;
 }
 
 /** What a run leaves behind, and what people did with the answers. */
 export interface Remains {
   questions: readonly Question[];
-  /** Ids of questions that people deleted. */
   removed: ReadonlySet<string>;
   turns: readonly TurnRecord[];
   shown: readonly Shown[];
   /** Ids of the questions that the platform delivered to the service. */
   delivered: ReadonlySet<string>;
-  /** Ids of the bot's messages that people deleted. */
   deletedAnswers: ReadonlySet<string>;
   /** Ids of questions whose answers people restarted. */
   restarted: ReadonlySet<string>;

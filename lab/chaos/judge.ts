@@ -80,7 +80,6 @@ interface Court {
   excuse(why: string): void;
 }
 
-/** Checks the whole record and returns all problems. */
 export function judge(whole: Record): Verdict {
   const { cutOff } = whole;
   const record: Record = {

@@ -57,7 +57,6 @@ export interface Record {
   calls: readonly Call[];
   breaks: readonly Break[];
   turns: readonly TurnRecord[];
-  /** Histories by conversation. */
   histories: ReadonlyMap<string, readonly HistoryEntry[]>;
   /** Number of requests to the upstream as the bot counted them, including those of dead processes. */
   counted: number;

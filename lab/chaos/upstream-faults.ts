@@ -2,7 +2,6 @@ import type { ServerResponse } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { toPurchase } from "./shop.ts";
 
-/** How the upstream answers. */
 export type UpstreamWay =
   | "answer"
   | "no-done"

@@ -8,7 +8,6 @@ export interface UpstreamRequest {
   names: string[];
   way: UpstreamWay;
   atMs: number;
-  /** The text that was sent. */
   sent: string;
   /** True if the whole answer was sent with a proper end. */
   isComplete: boolean;

@@ -5,7 +5,6 @@ import { refuse } from "./refusals.ts";
 import { ok, type Route } from "./routes.ts";
 import type { Guild } from "./world.ts";
 
-/** Maximum number of guilds per page. */
 const MAX_GUILDS = 200;
 
 export function createBotRoutes(deps: ApiDeps): Route[] {

@@ -6,7 +6,6 @@ import type { Channel, Guild, Role, User } from "./world.ts";
 
 export interface GuildOptions {
   name?: string;
-  /** Permissions of @everyone. */
   everyone?: readonly PermissionName[];
   /** Further permissions of the bot's own role. */
   bot?: readonly PermissionName[];

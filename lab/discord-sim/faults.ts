@@ -1,6 +1,5 @@
 import type { RouteTable } from "./routes.ts";
 
-/** How a call fails. */
 export interface Fault {
   /** The response's status. `reset` resets the connection, and `silence` never responds. */
   status: number | "reset" | "silence";

@@ -30,7 +30,6 @@ export interface Interaction {
   original?: Message;
   /** Messages that the bot wrote with the token. */
   readonly messages: Message[];
-  /** The form with which the bot responded. */
   modal?: Payload;
   /** The bot's suggestions for the option that the person was typing. */
   choices?: readonly Payload[];

@@ -14,7 +14,6 @@ export interface NewInteraction {
   replyType: number;
 }
 
-/** All interactions, by token. */
 export interface Interactions {
   begin(options: NewInteraction): Interaction;
   find(token: string): Interaction | undefined;

@@ -25,7 +25,6 @@ export interface SayOptions {
   type?: number;
 }
 
-/** What people do with messages. */
 export interface People {
   say(channel: Channel, user: User, text: string, options?: SayOptions): Message;
   edit(message: Message, text: string): void;

@@ -29,7 +29,6 @@ export type PermissionName = keyof typeof PERMISSIONS;
 
 export const ALL_PERMISSIONS = toBits(Object.keys(PERMISSIONS) as PermissionName[]);
 
-/** The permissions of @everyone in a new guild. */
 export const EVERYONE: readonly PermissionName[] = [
   "AddReactions",
   "ViewChannel",

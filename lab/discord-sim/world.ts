@@ -26,7 +26,6 @@ export interface Role {
 export interface Member {
   readonly user: User;
   readonly roleIds: Set<string>;
-  /** The user's name on this server. */
   nick?: string;
 }
 

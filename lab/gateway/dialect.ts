@@ -235,7 +235,6 @@ function walk(schema: Fields, path: string): Array<{ path: string; schema: Field
 
 type Explained = NonNullable<Dialect["explained"]>;
 
-/** For vendors without an image model. */
 export const DRAWS_NOTHING: Explained = Object.fromEntries(
   ["picture out", "picture changed"].map((conversation) => [
     conversation,
@@ -243,13 +242,11 @@ export const DRAWS_NOTHING: Explained = Object.fromEntries(
   ]),
 );
 
-/** For models without image input. */
 export const SEES_NOTHING: Explained = {
   "picture in": { because: "the model has no image input", says: /can.t see images/i },
   "tool with picture": { because: "the model has no image input", says: /can.t see images/i },
 };
 
-/** For models without tools. */
 export const CALLS_NOTHING: Explained = Object.fromEntries(
   ["two tools", "tool with picture", "nine rounds", "approved tool"].map((conversation) => [
     conversation,
@@ -257,7 +254,6 @@ export const CALLS_NOTHING: Explained = Object.fromEntries(
   ]),
 );
 
-/** For models with a fixed temperature. */
 export const FIXED_TEMPERATURE: Explained = {
   temperature: { because: "the model has a fixed temperature", says: /temperature/i },
 };

@@ -1,4 +1,3 @@
-// Formats the measured conversations as Markdown.
 import { type Cell, CONVERSATION_NAMES, CONVERSATIONS, type ConversationName, type Row } from "./contract.ts";
 import type { Dialect } from "./dialect.ts";
 import { DIALECTS, type DialectName } from "./dialects/index.ts";

@@ -43,7 +43,6 @@ export function split(text: string): string[] {
   return text.match(new RegExp(`.{1,${PIECE_CHARS}}`, "gsu")) ?? [];
 }
 
-/** Formats one server-sent event. */
 export function toEvent(sent: Extract<Sent, { type: "chunk" }>, { id, created, model }: Answer): string {
   const { delta, finish = null, fields, choice } = sent;
   const choices = [{ index: 0, delta, finish_reason: finish, ...choice }];

@@ -15,7 +15,6 @@ export const STRAY_BRACES: Accent = {
 };
 
 const traits = {
-  /** Refuses every request because the account has no credit, with the dialect's error. */
   "no-credit": ({ noCredit }: Dialect): Accent => ({ rules: [() => noCredit] }),
   /** Interrupts every answer halfway, as the dialect does. */
   "break-off": ({ breaksOff = [{ type: "cut" }] }: Dialect): Accent => ({
@@ -36,7 +35,6 @@ const traits = {
   "picture-in-text": {
     toAnswer: (answer) => ({ ...answer, content: `${answer.content}\n\n![picture](${PIXEL})` }),
   },
-  /** Sends an image next to the text, in `images`. */
   "picture-beside-text": { toAnswer: (answer) => ({ ...answer, pictures: [PIXEL] }) },
   /** Sends reasoning in forms that no dialect here uses. */
   "thinks-in-summaries": thinks((text) => ({ reasoning_details: [{ type: "reasoning.summary", summary: text }] })),
@@ -45,7 +43,6 @@ const traits = {
   "thinks-in-think-tags": thinksInTags("think"),
   "thinks-in-thinking-tags": thinksInTags("thinking"),
   "thinks-in-reasoning-tags": thinksInTags("reasoning"),
-  /** Repeats all earlier text in every chunk. */
   "cumulative-text": {
     toStream(stream) {
       let all = "";
@@ -62,7 +59,6 @@ const traits = {
       Object.entries(values).map(([name, value]) => [name, isRecord(value) ? JSON.stringify(value) : value]),
     ),
   ),
-  /** Sends null for omitted arguments. */
   "null-arguments": {
     toAnswer: (answer, { tools }) =>
       changeArguments(answer, (values, call) => {
@@ -106,7 +102,6 @@ const traits = {
       }),
     ],
   },
-  /** Refuses the question like a content filter. */
   "content-filter": {
     rules: [
       () =>

@@ -6,7 +6,6 @@ export interface Showing {
   tokens: number;
 }
 
-/** What happened to one reply. */
 export interface Outcome {
   arrivals: Arrivals;
   showings: Showing[];
@@ -54,7 +53,6 @@ export function toFigures(outcomes: readonly Outcome[]): Figures {
   };
 }
 
-/** The mean of several runs. */
 export function toMean(runs: readonly Figures[]): Figures {
   const mean = (key: keyof Figures) => runs.reduce((sum, run) => sum + run[key], 0) / runs.length;
   return {

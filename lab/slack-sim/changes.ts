@@ -8,7 +8,6 @@ export interface Changes {
    * change. Rejects if nothing changes for `silenceMs` of real time. `what` names the awaited state in the error.
    */
   until<T>(predicate: () => T | undefined | false, what?: string, silenceMs?: number): Promise<T>;
-  /** Rejects all waits. */
   close(): void;
 }
 

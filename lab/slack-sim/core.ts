@@ -5,7 +5,6 @@ import type { Limits } from "./limits.ts";
 import type { Violations } from "./violations.ts";
 import type { Channel, Json, Message, Organisation, Workspace } from "./world.ts";
 
-/** The state that all parts of the simulator share. */
 export interface Core {
   clock: Clock;
   changes: Changes;

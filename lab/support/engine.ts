@@ -36,7 +36,6 @@ export const LIMITS = {
 
 export interface EngineOptions {
   scripts?: Step[][];
-  /** Replaces the scripted gateway. */
   gateway?: Gateway;
   model?: string;
   /** Absent: the bot creates no images. */
@@ -48,7 +47,6 @@ export interface EngineOptions {
   /** The store's database, instead of the queue's. */
   storeDatabase?: DatabaseSync;
   platform?: ReturnType<typeof fakePlatform>;
-  /** Replaces the platform's adapter. */
   adapterOf?: (platform: string) => Adapter;
   maxEntries?: number;
   tools?: readonly Tool[];

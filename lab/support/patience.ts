@@ -3,7 +3,6 @@ export const PATIENCE_MS = 60_000;
 
 /** A timeout that restarts with each progress. */
 export interface Patience {
-  /** Reports progress, which restarts the timeout. */
   moved(): void;
   end(): void;
 }

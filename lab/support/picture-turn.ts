@@ -5,7 +5,6 @@ import { type PictureTurn, toFreshRecord } from "../../src/turn/record.ts";
 import type { PictureFiles } from "../../src/turn/records.ts";
 import { ada } from "./events.ts";
 
-/** A new turn of one image, with defaults. */
 export function pictureTurn(given: Partial<PictureTurn> = {}): PictureTurn {
   const place = { conversationId: "test:a", reply: { platform: "test", channelId: "general" }, author: ada };
   return {
@@ -20,7 +19,6 @@ export function pictureTurn(given: Partial<PictureTurn> = {}): PictureTurn {
   };
 }
 
-/** Stores no files. */
 export const noFiles: PictureFiles & { keep(): Promise<void> } = {
   keep: async () => {},
   erase: async () => {},

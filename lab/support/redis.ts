@@ -20,7 +20,6 @@ export interface RedisServer {
   kill(): Promise<void>;
   /** Restarts Redis at the same address. Without `isKept`, Redis is then empty. */
   restart(): Promise<void>;
-  /** Stops Redis and removes its files. */
   stop(): Promise<void>;
 }
 

@@ -56,7 +56,6 @@ export interface AdminOptions extends InspectorDeps, StopDeps {
   admin: AdminConfig;
   /** Signs the token that the dashboard's page sends with every change. */
   csrfKey: string;
-  /** Whether browsers reach this service over TLS. */
   isSecure: boolean;
   stores: Pick<Stores, "open" | "inTurn">;
   insight: Insight;

@@ -7,7 +7,6 @@ import type { TurnRecords } from "../turn/records.ts";
 import { toPersonaMark } from "../turn/trace.ts";
 import type { OpenedMessage, Trace } from "./page/wire.ts";
 
-/** Maximum number of messages that are shown with an answer. */
 const MAX_MESSAGES = 60;
 
 export interface InspectorDeps {

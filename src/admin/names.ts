@@ -37,7 +37,6 @@ export interface Names {
 export interface NamesOptions {
   /** Returns undefined if this process does not run the platform. */
   adapterOf(platform: string): Pick<Adapter, "namePlace" | "findAuthor"> | undefined;
-  /** The current time in milliseconds. */
   now(): number;
 }
 

@@ -53,7 +53,6 @@ export interface Dashboard {
   alsoCounts(metrics: Metrics): Metrics;
   /** Resolves to the routes below `/admin`. Call it only once. */
   mount(deps: AdminDeps): Promise<Hono[]>;
-  /** Starts to report this process's state. */
   begin(): void;
   close(): Promise<void>;
 }

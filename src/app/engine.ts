@@ -82,7 +82,6 @@ export interface Engine extends Services, Bot {
   people: PersonalData;
   records: TurnRecords;
   schedules: Schedules;
-  /** Starts scheduled runs when they are due. */
   alarm: Alarm;
 }
 
@@ -129,7 +128,6 @@ export function createEngine({ retryMs, ...options }: EngineOptions): Engine {
   };
 }
 
-/** State that all turns of this process share. */
 interface Shared {
   turns: RunningTurns;
   line: PictureLine;

@@ -11,7 +11,6 @@ import { describeError } from "../port/errors.ts";
 interface PolicyFileOptions {
   /** Undefined if no file is configured. */
   path: string | undefined;
-  /** The policy at the start. */
   policy: Policy;
   read(signal: AbortSignal): Promise<PolicySettings>;
   log: Logger;
@@ -66,9 +65,7 @@ const LOSABLE: ReadonlyArray<{ name: string; has(policy: Policy): boolean }> = [
 
 interface McpFileOptions {
   path: string;
-  /** The servers in the file at the start. */
   servers: readonly McpServerConfig[];
-  /** Problems of the servers that were skipped at the start. */
   refused: readonly string[];
   read(): McpSettings;
   /** Stores the OAuth tokens. Without it, they are kept in memory. */
@@ -107,7 +104,6 @@ function toWhole({ servers, problems, refused }: McpSettings) {
   return { servers, problems: [...problems, ...refused] };
 }
 
-/** Interval between checks of the file. */
 const LOOK_MS = 2_000;
 
 interface FollowedFileOptions<T> {

@@ -10,7 +10,6 @@ export interface OpenGateway {
   client: Gateway;
   /** Undefined for the embedded sandbox. */
   health: GatewayHealth | undefined;
-  /** Undefined if no second gateway is configured. */
   secondHealth?: GatewayHealth | undefined;
   /** Returns the number of models that are paused after failures or at the gateway's request. */
   countPaused(): number;

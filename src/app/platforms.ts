@@ -21,7 +21,6 @@ interface PlatformsOptions extends Pick<Host, "database" | "browserKey" | "markK
 
 export interface Platforms {
   adapters: ReadonlyMap<string, Adapter>;
-  /** The platforms' HTTP routes. */
   mounts: Hono[];
   /** Shows the operator a problem of the gateway, or with undefined that the problem is solved. */
   showGateway(problem: GatewayProblem | undefined): void;

@@ -48,9 +48,7 @@ export interface Service {
 
 export interface ServiceOptions {
   config: Config;
-  /** Reads the tool servers' file again. */
   readMcp(): McpSettings;
-  /** Reads the policy file again. */
   readPolicy(signal: AbortSignal): Promise<PolicySettings>;
   log: Logger;
   /** Opens the setup steps that the page shows while no platform is connected. Absent: the page shows no setup. */
@@ -176,7 +174,6 @@ function findAdapter({ adapters }: Platforms, platform: string): Adapter {
   return adapter;
 }
 
-/** Picks the settings that the engine uses unchanged. */
 function toEngineSettings(config: Config) {
   const { botName, removesWithQuestion, limits, gateway } = config;
   const { chatModel: model, imageModel, systemPrompt } = gateway;

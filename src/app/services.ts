@@ -16,7 +16,6 @@ import type { Base, Services } from "../services/services.ts";
 import { createSettings } from "../settings/settings.ts";
 import { createUsage } from "../usage/usage.ts";
 
-/** Creates the process's services on the given store, gateway and platforms. */
 export function createServices(base: Base, queue: Queue): Services {
   const { stores, adapterOf, log } = base;
   const now = Date.now;

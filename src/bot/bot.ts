@@ -29,7 +29,6 @@ const GIVEN_UP = "I tried several times and couldn't finish this. Please try aga
 const MAX_REFUSED = 1_000;
 
 export interface Bot extends Acceptance {
-  /** Handles accepted events when the queue calls it. */
   worker: Worker;
 }
 

@@ -22,7 +22,6 @@ export interface BotDeps extends TurnServices {
   imagine: Imagine;
   schedules: Schedules;
   planner: Planner;
-  /** The commands by name. */
   commands: ReadonlyMap<string, RunCommand>;
 }
 

@@ -34,7 +34,6 @@ export interface CommandDeps extends Services {
   serversOf(place: ReplyAddress): readonly ToolServer[];
 }
 
-/** A tool server whose tools a channel can use. */
 export interface ToolServer {
   name: string;
   /** Only the doctor, the log and the dashboard show why a server failed. */

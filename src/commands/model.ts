@@ -17,7 +17,6 @@ const RESET = /^(default|reset)$/i;
 const MAX_LIST_CHARS = 1_200;
 const NO_LIST = "I couldn't get the list of models from the AI service";
 
-/** `/model` shows or sets the channel's model and answer options. */
 export const MODEL: Command = {
   name: "model",
   description: "Show or set which model answers in this channel and how: a name, options, or default.",

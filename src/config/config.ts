@@ -11,7 +11,6 @@ import { readBoundedText } from "./read-text.ts";
 import { findConflicts } from "./rules.ts";
 import { variables } from "./variables.ts";
 
-/** Names of all variables of the core and of the platforms. */
 export function variableNames(modules: readonly AdapterModule[]): string[] {
   return [variables, ...modules.map((module) => module.variables.schemas)].flatMap(Object.keys);
 }
@@ -67,7 +66,6 @@ export interface Config {
   gateway: GatewayConfig;
   /** Includes platforms that are switched off. */
   modules: readonly AdapterModule[];
-  /** The platforms that are switched on. */
   platforms: readonly ConfiguredPlatform[];
   /** Values of the platforms' variables that must not appear in a log. */
   platformSecrets: readonly string[];
@@ -94,7 +92,6 @@ export interface Config {
   mcp: { path: string; servers: readonly McpServerConfig[]; refused: readonly string[] };
   /** Permissions, quotas, prices and models. Without a path, nothing is restricted. */
   policy: { path: string | undefined; policy: Policy };
-  /** Hosts whose pages the model can read. */
   fetchUrlHosts: string[];
   botName: string;
   /** If true, an answer is deleted with its question. Otherwise a button offers to delete the answer. */

@@ -311,7 +311,6 @@ function fillIn(value: unknown, env: Environment, server: string, problems: stri
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, fillIn(item, env, server, problems)]));
 }
 
-/** Lists the values in a server's configuration that must stay secret. */
 export function secretsOfMcp({ transport }: McpServerConfig): string[] {
   if (transport.type === "stdio") {
     // The address of a proxy or a registry is secret only if it contains a password.
@@ -350,7 +349,6 @@ function isObject(value: unknown): value is Record<string, unknown> {
 /** Returns a file's text. Throws if the file cannot be read. */
 export type ReadText = (path: string) => string;
 
-/** The path that is used if none is configured. */
 export const DEFAULT_MCP_CONFIG = "./mcp.json";
 
 /** Reads the file with the tool servers. At the default path, the file can be missing. */

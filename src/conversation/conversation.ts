@@ -178,7 +178,6 @@ function firstById<T>(items: readonly T[], idOf: (item: T) => string): T[] {
   return items.filter((item, index) => items.findIndex((other) => idOf(other) === idOf(item)) === index);
 }
 
-/** How a message names its author. */
 interface Signature {
   /** The value of the message's `name` field. */
   name?: string | undefined;
@@ -219,7 +218,6 @@ function toEarlierMessage(
   return toUserMessage({ role: "user", content }, {}, files);
 }
 
-/** Merges consecutive messages of one speaker. */
 function joinSpeakers(messages: readonly ChatMessage[]): ChatMessage[] {
   const joined: ChatMessage[] = [];
   for (const message of messages) {

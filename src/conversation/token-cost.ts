@@ -16,7 +16,6 @@ const MAX_CHARS_PER_TOKEN = 8;
  */
 const UNUSED_SHARE = 1 / 128;
 
-/** Estimates the tokens of a text. */
 export type Estimate = (text: string) => number;
 
 /** Estimates what an entry costs in a request, without its attachments. */

@@ -60,7 +60,6 @@ export interface HistoryKeys {
   readFound(found: readonly FoundEntry[]): Promise<Array<StoredEntry | ErasedEntry | undefined>>;
   /** Erases everything about a person, including entries that are written in the meantime. */
   eraseOf(owner: Owner): Promise<void>;
-  /** Iterates over a namespace of the history. */
   walk(namespace: string): AsyncIterable<[key: string, value: unknown]>;
 }
 

@@ -25,7 +25,6 @@ const message = whole<ChatMessage>(
 );
 const attachment = whole<AttachmentRef>(person.extend({ name: z.string(), sizeBytes: z.number() }));
 
-/** An answer that was later replaced by another one. */
 const formerAnswer = z.object({
   edition: z.int(),
   at: z.number(),

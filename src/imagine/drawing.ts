@@ -19,7 +19,6 @@ import type { PicturePart, PictureTurn } from "../turn/record.ts";
 import { describePictureFailure, PictureError, toStopped } from "./failure.ts";
 import { toAltText, toCaption, toFileName } from "./wording.ts";
 
-/** Maximum number of parallel requests in one turn. */
 const MAX_PARALLEL = 2;
 /** Maximum time for one image, including retries after the gateway refused a request. */
 const PART_TIMEOUT_MS = 300_000;

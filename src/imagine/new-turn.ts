@@ -18,7 +18,6 @@ const LARGEST = "This image is already at the largest size.";
 export interface NewTurnDeps extends FindPicture {
   findRefusal: FindRefusal;
   listModels: ListModels;
-  /** The default image model. */
   model: string;
   maxReferences: number;
 }
@@ -89,7 +88,6 @@ function toPlace(
   return { conversationId: toConversationOf(begun), reply, author };
 }
 
-/** The image to change, and its turn. */
 interface Basis {
   turn: PictureTurn;
   picture: AttachmentRef;

@@ -22,7 +22,6 @@ export interface PicturesWithin {
 
 /** An answer's request for images. A repeated id means the same request. */
 interface TurnRequest extends Omit<TurnSource, "model"> {
-  /** If true, makes the first request even while the model is paused. */
   mustAsk: boolean;
 }
 

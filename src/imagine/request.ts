@@ -4,7 +4,6 @@ import type { AttachmentRef } from "../port/events.ts";
 import { takeFlags } from "../text/flags.ts";
 import { quoteName } from "../text/quote-name.ts";
 
-/** Maximum number of images in one turn. */
 export const MAX_COUNT = 4;
 /** Maximum length of a prompt, in UTF-16 units. */
 const MAX_PROMPT_CHARS = 4_000;

@@ -20,7 +20,6 @@ const MAX_ANNOUNCED = 1_000;
 export interface PictureLine {
   /** Waiting messages that this process is posting, by turn. */
   announcements: BoundedMap<string, Promise<void>>;
-  /** Runs one task per turn at a time. */
   inTurn: KeyedQueue["run"];
 }
 
@@ -39,7 +38,6 @@ export interface WaitingMessages {
   announced(turnId: string): Promise<void>;
   /** Removes the message and the record of a turn that has not started. Rejects if that must be retried. */
   dismiss(turnId: string): Promise<void>;
-  /** Discards a person's waiting turns. */
   dismissAll(owner: Owner): Promise<void>;
   /**
    * Erases a person's or a conversation's image turns and removes the messages of the waiting ones. Resolves to all

@@ -24,7 +24,6 @@ interface Drawn {
   unmet?: readonly string[] | undefined;
 }
 
-/** Returns an image's caption with its buttons. */
 export function toCaption(turn: PictureTurn, number: number, drawn: Drawn, limits: SinkLimits): Draft {
   const line = toLine(turn, number, drawn);
   const words = healMarkdown(truncate(neutralize(drawn.text).trim(), MAX_TEXT_CHARS));
@@ -66,7 +65,6 @@ export function toProgress({ prompt, parts }: PictureTurn, notice: string): stri
   return `Creating ${quoteName(prompt)} …${count}${note}`;
 }
 
-/** Says that a turn waits for other images. */
 export function toWaiting({ id }: Pick<PictureTurn, "id">): Draft {
   const stop: Button = { action: "stop", turnId: toPictureId(id, 0), label: "Stop" };
   return { markdown: "Waiting for other images to finish.", buttons: [stop], streaming: false };

@@ -27,7 +27,6 @@ export interface Insight {
 export interface InsightOptions {
   stores: Pick<Stores, "shared" | "now" | "counters">;
   database: DatabaseSync;
-  /** This process's name on the dashboard. */
   processName: string;
   describe(running: ProcessReport["running"]): ProcessReport | Promise<ProcessReport>;
   log: Logger;

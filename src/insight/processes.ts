@@ -7,7 +7,6 @@ import { story } from "./story.ts";
 const REPORT_MS = 1_000;
 /** A process that has not reported for this long counts as stopped. */
 const GONE_MS = 8_000;
-/** Maximum number of running turns in a report. */
 const MAX_RUNNING = 200;
 
 const report = z.object({

@@ -11,7 +11,6 @@ const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 /** Counts are stored at this interval and at the end of each turn. */
 const FLUSH_MS = 30_000;
-/** Pause before a failed write is retried. */
 const AGAIN_MS = 1_000;
 const END_PAUSES_MS = Array.from({ length: 30 }, () => AGAIN_MS);
 /** Maximum number of labels per count in a process. All further labels count as "others". */

@@ -85,7 +85,6 @@ export interface TurnWatch {
   /** Both resolve to ended turns of all processes, newest first. */
   turns(): Promise<Story[]>;
   failures(): Promise<Story[]>;
-  /** Erases the stories for which `isErased` returns true. */
   forget(isErased: (story: Story) => boolean): Promise<void>;
 }
 

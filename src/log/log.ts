@@ -8,7 +8,6 @@ export interface LogOptions {
   level: string;
   /** Secret values to redact. Everything that looks like a key is redacted too. */
   secrets: readonly string[];
-  /** Patterns of the platforms' tokens. */
   tokens: readonly RegExp[];
   /** Absent: standard output. */
   destination?: DestinationStream;

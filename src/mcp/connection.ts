@@ -27,7 +27,6 @@ const STEADY_MS = 60_000;
 const RENEWAL_MS = 10_000;
 /** Maximum number of faulty fields that are logged for one server. */
 const MAX_FAULTS = 50;
-/** Timeout for the ping that tests a session. */
 const PING_MS = 5_000;
 /** Maximum number of concurrent tool calls per server, from all conversations together. */
 const MAX_CALLS = 8;

@@ -7,7 +7,6 @@ import type { McpTransport } from "../config/mcp-servers.ts";
 import { LoggableError } from "../port/errors.ts";
 import { createFloodGate } from "./flood.ts";
 
-/** Maximum size of one message. */
 const MAX_LINE_BYTES = 8 * 1024 * 1024;
 /** A closing program has this time to clean up. Then it gets SIGTERM, and after the same time SIGKILL. */
 const ENDING_MS = 2_000;

@@ -16,7 +16,6 @@ export interface DescribedResult {
   text: string;
   /** Images as the server sent them, unchecked. */
   pictures: RawPicture[];
-  /** The web pages that the result names. */
   sources: Source[];
 }
 
@@ -98,7 +97,6 @@ function readLines(text: string): Source[] {
   });
 }
 
-/** Formats a server's resource like a result. */
 export function describeResource(server: string, { contents }: ReadResourceResult): string {
   return frame(server, contents.slice(0, MAX_BLOCKS).map(describeContents).join("\n"));
 }

@@ -33,7 +33,6 @@ export interface McpServers {
    * `off`.
    */
   tried(place?: Place, off?: readonly string[]): Promise<void>;
-  /** Disconnects all servers and stops their programs. */
   close(): Promise<void>;
 }
 

@@ -14,7 +14,6 @@ export interface EndedCall {
   answer: CallResult;
 }
 
-/** How a reply grows. */
 export interface Growth {
   /** Units that have arrived. */
   total: number;
@@ -25,7 +24,6 @@ export interface Growth {
   edits: number;
 }
 
-/** What all replies of a budget need at one moment. */
 export interface Demand {
   now: number;
   growing: readonly Growth[];

@@ -197,7 +197,6 @@ export interface ReplyState {
   rate: number;
   next: CallKind;
   ended: boolean;
-  /** True if the reply needs another call at once. */
   needsCall: boolean;
   flight: Flight | undefined;
   failures: number;

@@ -35,7 +35,6 @@ export function eraseCopies({ files, database }: Services): void {
   emptyLog(database);
 }
 
-/** Exports and erases everything that is stored about a person. */
 export interface PersonalData {
   erasers: Erasers;
   collect(platform: string, author: Author): Promise<object>;

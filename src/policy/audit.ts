@@ -5,8 +5,6 @@ import type { InboundEvent } from "../port/events.ts";
 import type { Entries, Stores } from "../store/keyv.ts";
 import { truncate } from "../text/truncate.ts";
 
-/** The audit log: who changed which settings. */
-
 const NAMESPACE = "audit";
 const HEAD = "head";
 /** Settings whose values are texts that people write. */

@@ -37,7 +37,6 @@ export interface ChatRules {
 
 export interface ChatRulesOptions extends Pick<Stores, "open" | "inTurn"> {
   log: Logger;
-  /** The current time in milliseconds. */
   now(): number;
 }
 

@@ -8,7 +8,6 @@ const PER_TOKEN = BILLIONTHS / 1_000_000;
 /** The usage of one request, reported by the gateway or estimated. */
 export interface Spent {
   promptTokens: number;
-  /** Prompt tokens that the gateway read from its cache. */
   cachedTokens?: number | undefined;
   completionTokens: number;
   isEstimated: boolean;

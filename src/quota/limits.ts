@@ -22,7 +22,6 @@ export interface Asker {
   workspaceId?: string;
 }
 
-/** A limit of the policy, applied to one request. */
 export interface QuotaLimit {
   scope: QuotaScope;
   window: QuotaWindow;

@@ -48,7 +48,6 @@ export interface Base {
   /** Collects turns for the dashboard; absent if there is no dashboard. */
   insight?: Insight | undefined;
   botName: string;
-  /** The default model of channels. */
   model: string;
   systemPrompt: string;
   /** The default image model; undefined: the bot creates no images. */
@@ -78,6 +77,5 @@ export interface Services extends Base {
   files: Files;
   queue: Queue;
   sinkOf: SinkOf;
-  /** Records turns when they start. */
   watch: Pick<TurnWatch, "begin" | "makeUp">;
 }

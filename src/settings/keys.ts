@@ -6,8 +6,6 @@ import type { Stores } from "../store/keyv.ts";
 import { createDamageLog, walk } from "../store/values.ts";
 import { SETTING_NAMES, SETTINGS, type SettingName, type SettingValues, type Stored } from "./list.ts";
 
-/** The keys under which the settings are stored. */
-
 const NAMESPACE = "settings";
 /** A setting that is used gets its full TTL again once this share of the TTL has passed. */
 const REFRESH_SHARE = 0.1;

@@ -13,7 +13,6 @@ import type { EnvFile, Setup, SetupField, SetupStep, SetupValues } from "../port
 import { canWriteEnvFile, mergeEnv, readEnvFile, writeEnvFile } from "./env-file.ts";
 import { GATEWAY_STEP } from "./gateway.ts";
 
-/** Timeout for the check of one step. */
 const CHECK_MS = 60_000;
 const GATEWAY_GIVEN = [
   "GATEWAY_HEADERS",

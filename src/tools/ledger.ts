@@ -33,7 +33,6 @@ const ledgerCall = z.object({
   result: z.string().exactOptional(),
   /** The pages that the result comes from. */
   sources: z.array(source).exactOptional(),
-  /** What a search found. */
   found: foundPlaces.exactOptional(),
   /** Key of the button press that permitted another run. */
   rerunBy: z.string().exactOptional(),

@@ -85,7 +85,6 @@ export interface Tool {
   describeCall(args: unknown): string;
 }
 
-/** A result with images or sources. */
 export interface ToolOutput {
   text: string;
   /** Images for the model. It gets them only in this turn. */

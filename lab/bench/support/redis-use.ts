@@ -1,6 +1,5 @@
 import type { RedisConnection } from "../../../src/store/redis-connection.ts";
 
-/** The work of a Redis during some time. */
 export interface RedisUse {
   /** Includes commands inside scripts. */
   commands: number;

@@ -30,7 +30,6 @@ export interface Cluster {
   ingress: RunningService;
   connection: RedisConnection;
   upstream: PacedUpstream;
-  /** The processes' stores. */
   stores: Stores;
   /** Asks as a new person, in a new channel of the next workspace. */
   ask(question: string): Asked;

@@ -2,7 +2,6 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { CHUNKS, CHUNKS_BEFORE, MEASURED_CHUNKS, STREAMS } from "./sse-load.ts";
 import { READERS, type ReadStream } from "./sse-readers.ts";
 
-/** Measurements of one client in one process. */
 export interface SseResult {
   cpuMicrosPerChunk: number;
   rssKibPerStream: number;

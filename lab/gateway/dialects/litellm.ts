@@ -1,4 +1,3 @@
-// Helpers for the LiteLLM dialects.
 import type { ErrorBody, Refusal } from "../dialect.ts";
 
 export const litellmError: ErrorBody = (status, message, code) => ({

@@ -101,7 +101,6 @@ function start(me: Me): void {
   else showPage(signedIn);
 }
 
-/** Handles a click on a dashboard link without a full reload. */
 function followLink(event: MouseEvent): void {
   const link = event.target instanceof Element ? event.target.closest<HTMLAnchorElement>("a[href^='/admin/']") : null;
   const isPlain = event.button === 0 && !event.ctrlKey && !event.metaKey && !event.shiftKey;

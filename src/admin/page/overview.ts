@@ -25,7 +25,6 @@ export const openOverview: View = (root) => {
   let overview: Overview | undefined;
   let findings: Findings | undefined;
   let isConnected = false;
-  /** Turns that the administrator is stopping on this page. */
   const stopping = new Set<string>();
   let refusal = "";
   let trouble = "";

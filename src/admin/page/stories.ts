@@ -13,7 +13,6 @@ export interface Opened {
 /** Which stories of a list are open. */
 export interface Unfolded {
   open: Set<string>;
-  /** Loaded details by turn id. */
   opened: Map<string, Opened>;
   changed(): void;
 }

@@ -117,7 +117,6 @@ export interface OpenedMessage {
   author: string | null;
   text: string;
   files: string[];
-  /** Whether the model saw this message. */
   wasShown: boolean;
 }
 
