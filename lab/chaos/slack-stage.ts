@@ -84,8 +84,8 @@ export async function openSlackStage({ places, streams, faults, isAlone }: Stage
         deliveries.flatMap((delivery) => delivery[of] ?? []).toSorted((a, b) => a - b);
       return {
         deliveredAtMs: known("toldAtMs")[0],
-        // Slack delivers a mention as two events. If the question was deleted, a process that knows of the deletion
-        // skips its event, while another process handles the other event.
+        // Slack delivers a mention as two events, and two processes can handle them. If the question was deleted, one
+        // process can skip its event while the other process still works.
         acknowledgedAtMs: known("acknowledgedAtMs")[deliveries.length - 1],
         isGivenUp: deliveries.every(({ isSettled, acknowledgedAtMs }) => isSettled && acknowledgedAtMs === undefined),
       };

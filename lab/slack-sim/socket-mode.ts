@@ -4,7 +4,7 @@ import { type RawData, type WebSocket, WebSocketServer } from "ws";
 import type { Core } from "./core.ts";
 import type { AttemptResult, Delivery, Retry, Transport } from "./delivery.ts";
 
-/** A timer's tick counts as at most this long. */
+/** Time between two ticks. If this process pauses, the pause counts as one tick. */
 const TICK_MS = 100;
 
 export type DisconnectReason = "warning" | "refresh_requested" | "link_disabled" | "too_many_websockets";

@@ -15,7 +15,9 @@ export function createReplies({ sinkOf, log }: Services) {
     return reply(event, signal, (sink, signal) => postNotice(sink, event, text, signal));
   }
 
-  /** Calls `deliver` to answer the author privately. If the platform rejects the answer, only logs that. */
+  /**
+   * Calls `deliver` to answer the author privately. If the platform rejects the answer, logs the error and resolves.
+   */
   async function reply(
     event: CommandEvent | ActionEvent,
     signal: AbortSignal,

@@ -18,7 +18,7 @@ export interface Limit {
 interface TightBucket {
   /** Capacity in calls; at least 2, so that an edit can leave one call for a final. */
   depth: number;
-  /** Calls that are restored per millisecond. */
+  /** Calls per millisecond that become available again. */
   rate: number;
   /** Calls that were available at `at`. */
   level: number;
