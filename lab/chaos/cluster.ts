@@ -30,8 +30,7 @@ export interface Life {
   readonly name: string;
   readonly slot: number;
   /**
-   * Host and port under which this life reaches the platform, and those for the gateway. Its calls are recognized by
-   * them.
+   * Hosts and ports under which this life reaches the platform and the gateway. They show which process made a call.
    */
   readonly hosts: readonly string[];
   readonly lines: readonly string[];

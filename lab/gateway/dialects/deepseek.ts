@@ -1,7 +1,7 @@
 // DeepSeek's thinking mode.
 // https://api-docs.deepseek.com/guides/thinking_mode.md, https://api-docs.deepseek.com/quick_start/error_codes
 // reasoning_content: https://github.com/JohnnyZ93/oai-compatible-copilot/issues/215, https://github.com/anomalyco/opencode/issues/24722
-// pictures: https://github.com/1jehuang/jcode/issues/310
+// images: https://github.com/1jehuang/jcode/issues/310
 import {
   callsOf,
   type Dialect,
