@@ -49,24 +49,29 @@ function isAllowed(name: string, expression = ""): boolean {
   return words.includes(" OR ") ? words.split(" OR ").some(holds) : words.split(" AND ").every(holds);
 }
 
-/** docs/licences.md: the shipped packages by licence, with a link to the source of each package and version. */
+/** docs/licences.md: how many shipped packages have each licence, and which ones if it is not generally allowed. */
 export function printLicences(lockfile: string): string {
   const shipped = readPackages(lockfile).filter(({ dev }) => dev !== true);
   const groups = Map.groupBy(shipped, ({ license }) => license ?? "none");
-  const sections = [...groups].map(([licence, packages]) => {
-    const names = new Set(packages.map(({ name, version }) => `${name}@${version}`));
-    return `## ${licence}\n\n${[...names].toSorted(byName).join(",\n")}\n`;
+  const rows = [...groups].map(([licence, packages]) => {
+    const count = new Set(packages.map(({ name, version }) => `${name}@${version}`)).size;
+    const names = [...new Set(packages.map(({ name }) => name))].toSorted(byName).join(", ");
+    return `| ${licence} | ${ALLOWED.has(licence) ? count : names} |\n`;
   });
   const reasons = EXCEPTIONS.map(
     ({ licence, packages, why }) => `| ${licence} | \`${packages.source.replaceAll("|", "\\|")}\` | ${why} |\n`,
   );
   return `# Licences
 
-Palaver has the [MIT licence](../LICENSE). These packages are installed with the service, on any kind of machine, with the licences that they state. \`npm run docs\` prints this page from \`package-lock.json\`; \`npm run sbom\` prints the same as a bill of materials (CycloneDX).
+\`\`\`sh
+npm run sbom      # every package with its version and licence, as a bill of materials (CycloneDX)
+\`\`\`
 
-${sections.toSorted(byName).join("\n")}
-## Exceptions
+Palaver has the [MIT licence](../LICENSE). The packages that are installed with it, on any kind of machine:
 
+| licence | packages |
+|---|---|
+${rows.toSorted(byName).join("")}
 A test allows ${[...ALLOWED].join(", ")} and these exceptions, also for packages used only in development:
 
 | licence | packages | why |
