@@ -33,7 +33,7 @@ const GATEWAY: CoreEntries = [
   {
     names: ["IMAGE_API"],
     meaning:
-      "How Palaver requests images: `generate-content` (`POST /v1beta/models/…:generateContent`), `images` (`POST /v1/images/generations` and `/edits`), `chat` (`POST /v1/chat/completions`), or the first that works (`auto`).",
+      "How Palaver requests images: `generate-content`, `images`, `chat`, or the first that works (`auto`); docs/models.md explains them.",
   },
   {
     names: ["CHAT_FALLBACK_MODEL"],
@@ -50,7 +50,7 @@ const GATEWAY: CoreEntries = [
   },
   {
     names: ["GATEWAY_IMAGE_KEY_HEADER"],
-    meaning: "A header of the form `x-<vendor>-api-key` for the key, tried once if the image endpoint answers 401.",
+    meaning: "A header such as `x-<vendor>-api-key` that carries the key if the image endpoint answers 401.",
   },
   {
     names: ["GATEWAY_HEADERS"],
@@ -73,13 +73,13 @@ const GATEWAY: CoreEntries = [
   },
   {
     names: ["FETCH_URL_HOSTS"],
+    unset: "the model reads no pages",
     meaning:
-      "Hosts whose pages the model can read, separated by commas; without it, none. `docs.example.com` and `*.example.com` are read over https on public addresses only; `http://wiki.internal:8080` names an internal one.",
+      "Hosts whose pages the model can read, separated by commas. `docs.example.com` and `*.example.com` are read over https on public addresses only; `http://wiki.internal:8080` names an internal one.",
   },
   {
     names: ["POLICY_FILE"],
-    meaning:
-      "A YAML or JSON file with rules, quotas, prices and models. A change takes effect while the service runs; docs/policy.md explains it.",
+    meaning: "A YAML or JSON file with rules, quotas, prices and models; docs/policy.md explains it.",
   },
   {
     names: ["GATEWAY_PORT"],
@@ -97,7 +97,7 @@ const NETWORK: CoreEntries = [
     names: ["REDIS_URL"],
     unset: "the SQLite file",
     meaning:
-      "Redis or Valkey, `redis://host:6379` or `rediss://host:6379`, for conversations and waiting questions. docs/processes.md has its requirements.",
+      "Redis or Valkey, `redis://host:6379` or `rediss://host:6379`, for conversations and waiting questions; docs/processes.md has its requirements.",
   },
   {
     names: ["ROLE"],
@@ -107,18 +107,18 @@ const NETWORK: CoreEntries = [
   {
     names: ["HOST", "PORT"],
     meaning:
-      "Address and port of the HTTP server: the page, health checks, metrics, events of platforms, images for the gateway. `0.0.0.0` means every address of this machine; if others can reach it, the page needs `LOCAL_PASSWORD`.",
+      "Address and port of the HTTP server. `0.0.0.0` means every address of this machine; if others can reach it, the page needs `LOCAL_PASSWORD`.",
   },
   {
     names: ["PUBLIC_URL"],
     meaning:
-      "The public address of this service, `https://…`: for reference images that the gateway fetches, and for platforms that send events or people to it.",
+      "The public address of this service, `https://…`: the gateway fetches reference images there, and Slack sends events and people there.",
   },
   {
     names: ["ENCRYPTION_KEY"],
     unset: "the OAuth tokens of tool servers are not stored",
     meaning:
-      "32 random bytes in base64 or hex (`openssl rand -base64 32`) that encrypt stored tokens: those of tool servers, and those of workspaces that install the bot.",
+      "32 random bytes in base64 or hex (`openssl rand -base64 32`) that encrypt the stored tokens of tool servers and of Slack workspaces that install the bot.",
   },
   {
     names: ["METRICS_TOKEN"],
@@ -130,12 +130,12 @@ const NETWORK: CoreEntries = [
     names: ["ADMIN_PASSWORD"],
     unset: "no dashboard",
     meaning:
-      "Switches on the dashboard at `/admin` and protects it. At least 12 characters. Set it for every process; the dashboard does not show a process without it. docs/dashboard.md explains it.",
+      "The password of the dashboard at `/admin`, at least 12 characters. Set it for every process; docs/dashboard.md explains it.",
   },
   {
     names: ["ADMIN_TRUSTED_PROXY", "ADMIN_USER_HEADER"],
     meaning:
-      "Instead of the password, or next to it: addresses or networks (`10.0.0.0/8`), separated by commas, of proxies that let in only administrators, and the header with the administrator's name. The proxy must remove that header from other requests.",
+      "Instead of the password, or next to it: addresses or networks (`10.0.0.0/8`), separated by commas, of proxies that let in only administrators, and the header with the administrator's name; docs/dashboard.md explains them.",
   },
 ];
 
@@ -148,7 +148,7 @@ const BOT: CoreEntries = [
   {
     names: ["HISTORY_MAX_MESSAGES", "HISTORY_MAX_TOKENS"],
     meaning:
-      "The greatest number of messages and of (estimated) tokens, with files, that the model sees of a conversation. Messages between people count only as tokens.",
+      "The greatest number of messages and of (estimated) tokens, with files, that the model sees of a conversation. Messages that people write to each other count only as tokens.",
   },
   {
     names: ["CONTEXT_MESSAGES"],
@@ -158,20 +158,20 @@ const BOT: CoreEntries = [
   {
     names: ["DELETED_QUESTIONS"],
     meaning:
-      "The answer to a deleted question gets a button that deletes it (`offer`), or is deleted at once (`remove`).",
+      "When a question is deleted, its answer gets a button that deletes it (`offer`), or is deleted at once (`remove`).",
   },
   { names: ["IMAGINE_MAX_REFERENCES"], meaning: "Images that one image can start from, 1 to 16." },
   {
     names: ["RELAY_SECRETS"],
     unset: "one is created and stored with the data",
     meaning:
-      "Keys that sign the links to people's images for the gateway, at least 32 characters each, separated by commas. The first one signs; all are accepted.",
+      "Keys that sign the links to people's images for the gateway, at least 32 characters each, separated by commas. The first one signs; links that any of them signed are accepted.",
   },
   { names: ["MAX_CONCURRENT_TURNS"], meaning: "Conversations answered at the same time; further ones wait." },
   {
     names: ["SHUTDOWN_GRACE_SECONDS"],
     meaning:
-      "The longest time from SIGTERM to the exit. Seven seconds before that, running answers stop: with `REDIS_URL` another process, or the next one to start, continues them; without it they are marked.",
+      "The longest time from SIGTERM to the exit. Seven seconds before that, running answers stop: with `REDIS_URL` another process, or the next one to start, continues them; without it they are marked as partial.",
   },
   {
     names: ["LOG_LEVEL"],
