@@ -112,13 +112,13 @@ const NETWORK: CoreEntries = [
   {
     names: ["PUBLIC_URL"],
     meaning:
-      "The public address of this service, `https://…`: the gateway fetches reference images there, and Slack sends events and people there.",
+      "The public address of this service, `https://…`: the gateway fetches reference images there, and platforms send events and people there.",
   },
   {
     names: ["ENCRYPTION_KEY"],
     unset: "the OAuth tokens of tool servers are not stored",
     meaning:
-      "32 random bytes in base64 or hex (`openssl rand -base64 32`) that encrypt the stored tokens of tool servers and of Slack workspaces that install the bot.",
+      "32 random bytes in base64 or hex (`openssl rand -base64 32`) that encrypt the stored tokens of tool servers and of workspaces that install the bot.",
   },
   {
     names: ["METRICS_TOKEN"],
