@@ -1,123 +1,120 @@
 import type { ActionEvent, Author, ReplyAddress } from "./events.ts";
 
-/** The core's answers to an adapter's questions about images, people, models and channels. Types only. */
+/** What an adapter can ask the core about images, people, models and channels. Types only. */
 
-/** The fields of an image's form, by their names in `CommandEvent.options`; all are text, as people write it. */
+/** The fields of the image form, by their names in `CommandEvent.options`. All values are text, as people write it. */
 export interface ImagineOptions {
   ratio?: string;
   size?: string;
   count?: string;
   model?: string;
-  /** "true": covered until a person uncovers it. */
+  /** "true" covers the image until a person uncovers it. */
   spoiler?: string;
-  /** The image whose `edit` opened the form: it becomes the first reference. */
+  /** The id of the image whose `edit` button opened the form. That image becomes the first reference. */
   basis?: string;
 }
 
-/** Finds the turn that writes a message, in any process. Rejects if the store does not answer. */
+/** Finds the id of the turn that writes a message, in any process. Rejects if the store does not answer. */
 export type FindTurn = (messageId: string) => Promise<string | undefined>;
 
-/** True in a channel in which the bot answers every message. Never rejects: false if unknown. */
+/** True if the bot answers every message in the channel; false if that is unknown. Never rejects. */
 export type IsListening = (channel: Pick<ReplyAddress, "platform" | "workspaceId" | "channelId">) => Promise<boolean>;
 
-/** The persona and prompts of a channel; absent if it has none. Never rejects. */
+/** Reads the persona and the prompts of a channel, if it has any. Never rejects. */
 export type ReadPersona = (
   channel: Pick<ReplyAddress, "platform" | "workspaceId" | "channelId">,
 ) => Promise<{ persona?: string; prompts?: readonly string[] }>;
 
-/** A person in a conversation with the bot alone, or in one thread of it. */
+/** A person in a direct conversation with the bot, or in one thread of that conversation. */
 export interface Viewer extends Pick<ReplyAddress, "platform" | "threadId"> {
   authorId: string;
 }
 
-/** Knows, across all processes, which channel a person has open next to such a conversation. Never rejects. */
+/** Remembers which channel a person has open next to a direct conversation, for all processes. Never rejects. */
 export interface Looking {
-  /** Undefined: no channel. */
+  /** Undefined: the person has no channel open. */
   note(by: Viewer, channelId: string | undefined): Promise<void>;
-  /** Resolves to the channel noted for the thread, else for the conversation. */
+  /** Resolves to the channel noted for the thread, else to the one noted for the whole conversation. */
   read(by: Viewer): Promise<string | undefined>;
 }
 
-/** A person who acts, and the place. */
+/** A person who acts, and the place where they act. */
 export type Actor = Pick<ActionEvent, "author" | "reply">;
 
-/** The choices in a platform's form for images. */
 export interface ImagineMenu {
   ratios: readonly string[];
   sizes: readonly string[];
   maxCount: number;
   maxReferences: number;
-  /** The models that create images, the default first. */
+  /** Lists the models that create images, the default first. */
   listModels(signal: AbortSignal): Promise<readonly string[]>;
-  /** An image's request, to fill its `edit` form; undefined if it is gone or this person cannot see it. */
+  /** Reads the request for an image, for its `edit` form. Undefined if it is gone or this person cannot see it. */
   describe(pictureId: string, by: Actor, signal: AbortSignal): Promise<DescribedPicture | undefined>;
 }
 
-/** The request for an image. */
 export interface DescribedPicture {
   prompt: string;
   options: ImagineOptions;
 }
 
-/** The bot's settings in a person's direct conversation, and how much it stores about that person. */
+/** What people can learn about themselves: their settings in the direct conversation, and how much the bot stores. */
 export interface About {
   model: string;
   persona?: string;
-  /** The answer options of the place, as the end of a sentence; absent: as configured. */
+  /** The conversation's answer options, as the end of a sentence. Absent: the configured ones. */
   answerOptions?: string;
   kept: {
-    /** The number of their messages and of the answers to them, in all places. */
+    /** The number of stored messages of the person and of answers to the person, in all places. */
     entries: number;
     conversations: number;
   };
-  /** Their use this month, as the end of a sentence. */
+  /** How much the person used the bot this month, as the end of a sentence. */
   used: string;
 }
 
-/** Rejects if the store does not answer. The channel is the person's direct conversation with the bot. */
+/** `who` names the person's direct conversation with the bot. Rejects if the store does not answer. */
 export type ReadAbout = (
   who: Pick<ReplyAddress, "platform" | "workspaceId" | "channelId"> & { author: Pick<Author, "id"> },
 ) => Promise<About>;
 
-/** How an answer looks on a platform. */
 export interface Preview {
-  /** Its name, as people use it. */
+  /** The platform's name, as people use it. */
   platform: string;
-  /** Each one in the Markdown that the platform gets. */
+  /** The messages, in the Markdown that the platform receives. */
   messages: readonly string[];
-  /** CSS that draws them like the platform's app, below `[data-platform="…"]` with the name in lower case. */
+  /** CSS in the look of the platform's app, below `[data-platform="…"]` with the platform's name in lower case. */
   style: string;
 }
 
-/** Names of models that the gateway offers for one purpose, in its order. Rejects if the gateway does not list them. */
+/** Lists the gateway's models for one purpose, in the gateway's order. Rejects if the gateway lists none. */
 export type ListModels = (signal: AbortSignal) => Promise<readonly string[]>;
 
-/** A command, as the help, a platform's list of commands and its forms show it. */
+/** A command, as the help shows it, and as platforms show it in lists and forms. */
 export interface CommandHelp {
   name: string;
   /** One sentence. */
   description: string;
-  /** The arguments that people can write: "on, or off". */
+  /** The arguments that people can write, such as "on, or off". */
   usage?: string;
-  /** The fields of its form, on platforms with forms. Empty: it has no arguments. Absent: one field for text. */
+  /** The fields of the command's form. Empty: the command has no arguments. Absent: the form has one field for text. */
   fields?: readonly CommandField[];
-  /** Its arguments name people, and it needs their ids. */
+  /** Set if the arguments name people and the command needs their ids. */
   namesPeople?: true;
 }
 
-/** A field of a command's form. Its value becomes a part of the command's text. */
+/** A field of a command's form. The field's value becomes part of the command's text. */
 export interface CommandField {
   name: string;
   description: string;
-  /** `person`: a person to pick. */
+  /** `person`: people pick a person instead of writing. */
   kind: "text" | "person";
   choices?: ReadonlyArray<{ name: string; value: string }>;
   maxChars?: number;
-  /** The platform suggests values while people type. */
+  /** Set if the platform suggests values while people type. */
   isSuggested?: true;
 }
 
-/** A problem of the gateway, as the operator sees it. */
+/** A problem of the gateway, in words for the operator. */
 export interface GatewayNotice {
   state: string;
   /** Says what is wrong and how to fix it. */

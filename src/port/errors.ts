@@ -1,18 +1,15 @@
 export interface LoggableErrorOptions {
   cause?: unknown;
-  /** Words of other parties: people, the model, a gateway, a platform; or a file's name. */
+  /** Words of others: of people, the model, a gateway or a platform. Or a file's name. */
   quote?: string;
 }
 
-/**
- * An error in this program's own words, safe to log. A quote can follow at the end of its message, and is logged only
- * at `debug`.
- */
+/** An error whose own words are safe to log. Its message can end with a quote, which the log shows only at `debug`. */
 export class LoggableError extends Error {
   override readonly name: string = "LoggableError";
-  /** The quoted words at the end of the message; "" for none. */
+  /** The quote at the end of the message; "" if the message has no quote. */
   readonly quote: string;
-  /** The part of the message that is safe to log. */
+  /** The message without the quote. */
   logMessage: string;
 
   constructor(words: string, { cause, quote = "" }: LoggableErrorOptions = {}) {
@@ -24,9 +21,9 @@ export class LoggableError extends Error {
 
 /**
  * `rate-limited`: nothing was written; retry after `retryAfterMs`. `gone`: the message or its channel no longer exists.
- * `forbidden`: the bot cannot write there. `rejected`: the platform refuses this body. `filtered`: a filter of the
- * channel's people blocks these words. `sealed`: the message accepts no further edits; new messages can be posted.
- * `unavailable`: it may or may not have been written; a retry is safe.
+ * `forbidden`: the bot cannot write there. `rejected`: the platform refuses this text or file. `filtered`: a word
+ * filter of the channel blocks this text. `sealed`: the message accepts no further edits; new messages can be posted.
+ * `unavailable`: no one knows whether the message was written; a retry is safe.
  */
 export type SinkErrorKind = "rate-limited" | "gone" | "forbidden" | "rejected" | "filtered" | "sealed" | "unavailable";
 
@@ -38,16 +35,16 @@ export interface SinkErrorOptions {
   shownLength?: number;
 }
 
-/** A platform did not accept a write. Callers branch on `kind`; the message is for the log. */
+/** Reports that a platform did not accept a write. Callers branch on `kind`; the message is for the log. */
 export class SinkError extends LoggableError {
   override readonly name = "SinkError";
   readonly kind: SinkErrorKind;
-  /** The wait that the platform requires; only with `rate-limited`. */
+  /** How long the platform requires the caller to wait; only with `rate-limited`. */
   readonly retryAfterMs: number | undefined;
-  /** The permission that the bot lacks, by the platform's name for it; only with `forbidden`, if known. */
+  /** The platform's name for the permission that the bot lacks, if known; only with `forbidden`. */
   readonly missing: string | undefined;
 
-  /** UTF-16 units of the draft that the message shows; 0 if it shows another text. Only with `sealed`. */
+  /** How many UTF-16 units of the draft the message shows; 0 if it shows another text. Only with `sealed`. */
   readonly shownLength: number | undefined;
 
   constructor(kind: SinkErrorKind, message: string, options: SinkErrorOptions = {}) {
@@ -59,12 +56,11 @@ export class SinkError extends LoggableError {
   }
 }
 
-/** The message of any thrown value. */
 export function describeError(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Names why a request got no complete answer, such as ECONNRESET. The message of the error may quote people's words. */
+/** Names why a request got no complete answer, such as ECONNRESET. Safe to log, unlike the error's message. */
 export function nameNetworkError(error: unknown): string {
   for (let at = error, depth = 0; at instanceof Error && depth < 5; at = at.cause, depth += 1) {
     const code = "code" in at ? at.code : undefined;
@@ -73,7 +69,7 @@ export function nameNetworkError(error: unknown): string {
   return error instanceof Error ? error.name : "unknown";
 }
 
-/** The platform cannot search, or cannot read a place. The message says why in one sentence for people, and what they can do about it. */
+/** The platform cannot search or read a channel. The message is a sentence for people: why, and what they can do. */
 export class SearchProblem extends Error {
   override readonly name = "SearchProblem";
 }

@@ -1,84 +1,77 @@
 export interface Author {
-  /**
-   * Unique within the platform. If the platform's own id is unique only within a workspace, the workspace is a part of
-   * it.
-   */
+  /** Unique within the platform. Contains the workspace if the platform's own id is unique only within a workspace. */
   id: string;
-  /** As shown to people. Untrusted text. */
+  /** Untrusted text. */
   name: string;
-  /** Can press buttons and give commands on behalf of others; absent: no. */
+  /** True if the person can press buttons and give commands on behalf of others. */
   isModerator?: boolean;
   /**
-   * Can change the settings of the channel, and erase its conversations for everyone. Absent means yes, as in a direct
-   * conversation: an adapter that omits it elsewhere gives everyone that right.
+   * True if the person can change the channel's settings and erase its conversations for everyone. Absent means true,
+   * as in a direct conversation, so the adapter must set this everywhere else.
    */
   mayConfigure?: boolean;
   /** The person's status in the place; absent: a member. An `external` person belongs to another organization. */
   kind?: "member" | "guest" | "external" | "bot";
-  /** Ids of the person's groups or roles on the platform, limited to those that the policy names. */
+  /** Ids of those groups or roles of the person that the policy names. */
   groups?: readonly string[];
-  /** Their workspace, if it differs from the place's. */
+  /** The person's workspace, if it differs from the workspace of the reply. */
   workspaceId?: string;
-  /** Their IANA time zone, if the platform knows it. */
+  /** The person's IANA time zone, if the platform knows it. */
   timeZone?: string;
 }
 
-/** The place of a reply. Plain JSON: every Palaver process can write there, also after a restart. */
+/** Where a reply is written. Plain JSON: every Palaver process can write there, also after a restart. */
 export interface ReplyAddress {
   platform: string;
   channelId: string;
   threadId?: string;
-  /** The workspace, or server, that the channel is in; absent if the platform has none. */
+  /** The workspace, or server, of the channel; absent on platforms without workspaces. */
   workspaceId?: string;
-  /** The category of the channel, if the platform has categories. */
+  /** The category of the channel, on platforms with categories. */
   categoryId?: string;
-  /** A conversation with one person, or a few, that no one else can join. */
+  /** Set for a conversation with one person, or with a few, that no one else can join. */
   isDirect?: true;
-  /** The message that the reply answers, if the platform shows that. */
+  /** The message that the reply answers, if the platform shows that link. */
   replyToId?: string;
-  /** The reply answers no message: its posts come after this time, Unix milliseconds. */
+  /** Set if the reply answers no message: all its posts are newer than this time, in Unix milliseconds. */
   since?: number;
-  /** Only this person, given by an author's id, sees the reply, if the platform supports that. */
+  /** The id of the only author who sees the reply, on platforms that support that. */
   visibleTo?: string;
-  /** Only the platform's own adapter reads it. */
+  /** Data that only the platform's own adapter reads. */
   extra?: Readonly<Record<string, string>>;
 }
 
-/** An attached file. Each use opens it again, so the history does not store its bytes. */
+/** An attached file. Each use opens the file again, so the history does not store its bytes. */
 export interface AttachmentRef {
   platform: string;
-  /** Lets `openAttachment` find it again. */
+  /** `openAttachment` finds the file by this id. */
   id: string;
   /** Untrusted text. */
   name: string;
   sizeBytes: number;
-  /** The address expires at an unspecified time. */
+  /** Set if the file's address expires at an unspecified time. */
   isFleeting?: true;
 }
 
-/** The fields that all events have. */
 export interface EventBase {
-  /** Unique per platform event. The queue claims it: a second delivery of the same key is dropped. */
+  /** Unique per platform event. The queue claims the key and drops a second delivery. */
   key: string;
-  /**
-   * `{platform}:…`, without "~". The place's conversation: the core derives the one of a private question from it
-   * (`ids.ts`).
-   */
+  /** `{platform}:…`, without "~". The conversation of the place; `ids.ts` derives private conversations from it. */
   conversationId: string;
   author: Author;
   reply: ReplyAddress;
-  /** The platform's time of the event, Unix milliseconds. */
+  /** When the event happened on the platform, in Unix milliseconds. */
   at: number;
-  /** The lane in which the event waits; absent: its conversation's. Set when the event is accepted. */
+  /** The lane in which the event waits; absent: its conversation's. The core sets it when it accepts the event. */
   lane?: EventLane;
 }
 
-/** A lane is a queue of events that are worked on one after another: those of a conversation, or of an image. */
+/** A lane is a queue whose events run one after another: the events of a conversation, or of an image. */
 export interface EventLane {
   id: string;
-  /** The model answers a `question`, a `drawing` creates images, and everything else is an `errand`, which is short. */
+  /** The model answers a `question`, a `drawing` creates images, and an `errand` is all other, short work. */
   kind: "question" | "drawing" | "errand";
-  /** The turn or the job that the event starts or continues. */
+  /** The id of the turn or job that the event starts or continues. */
   workId: string;
 }
 
@@ -86,52 +79,51 @@ export interface MessageEvent extends EventBase {
   kind: "message";
   /** Unique over all platforms: `{platform}:…`. */
   messageId: string;
-  /** Without the mention of the bot. */
+  /** The text without the mention of the bot. */
   text: string;
   attachments: AttachmentRef[];
-  /** The message that this one replies to and belongs with. Later messages there are another branch. */
+  /** The message that this one replies to and belongs with. Messages after that one form another branch. */
   inReplyTo?: string;
-  /** Id of the message that this one quotes: the model does not see its words twice. */
+  /** The id of the message that this one quotes. The model sees the quoted words only once. */
   quotes?: string;
   /**
-   * `bot`: a mention or a direct message, always answered. `open`: addressed to no one, answered while the bot follows
-   * the conversation. `other`: addressed to another person, never answered, and the bot stops following until it is
-   * addressed again.
+   * `bot`: a mention or a direct message; the bot always answers. `open`: addressed to no one; the bot answers while it
+   * follows the conversation. `other`: addressed to another person; the bot does not answer, and stops following until
+   * someone addresses it again.
    */
   addressed: "bot" | "open" | "other";
-  /** The platform reserves a place for the answer to this one alone, as for a slash command. */
+  /** Set if the platform keeps a reply open for this message, as for a slash command: the bot answers it alone. */
   isAnsweredAlone?: true;
-  /** The message addresses no one: the bot answers everything in this channel. */
+  /** Set if the message addresses no one and the bot answers every message of this channel. */
   isListenedTo?: true;
-  /** A run of a schedule: no person has just written it, and the platform has no such message. */
+  /** Set for a run of a schedule: no person has just written the message, and the platform does not have it. */
   scheduled?: ScheduledRun;
-  /** The text was longer than any platform allows; its middle was removed when it was accepted. */
+  /** Set if the text was longer than any platform allows and the core removed its middle on arrival. */
   isCut?: true;
 }
 
-/** One run of a schedule. */
 export interface ScheduledRun {
-  /** The schedule. */
+  /** The id of the schedule. */
   id: string;
   /** Unix milliseconds. */
   dueAt: number;
-  /** The same in words, with the time zone. */
+  /** `dueAt` in words, with the time zone. */
   when: string;
-  /** A sentence for people under the answer. */
+  /** A sentence that people see under the answer. */
   notice?: string;
-  /** It is too late to do it: people are only told so. */
+  /** Set if it is too late for the run: the bot only reports that it missed the run. */
   isMissed?: true;
-  /** The schedule recurs, so it has buttons under each answer. */
+  /** Set if the schedule recurs: each answer then has buttons for the schedule. */
   recurs?: true;
 }
 
-/** A person changed a message. Text and attachments are complete, not a difference. */
+/** A person changed a message. The event has the complete new text and all attachments. */
 export interface EditedEvent extends EventBase {
   kind: "edited";
   messageId: string;
   text: string;
   attachments: AttachmentRef[];
-  /** The edit turned it into a message to the bot: it is answered if it was not before. */
+  /** Set if the edit made it a message to the bot. The bot then answers, if it did not answer before. */
   addressed?: "bot";
 }
 
@@ -142,49 +134,46 @@ export interface DeletedEvent extends EventBase {
 
 export interface CommandEvent extends EventBase {
   kind: "command";
-  /** Without the slash. */
+  /** The name without the slash. */
   name: string;
-  /** Everything after the name. */
   text: string;
   attachments?: AttachmentRef[];
-  /**
-   * The values of the platform's own fields, by name: `ImagineOptions` in `catalogue.ts`, or `persona` and `prompts`.
-   */
+  /** The form's values by field: the fields of `ImagineOptions` in `catalogue.ts`, or `persona` and `prompts`. */
   options?: Readonly<Record<string, string>>;
-  /** The command was written as a message: the platform reserves no place for its answer. */
+  /** Set if a person wrote the command as a message, so the platform keeps no reply open for it. */
   isSpoken?: true;
 }
 
-/** A stop that a person writes instead of pressing: it stops the answer that is being written in its conversation. */
+/** True for a written "stop", which stops the answer that the bot is writing in this conversation. */
 export function isSpokenStop(event: InboundEvent): event is CommandEvent {
   return event.kind === "command" && event.name === "stop";
 }
 
-/** The effect of a button; `ActionEvent.turnId` names its object. */
+/** The effects of buttons. `ActionEvent.turnId` names the object that the button acts on. */
 export const ACTIONS = [
-  // A turn: stop it, retry it after a failure, continue its answer.
+  // On a turn: stop it, retry it after a failure, continue its answer.
   "stop",
   "retry",
   "continue",
-  // A complete answer: request another one, return to an earlier one, explain what the model was given for it.
+  // On a complete answer: request another one, return to an earlier one, explain what the model was given for it.
   "regenerate",
   "show",
   "explain",
-  // Calls of tools: decide about those that wait for a person, or repeat those that may not have run.
+  // On tool calls: decide about calls that wait for a person, or repeat calls that possibly did not run.
   "approve",
   "always",
   "deny",
   "rerun",
-  // An answer: rate it.
+  // On an answer: rate it.
   "good",
   "bad",
-  // An image; `delete` removes an answer as well.
+  // On an image. `delete` also removes an answer.
   "again",
   "vary",
   "edit",
   "upscale",
   "delete",
-  // A schedule: confirm it, change it, delete it, let it rest, let it go on.
+  // On a schedule: confirm it, change it, delete it, pause it, resume it.
   "schedule",
   "reschedule",
   "unschedule",
@@ -194,102 +183,94 @@ export const ACTIONS = [
 
 export type Action = (typeof ACTIONS)[number];
 
-/** Longest reason that its form accepts, in UTF-16 units. */
+/** The longest reason that the rating form accepts, in UTF-16 units. */
 export const MAX_REASON_CHARS = 500;
 
 const ANEW: ReadonlySet<Action> = new Set(["retry", "regenerate", "approve", "always", "deny", "rerun"]);
 
-/** True for a press that continues a finished turn, or asks its question again. */
+/** True for a press that continues a finished turn, or that asks its question again. */
 export function asksAnew(event: InboundEvent): event is ActionEvent {
   return event.kind === "action" && ANEW.has(event.action);
 }
 
 export type PressedAction = Exclude<Action, "edit">;
 
-/** A person pressed a button. For `edit` the platform opens its form, which is sent as a command. */
+/** A person pressed a button. There is no event for `edit`: the platform opens a form and sends it as a command. */
 export interface ActionEvent extends EventBase {
   kind: "action";
   action: PressedAction;
-  /** Names the button's object: a turn, one of its answers, some of its calls, or an image. See `ids.ts`. */
+  /** The id of the button's object: a turn, one of its answers, some of its calls, or an image. See `ids.ts`. */
   turnId: string;
-  /** Why an answer is `bad`, in the person's words, from the form that a press opens. */
+  /** Why an answer is `bad`, in the person's words, from the rating form. */
   reason?: string;
-  /** It comes from an edit of the question instead of a press: the platform reserves no place for a notice about it. */
+  /** Set if an edit of the question caused the event, not a press: the platform keeps no reply open for a notice. */
   isSpoken?: true;
 }
 
 export type InboundEvent = MessageEvent | EditedEvent | DeletedEvent | CommandEvent | ActionEvent;
 
-/**
- * Resolves when the event is durable: only then may the adapter acknowledge it to the platform. Rejects if it was not
- * stored.
- */
+/** Resolves once the event is durable; only then may the adapter acknowledge it. Rejects if it was not stored. */
 export type Accept = (event: InboundEvent) => Promise<void>;
 
-/** A message from before the bot was asked in this place. */
+/** A message that someone wrote in the place before the bot was asked. */
 export interface EarlierMessage {
   messageId: string;
   author: Author;
-  /** Includes cards, polls and other contents, as text. */
+  /** The text, including cards, polls and other contents. */
   text: string;
   attachments: AttachmentRef[];
   /** Unix milliseconds. */
   at: number;
-  /** Written by another app, or by this bot; absent: by a person. */
+  /** Who wrote the message: another app, or this bot. Absent: a person. */
   by?: "app" | "bot";
-  /** The first message of the thread. */
+  /** Set for the first message of the thread. */
   isRoot?: true;
 }
 
 /** Messages of a thread, oldest first. */
 export interface Earlier {
   messages: EarlierMessage[];
-  /** The platform or the time limit did not allow reading all of it. */
+  /** Set if the platform's limits or the time limit prevented reading all messages. */
   isPartial?: true;
 }
 
 export interface EarlierRange {
-  /** Only messages from this time on, in Unix milliseconds; absent: all, including the thread's first message. */
+  /** Unix milliseconds: only messages from this time on. Absent: all messages, including the thread's first. */
   since?: number;
-  /** Most messages to return, the newest ones, not counting the thread's first message. */
+  /** The number of messages to return at most, the newest ones, in addition to the thread's first message. */
   maxMessages: number;
 }
 
-/** A request to the platform's own search. */
 export interface SearchRequest {
   /** At most 500 characters. */
   words: string;
-  /** `SearchPage.next` of the page before; absent: the first page. */
+  /** `SearchPage.next` of the previous page; absent: the first page. */
   cursor?: string;
 }
 
-/** A message that the platform's search found. The platform may find more than the asker can read. */
+/** A message that the platform's search found, perhaps one that the asker cannot read. Names and text are untrusted. */
 export interface SearchHit {
   messageId: string;
-  /** The place, as an id that `mayShow` understands. */
+  /** The id of the message's place; `mayShow` accepts it. */
   placeId: string;
-  /** Untrusted text. */
   placeName: string;
-  /** Untrusted text. */
   authorName: string;
-  /** Untrusted text. */
   text: string;
   /** Unix milliseconds. */
   at: number;
-  /** Leads people to the message. */
   link: string;
 }
 
-/** Best hits first. */
+/** A page of search results, best hits first. */
 export interface SearchPage {
   hits: SearchHit[];
-  /** Absent: there are no more. */
+  /** The cursor of the next page; absent on the last page. */
   next?: string;
 }
 
-/** A place whose messages a person can catch up on. */
+/** A channel whose messages a person can catch up on. */
 export interface ReadablePlace {
-  /** An id that `mayShow` understands. */
+  /** `mayShow` accepts this id. */
   id: string;
   /** Untrusted text. */
   name: string;
@@ -300,23 +281,21 @@ export interface RecentRange {
   since: number;
   /** Only messages before this time, in Unix milliseconds. */
   until: number;
-  /** Messages before the asker's newest one are not needed. */
+  /** True if messages before the asker's newest one are not needed. */
   fromOwn: boolean;
-  /** Most messages of the channel itself, and of each thread; the newest ones. */
+  /** The number of messages to return at most, the newest ones: of the channel itself, and of each thread. */
   maxMessages: number;
 }
 
 /** A message that a person may have missed. */
 export interface RecentMessage extends Pick<EarlierMessage, "messageId" | "author" | "text" | "at" | "by"> {
-  /** Leads people to the message. */
   link: string;
-  /** The thread that it is in; its first message may have it too. */
+  /** The thread of the message. The first message of a thread can have it too. */
   threadId?: string;
-  /** It mentions the asker, or replies to them. */
+  /** Set if the message mentions the asker or replies to them. */
   concernsAsker?: true;
 }
 
-/** Messages of a channel and its threads. */
 export interface Recent {
   messages: RecentMessage[];
   /** A sentence for people that says why messages are missing. */

@@ -1,9 +1,9 @@
-/** A finding of `npm run doctor` about one thing, made by trying it. Never holds a secret. */
+/** A result of `npm run doctor` about one thing, from trying it. Never contains a secret. */
 export interface Finding {
   ok: boolean;
-  /** One line that says what was found. */
+  /** One line that says what the check found. */
   what: string;
-  /** Says how to fix it; only if something is wrong. */
+  /** Says how to fix it. Absent if `ok`. */
   fix?: string;
   /** A link that a page shows as a button. */
   link?: { label: string; url: string };

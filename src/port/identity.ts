@@ -1,6 +1,5 @@
 import type { Author } from "./events.ts";
 
-/** Something that a person asked for. */
 export interface Owned {
   author: Pick<Author, "id">;
   conversationId: string;

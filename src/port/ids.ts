@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import type { InboundEvent } from "./events.ts";
 
 /**
- * Names an image on its buttons: its turn, and its number in the turn, from 1. Number 0 is the whole turn. Short, and
- * without ":", because platforms put it into their own ids; the "." distinguishes it from a turn's id.
+ * Names an image on its buttons: by its turn, and by its number in the turn, from 1. Number 0 means the whole turn. The
+ * id is short and has no ":", because platforms put it into their own ids. Its "." distinguishes it from a turn's id.
  */
 export interface PictureId {
   turnId: string;
@@ -14,25 +14,25 @@ export function toPictureId(turnId: string, part: number): string {
   return `${turnId}.${part}`;
 }
 
-/** Undefined for the id of a turn. */
+/** Undefined if the id belongs to a turn. */
 export function readPictureId(id: string): PictureId | undefined {
   const [, turnId, part] = /^([\w-]+)\.(\d)$/.exec(id) ?? [];
   return turnId === undefined ? undefined : { turnId, part: Number(part) };
 }
 
-/** Names the calls of a turn that a button concerns. `digest` is in base64url. */
+/** Makes the id of some tool calls of a turn, for a button. `digest` is in base64url. */
 export function toCallsId(turnId: string, digest: string): string {
   return `${turnId}~${digest}`;
 }
 
-/** The turn of a button's id, with the digest of calls if the button concerns some. */
+/** Reads the turn from a button's id, and the digest if the button concerns tool calls. */
 export function readCallsId(id: string): { turnId: string; digest: string | undefined } {
   const [, turnId = id, digest] = /^(.+)~([\w-]+)$/.exec(id) ?? [];
   return { turnId, digest };
 }
 
 /**
- * One of a turn's answers: the first is number 1, and each repeated request makes the next. Buttons carry it
+ * Names one of a turn's answers: the first is number 1, and each repeated request adds one. Buttons carry this id
  * instead of a turn's id; its suffix distinguishes it from the id of a turn or an image.
  */
 export interface EditionId {
@@ -50,32 +50,31 @@ export function readEditionId(id: string): EditionId {
   return { turnId: turnId ?? id, edition: edition === undefined ? undefined : Number(edition) };
 }
 
-/** The turn of a button's id, which can name that turn, one of its answers or its calls. */
+/** Reads the turn from a button's id, which can name that turn, one of its answers or its tool calls. */
 export function readTurnId(id: string): string {
   return readEditionId(readCallsId(id).turnId).turnId;
 }
 
-/** The key of a message's deletion event, derived from the key of the message. */
 export function toDeletionKey(messageKey: string): string {
   return `${messageKey}:deleted`;
 }
 
-/** The turn of a batch: the same first event gives the same turn, so a resumed turn finds its record. */
+/** Derives a batch's turn id from the key of its first event, so that a resumed turn finds its record. */
 export function toTurnId(eventKey: string): string {
   return createHash("sha256").update(eventKey).digest("base64url").slice(0, 16);
 }
 
-/** The nonce of a reply's next post. It stays the same until that post is confirmed. */
+/** Makes the nonce of a reply's next post. The nonce stays the same until the platform confirms that post. */
 export function toNonce({ id, posted, removed }: { id: string; posted: readonly string[]; removed: number }): string {
   return `${id}:${posted.length + removed}`;
 }
 
-/** Occurs in no id of any platform. */
+/** No platform's ids contain this character. */
 const PRIVATE_MARK = "~";
 
 /**
- * The conversation that an event starts: the one of its place, or a separate one if only one person sees the answer.
- * The next person who asks there sees nothing of it, whatever place the adapter named.
+ * Returns the conversation that an event starts: the one of its place, or a separate one if only one person sees the
+ * answer. The next person who asks in that place sees nothing of the separate conversation.
  */
 export function toConversationOf({
   conversationId,

@@ -14,39 +14,35 @@ import type { ConfigReading, GivenVariables, VariableEntry } from "./variables.t
  * loads all modules, so a module imports its adapter and its SDK only inside the functions that need them.
  */
 export interface AdapterModule<Config = unknown> {
-  /** The platform's id. Its event ids and its folder use the same name. */
+  /** The platform's id. Its event ids start with it, and its folder has the same name. */
   readonly platform: string;
-  /** Its name, as people use it. */
+  /** The platform's name, as people use it. */
   readonly name: string;
   /**
-   * A surface of this process itself. A `page` is a chat at the process's own address. With a `terminal` no other
-   * platform is connected, and the process has its own data and port.
+   * Set if the chat runs in this process itself. A `page` is at the process's own address. A `terminal` excludes all
+   * other platforms, and its process has its own data and port.
    */
   readonly surface?: "page" | "terminal";
-  /**
-   * Each of these variables switches the platform on with any value; `NAME=value`: with that value only. The first is
-   * the usual one.
-   */
+  /** Each of these variables switches the platform on, or `NAME=value` only with that value. The first is the usual. */
   readonly switches: readonly [string, ...string[]];
   readonly variables: PlatformVariables;
-  /** `isAlone`: the variables switch on no platform. */
+  /** `isAlone`: the variables switch on no other platform. */
   readConfig(given: GivenVariables, isAlone: boolean): ConfigReading<Config>;
-  /** Describes how it runs, for the log at the start: "Socket Mode, one workspace". Contains no secret. */
+  /** Describes the connection at the start of the log, such as "Socket Mode, one workspace". Contains no secret. */
   describe?(config: Config): string;
   create(config: Config, host: Host): Promise<OpenPlatform>;
-  /** Checks everything that it needs from the platform, for `npm run doctor`, without writing anything. */
+  /** Checks everything that the bot needs from the platform, for `npm run doctor`. Writes nothing. */
   check?(config: Config, facts: CheckFacts, signal: AbortSignal): Promise<Finding[]>;
-  /** The address to which the platform sends its events; undefined if the bot connects to the platform instead. */
+  /** The address to which the platform sends its events. Undefined if the bot connects to the platform instead. */
   eventsAddress?(config: Config): EventsAddress | undefined;
-  /** Origins of its files that are open to anyone with the link, if a stand-in replaces the platform. */
+  /** Origins from which anyone with a link can load the platform's files, if a simulator replaces the platform. */
   fileOrigins?(config: Config): readonly string[];
   readonly setup?: PlatformSetup;
   /**
-   * The forms of its tokens, which the log redacts. A first group stays readable. A lookbehind is valid only at the
-   * start: it says what cannot precede a token in plain text.
+   * Patterns of the platform's tokens, which the log redacts except for a first group. A lookbehind is valid only at
+   * the start of a pattern; it says what cannot precede a token in plain text.
    */
   readonly tokens?: readonly RegExp[];
-  /** Shows how an answer looks there. */
   preview?(markdown: string): Promise<Preview>;
 }
 
@@ -54,11 +50,10 @@ export interface PlatformVariables {
   readonly schemas: z.ZodRawShape;
   /** Every variable of `schemas`, in the order of the documentation. */
   readonly entries: readonly VariableEntry[];
-  /** The variables whose values no log may show. */
+  /** The variables whose values the log must not show. */
   readonly secrets: readonly string[];
 }
 
-/** A platform that the configuration switches on. */
 export interface ConfiguredPlatform {
   module: AdapterModule;
   config: unknown;
@@ -67,68 +62,65 @@ export interface ConfiguredPlatform {
 /** The parts of the core that an adapter can use. */
 export interface Host extends AdapterOptions {
   botName: string;
-  /** True if the gateway creates images. */
   canDraw: boolean;
-  /** The sandbox answers instead of a real model. */
+  /** True if the sandbox answers instead of a real model. */
   isSandbox: boolean;
   readAbout: ReadAbout;
   findTurn: FindTurn;
   looking: Looking;
-  /** Erases the conversations of a workspace, whose ids start with `prefix`. */
+  /** Erases the conversations of a workspace: all whose ids start with `prefix`. */
   eraseConversations(of: { platform: string; workspaceId: string; prefix: string }): Promise<unknown>;
   /** Opens a namespace of the store; its values do not expire. */
   open(namespace: string): Keyv;
-  /** Runs one task of this name at a time among all processes. */
+  /** Runs a task while no other process runs one of the same name. */
   inTurn<T>(name: string, task: (open: Host["open"]) => Promise<T>): Promise<T>;
-  /** Divides numbered parts among all processes; absent: this process is the only one. */
+  /** Divides numbered parts among all processes. Absent if this process is the only one. */
   shareParts?: ((name: string) => SharedParts) | undefined;
-  /** The number of processes at work, including this one. */
   processes(): number;
-  /** The process's one database. The adapter never closes it. */
+  /** The process's only database. The adapter never closes it. */
   database: DatabaseSync;
   dataDir: string;
-  /** Signs the proof that a browser gave the password before. */
+  /** The key that signs a browser's proof that it gave the password. */
   browserKey: string;
-  /** Marks the bot's messages, so that it finds them again. */
+  /** The key that marks the bot's messages, so that the bot finds them again. */
   markKey: string;
   /** Host names that browsers can use besides loopback ones, in lower case and without a port. */
   allowedHosts: readonly string[];
   adminPassword: string | undefined;
-  /** The first run; absent if a platform is connected already. */
+  /** The setup guide; absent once a platform is connected. */
   setup: Setup | undefined;
   /** Shows how an answer looks on each platform that has a preview. */
   preview(markdown: string): Promise<Preview[]>;
-  /** The person at the terminal ended the conversation. */
+  /** Called when the person at the terminal ends the conversation. */
   onEnd(): void;
 }
 
 export interface OpenPlatform {
   adapter: Adapter;
-  /** Routes for the one HTTP server. */
   mounts?: readonly Hono[];
-  /** Shows a gateway problem to the operator; undefined: it is over. */
+  /** Shows a gateway problem to the operator. Undefined: the problem is over. */
   showGateway?(problem: GatewayNotice | undefined): void;
 }
 
 /** The parts of the operator's policy that a check can use. */
 export interface CheckFacts {
-  /** Ids of groups and roles that its rules name. */
+  /** Ids of the groups and roles that the policy's rules name. */
   namedGroups: readonly string[];
-  /** The rules restrict who can use the bot. */
+  /** True if rules restrict who can use the bot. */
   hasRules: boolean;
 }
 
-/** An address below `PUBLIC_URL`, and a request like the platform's own. */
+/** An address below `PUBLIC_URL`, and a test request that looks like the platform's own. */
 export interface EventsAddress {
   path: string;
   toRequest(): RequestInit;
-  /** Part of the service's answer to that request. */
+  /** Text that the service's answer to the test request must contain. */
   expected: string;
 }
 
-/** The platform's step of the first run. */
+/** The platform's step in the setup guide. */
 export interface PlatformSetup {
-  /** Variables that the step takes from the environment as they are. */
+  /** Variables that the step takes from the environment unchanged. */
   given: readonly string[];
   toStep(how: { botName: string; publicUrl: string | undefined }): SetupStep;
 }

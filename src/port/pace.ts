@@ -1,99 +1,91 @@
-/**
- * A message is created (`post`), changed (`edit`), or changed for the last time (`final`): platforms may count them
- * separately.
- */
+/** A write that platforms can count separately: create a message, change it, or change it a last time (`final`). */
 export type CallKind = "post" | "edit" | "final";
 
-/** A platform's report on its counter, with an accepted call. */
+/** The counter of a rate limit, as a platform reports it with an accepted call. */
 export interface BudgetHeaders {
-  /** Calls that one window allows. */
+  /** How many calls the limit allows in one window. */
   limit: number;
-  /** Calls left after this one. */
+  /** How many calls are left after this one. */
   remaining: number;
-  /** Time until the counter is full again. */
+  /** How long until the counter is full again. */
   resetAfterMs: number;
 }
 
-/** A platform's answer to one call. A refusal for the rate has `retryAfterMs`; without it nothing is known. */
+/** A platform's answer to one call. `retryAfterMs` is set if a rate limit was the reason of the refusal. */
 export type CallResult = { ok: true; budget?: BudgetHeaders } | { ok: false; retryAfterMs?: number };
 
-/** The end of one call, and the work that remains. */
+/** How one call ended, and what the reply still needs. */
 export interface Written {
   answer: CallResult;
-  /** A part of the reply's text at that time is not shown yet; text that arrived since then does not count. */
+  /** True if the message does not show all text that the reply had when the call started. Later text does not count. */
   behind: boolean;
   /** The kind of call that was made, if it differs from the one that `step` named. */
   kind?: CallKind;
-  /** The kind of the reply's next call; absent: an edit once a post was accepted. */
+  /** The kind of the reply's next call after an accepted one; absent: an edit. */
   next?: CallKind;
-  /** From here on the fallback writes the reply. */
+  /** True if the fallback writes the reply from now on. */
   isFallback?: boolean;
 }
 
 /**
- * A call against a limit, as the process that made it reports it to the next process that calls there. Recorded when it
- * starts, and again if it was refused or turned out to be another kind of call.
+ * A call against a rate limit, as one process reports it to the next one that uses the limit. The process records a
+ * call when the call starts, and again if the platform refused it or counted it as another kind.
  */
 export interface KnownCall {
   kind: CallKind;
-  /** As in `JoinOptions`; "" if the reply shares no room. */
+  /** `JoinOptions.room`, or "" without one. */
   room: string;
-  /** The fallback made the call. */
+  /** True if the fallback made the call. */
   isFallback: boolean;
-  /** By the monotonic clock of the process that reads this, in milliseconds; for a refusal, the time of the refusal. */
+  /** When the call was sent or refused, in milliseconds of the reading process's monotonic clock. */
   sentAt: number;
-  /** Set if the call was refused: no other call may follow for this long after `sentAt`. */
+  /** Set if the platform refused the call: no other call may follow for this long after `sentAt`. */
   refusedForMs?: number;
 }
 
 export type PacerStep =
   | { type: "send"; reply: number; kind: CallKind; isFallback?: boolean }
   | { type: "wait"; until: number }
-  /** Nothing will be due before the next event. */
+  /** Nothing is due before the next event. */
   | { type: "idle" };
 
 export interface JoinOptions {
-  /** Replies of one room share the limit on posts; absent: the reply has its own. */
+  /** Replies with the same room share the limit on posts. Absent: the reply shares that limit with no other. */
   room?: string | undefined;
-  /** Starts the reply on the fallback. */
+  /** True if the reply starts on the fallback. */
   isFallback?: boolean | undefined;
-  /** Its first call; absent: a post. */
+  /** The kind of the reply's first call; absent: a post. */
   first?: CallKind | undefined;
 }
 
 /**
- * Decides which reply of one rate-limit budget is written next, and when. Pure: events in, steps out. Times are
- * milliseconds on one monotonic clock of the caller; they never go back. Call `step` after every event (a little later
- * for text if it named a wait), at every time that it named, and repeatedly until it returns something other than
- * "send". At most one call per reply is in flight.
+ * Decides which reply of one rate-limit budget is written next, and when. Pure: events go in, steps come out. Times are
+ * milliseconds of one monotonic clock. Call `step` after every event, at every time that it named, and repeatedly until
+ * it returns something other than "send". After `text` the call can be a little late if `step` named a wait. Each reply
+ * has at most one call in flight.
  */
 export interface Pacer {
-  /** Adds a reply and gives it a number. */
+  /** Adds a reply and returns its number. */
   join(options?: JoinOptions): number;
-  /** `units` of new text arrived (characters). */
+  /** Reports `units` characters of new text. */
   text(reply: number, units: number, now: number): void;
-  /**
-   * The text is complete. One more call follows whatever was shown before; it is repeated until it is accepted and not
-   * behind.
-   */
+  /** Reports that the text is complete. One more call follows, and repeats until the message shows the whole text. */
   end(reply: number): void;
-  /** Forgets a reply that is finished or given up. A call in flight still counts against the budget. */
+  /** Forgets a reply that is finished or abandoned. A call in flight still counts against the budget. */
   leave(reply: number): void;
   step(now: number): PacerStep;
-  /** The call that this reply's last "send" started has ended. */
+  /** Reports the end of the call that the last "send" for this reply started. */
   done(reply: number, written: Written, now: number): void;
-  /** Counts calls of other processes, oldest first; absent if the pacer counts nothing. */
+  /** Counts calls of other processes, oldest first. Absent if the pacer counts no calls. */
   recall?(calls: readonly KnownCall[]): void;
-  /** Until when its counts and estimates matter; a pacer without replies can be dropped after that. */
+  /** Returns when the pacer's counts and estimates expire. A pacer without replies can be dropped then. */
   keepUntil(): number;
 }
 
 /** A platform's rate limit, and the policy by which its adapter respects it. */
 export interface ReplyBudget {
-  /** Names the limit that these replies share with others; starts with the platform. */
+  /** Names the limit. All replies with this key share it. Starts with the platform. */
   readonly key: string;
-  /**
-   * Creates the pacer of this key; called for the first reply that needs one, and again after a time without replies.
-   */
+  /** Creates the pacer of this key: for the first reply, and again for the next one after a time without replies. */
   createPacer(): Pacer;
 }

@@ -2,13 +2,13 @@ import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
 
 const ALGORITHM = "aes-256-gcm";
 const KEY_BYTES = 32;
-/** As NIST SP 800-38D recommends for GCM. */
+/** The length that NIST SP 800-38D recommends for GCM. */
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** Encrypts a text: no one can read or change it without the key. Unrelated to a message that is `sealed`. */
+/** Encrypts text: no one can read or change it without the key. Unrelated to `SinkErrorKind` `sealed`. */
 export interface Seal {
-  /** Different every time. A text sealed for one name opens under no other. */
+  /** Returns a different result every time. A text that was sealed for one name opens under no other name. */
   close(name: string, text: string): string;
   /** Throws if the key or the name differs, or if the text was changed. */
   open(name: string, sealed: string): string;

@@ -9,37 +9,32 @@ export interface Button {
   label: string;
 }
 
-/** One message as it should look: Markdown, already neutralized and within `limits`. */
+/** The intended state of one message. The Markdown is already neutralized and within `limits`. */
 export interface Draft {
   markdown: string;
-  /**
-   * While streaming: the text as it arrived, with open markup left open, so that the next draft usually only adds to
-   * it.
-   */
+  /** While streaming: the text as it arrived, with open markup left open. The next draft usually only adds to it. */
   source?: string;
-  /**
-   * The steps of the turn so far, in order of their start; if the platform shows no steps, only with the last draft.
-   */
+  /** The turn's steps, in the order of their start. If the platform shows no steps, only the last draft has them. */
   steps?: readonly Step[];
   buttons: Button[];
-  /** More text is coming: the platform may show that in its own way. */
+  /** True while more text is coming; the platform can show that in its own way. */
   streaming: boolean;
 }
 
-/** One step toward an answer, such as a tool call. Its id is unique within the reply. */
+/** A step toward an answer, such as a tool call. The id is unique within the reply. */
 export interface Step {
   id: string;
   /** In a few plain words, such as "looking up the time in Tokyo". Untrusted text. */
   title: string;
   state: "running" | "done" | "failed";
-  /** The answer ended while this step ran: a user stopped it, or it failed. */
+  /** Set if the answer ended while this step ran: a user stopped it, or it failed. */
   cutBy?: "stop" | "error";
-  /** Times of the start and the end, in milliseconds of one monotonic clock. */
+  /** The start and end times, in milliseconds of one monotonic clock. */
   begunAt?: number;
   endedAt?: number;
-  /** While it runs: its duration, as last shown. */
+  /** While the step runs: its duration when it was last shown. */
   runningMs?: number;
-  /** The pages that it read, once it is done. */
+  /** The pages that the step read; absent while it runs. */
   sources?: readonly Source[];
 }
 
@@ -47,93 +42,89 @@ export interface OutboundFile {
   name: string;
   contentType: string;
   bytes: Uint8Array;
-  /** Describes it to people who cannot see it. */
+  /** Describes the file to people who cannot see it. */
   altText?: string;
-  /** Covered until a person uncovers it, if the platform can do that. */
+  /** Set if the file stays covered until a person uncovers it, on platforms that support that. */
   isSpoiler?: boolean;
 }
 
 export interface SinkLimits {
-  /** Longest message, in the unit of `lengthOf`. */
+  /** The longest message, in the unit of `lengthOf`. */
   maxLength: number;
   lengthOf(text: string): number;
-  /** Longest growing message before it ends at a good place; absent: it is filled completely. */
+  /** A growing message ends at the last good break before this length; absent: each message is filled completely. */
   keptLength?: number;
   maxFileBytes: number;
-  /** A longer reply shows only this many messages and comes complete as a file; absent: no limit. */
+  /** A longer reply shows only this many messages and comes complete as a file. Absent: no limit. */
   maxMessages?: number;
 }
 
-/** The platform's report with an accepted call. */
 export interface Receipt {
-  /** The message does not show the whole draft yet: write it again. */
+  /** Set if the message does not show the whole draft yet; the caller writes it again. */
   isPartial?: boolean;
-  /** Its counter for `ReplySink.budget`, if it reports one. */
+  /** The counter of `ReplySink.budget`, if the platform reports it. */
   budget?: BudgetHeaders;
 }
 
 export interface Posted extends Receipt {
   /** `{platform}:…` */
   id: string;
-  /** The files of an upload in order, as `openAttachment` opens them. */
+  /** The uploaded files in order, as `openAttachment` opens them. */
   attachments?: AttachmentRef[];
 }
 
-/**
- * A second way of writing with its own limits, for when the first has no room or is unavailable. A reply never returns
- * from it.
- */
+/** A second way of writing, for when the first is at its limit or unavailable. A reply never switches back. */
 export interface Fallback {
   readonly isActive: boolean;
   activate(): void;
 }
 
-/** The features of a reply. Absent ones are not supported. */
+/** The features of replies on a platform. An absent feature is not supported. */
 export interface SinkTraits {
-  /** Shows the steps of a draft next to its text, except when the fallback writes it. */
+  /** The platform shows a draft's steps next to its text, except when the fallback writes the reply. */
   readonly steps?: boolean;
-  /** Folds a quote that starts with the mark in `folded-quote.ts`. */
+  /** The platform folds a quote that starts with the mark in `folded-quote.ts`. */
   readonly foldedQuotes?: boolean;
-  /** Shows buttons under a complete answer: ask again, rate it, and so on. */
+  /** The platform shows buttons under a complete answer: ask again, rate it, and so on. */
   readonly secondThoughts?: boolean;
   /**
-   * When the reply itself shows that it waits, with a Stop button: `soon`, because `progress` cannot show both; `late`,
-   * because the platform shows its own Stop for a while.
+   * Says when the reply itself shows that it waits, with a Stop button: `soon`, because `progress` cannot show both;
+   * `late`, because the platform shows its own Stop for a while.
    */
   readonly waits?: "soon" | "late";
   /** Everyone in the channel sees this reply, although it is for one person. */
   readonly isPublic?: true;
 }
 
-/** Writes one reply. One call in flight per message. A rate limit is a `SinkError`, never a sleep inside. */
+/** Writes one reply, with one call in flight per message. Rejects at a rate limit instead of sleeping. */
 export interface ReplySink {
   readonly limits: SinkLimits;
-  /** The rate limit that this reply shares with others, and the policy that respects it. */
+  /** The rate limit that this reply shares with others, and the policy that respects the limit. */
   readonly budget: ReplyBudget;
-  /** Names the place whose limit on posts this reply shares, if the platform has one; absent: the reply shares none. */
+  /** Replies with the same room share the platform's limit on posts. Absent: this reply shares it with no other. */
   readonly room?: string;
-  /** Absent if there is only one way of writing. The core can switch to it before a post, and the sink in any call. */
+  /** Absent if there is only one way of writing. The core can activate it before a post, the sink in any call. */
   readonly fallback?: Fallback;
-  /** The look of replies here; absent: plain text with buttons. */
+  /** Absent: the platform shows plain text with buttons. */
   readonly traits?: SinkTraits;
   /**
-   * Posts a message. The same nonce never makes a second message: its post resolves to the first one. `isFirst`: no
-   * earlier attempt can have used the nonce, so the sink does not look for a message.
+   * Posts a message. A repeated post with the same nonce makes no second message; it resolves to the first one.
+   * `isFirst`: no earlier attempt can have used the nonce, so the sink does not search for an existing message.
    */
   post(draft: Draft, nonce: string, signal: AbortSignal, isFirst?: boolean): Promise<Posted>;
   edit(id: string, draft: Draft, signal: AbortSignal): Promise<Receipt>;
-  /** Posts files as one message, under the caption, if any. The same nonce never makes a second message. */
+  /** Posts files as one message, under a caption if one is given. The same nonce never makes a second message. */
   upload(files: OutboundFile[], caption: Draft | undefined, nonce: string, signal: AbortSignal): Promise<Posted>;
   /**
-   * Marks a person's message as waiting, or removes that mark. Resolves to false if the platform's limits do not allow
-   * it at the moment. Absent if the platform shows waiting automatically, or has no such mark.
+   * Marks a person's message as waiting, or removes the mark. Resolves to false if the platform's limits do not allow
+   * that at the moment. Absent if the platform shows waiting automatically, or cannot mark a message.
    */
   markWaiting?(messageId: string, isWaiting: boolean, signal: AbortSignal): Promise<boolean>;
-  /** Removes a message of the bot. Also resolves if it is gone already. */
+  /** Removes a message of the bot. Resolves also if the message is already gone. */
   remove(id: string, signal: AbortSignal): Promise<void>;
   /**
-   * Shows the current activity before there is text, with `stop` if the platform supports it; "" removes it. Best
-   * effort, as in `adapter.ts`.
+   * Shows what the bot does before there is text, with the `stop` button if the platform supports it. An empty text
+   * removes the notice. Best effort, as in `adapter.ts`.
    */
   progress(text: string, signal: AbortSignal, stop?: Button): Promise<void>;
 }

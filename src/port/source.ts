@@ -1,7 +1,6 @@
 import { z } from "zod";
 import type { Source } from "../text/sources.ts";
 
-/** A source, as it is stored. */
 export const source: z.ZodType<Source> = z.object({
   url: z.string(),
   title: z.string(),

@@ -1,21 +1,18 @@
 import type { Step } from "./sink.ts";
 
-/** The duration of a step, for people: "4.2 s" once it has ended, "4 s" while it runs; "" below a second. */
+/** Describes how long a step took, for people: "4.2 s" once it has ended, "4 s" while it runs, "" below a second. */
 export function describeTime({ begunAt, endedAt, runningMs = 0 }: Step): string {
   if (endedAt === undefined) return runningMs < 1_000 ? "" : `${Math.floor(runningMs / 1_000)} s`;
   const tookMs = begunAt === undefined ? 0 : endedAt - begunAt;
   return tookMs < 1_000 ? "" : toSeconds(tookMs);
 }
 
-/** A step in words for people: "looking up the time in Tokyo, 4 s". */
+/** Describes a step to people: "looking up the time in Tokyo, 4 s". */
 export function describeStep(step: Step): string {
   return [step.title, describeTime(step)].filter(Boolean).join(", ");
 }
 
-/**
- * Folds the steps of a finished answer into one line: "Used 3 tools, 4.2 s". If the answer ended during a step, the
- * line starts with "Stopped" or "Error", because nothing continues.
- */
+/** Folds a finished answer's steps into one line: "Used 3 tools, 4.2 s", or "Stopped: …" or "Error: …". */
 export function foldSteps(steps: readonly Step[]): string {
   const count = steps.length === 1 ? "1 tool" : `${steps.length} tools`;
   return `${toVerb(steps)} ${count}, ${toSeconds(coveredMs(steps))}`;
@@ -26,7 +23,7 @@ function toVerb(steps: readonly Step[]): string {
   return steps.some(({ cutBy }) => cutBy === "error") ? "Error:" : "Used";
 }
 
-/** The time in which at least one step ran: steps that ran in parallel count once. */
+/** Measures how long at least one step ran. Steps that ran in parallel count once. */
 function coveredMs(steps: readonly Step[]): number {
   const spans = steps.flatMap(({ begunAt, endedAt }) =>
     begunAt === undefined || endedAt === undefined ? [] : [{ begunAt, endedAt }],

@@ -4,24 +4,24 @@ import { z } from "zod";
 /** The variables that are set, trimmed. */
 export type GivenVariables = Readonly<Record<string, string>>;
 
-/** One row of the documentation: variables that belong together, with their words. */
+/** A row of the documentation: variables that belong together, and their meaning. */
 export interface VariableEntry<Name extends string = string> {
   names: readonly Name[];
-  /** In Markdown, short enough for a cell of a table. Paths are those of this repository. */
+  /** Markdown, short enough for a cell of a table. Paths are relative to the repository. */
   meaning: string;
-  /** The behavior while they are unset, if no default shows it or the default is too long. */
+  /** What the program does while the variables are unset, if no default shows that or the default is too long. */
   unset?: string;
 }
 
-/** A mistake in the configuration. Never quotes a value: it can be a secret in the wrong variable. */
+/** A mistake in the configuration. Never quotes a value, because a secret can be in the wrong variable. */
 export interface ConfigProblem {
   /** The variable with a wrong value; absent if `what` is a whole sentence. */
   variable?: string;
-  /** Completes "VARIABLE …", or is a sentence that says how to fix it. */
+  /** Completes "VARIABLE …", or is a sentence that says how to fix the mistake. */
   what: string;
 }
 
-/** A configuration, or all its problems. Neither: the variables switch nothing on. */
+/** A configuration, or all its problems. It has neither if the variables switch nothing on. */
 export interface ConfigReading<Config> {
   config?: Config | undefined;
   problems: readonly ConfigProblem[];
@@ -42,19 +42,19 @@ export function readVariables<Shape extends z.ZodRawShape, Config>(
 
 const LOOPBACK_NAMES = ["localhost", "127.0.0.1", "[::1]", "::1"];
 
-/** True for a host name or address of this machine only; an IPv6 address can have its brackets. */
+/** True for a host name or address of this machine only. An IPv6 address can have brackets. */
 export function isLoopback(host: string): boolean {
   return LOOPBACK_NAMES.includes(host.toLowerCase()) || (isIP(host) === 4 && host.startsWith("127."));
 }
 
-/** An `http` or `https` address as written. */
+/** Accepts an `http` or `https` address and leaves it unchanged. */
 export function webAddressText() {
   return z
     .string()
     .refine(isWebAddress, "must be an address that starts with https:// or http://, without a password or a query");
 }
 
-/** The same without trailing slashes, so that paths can be appended. */
+/** Accepts the same addresses and removes trailing slashes, so that paths can be appended. */
 export function webAddress() {
   return webAddressText().transform((url) => url.replace(/\/+$/, ""));
 }
@@ -74,7 +74,7 @@ export function secret() {
   return z.string().regex(/^[\x21-\x7e]+$/, "must be only the key: it has a space or a character that no key has");
 }
 
-/** Each entry once, in its order; empty if the variable is unset. */
+/** Splits a comma-separated list. Keeps each entry once, in order; empty if the variable is unset. */
 export function list(entry: RegExp, message: string, isValid: (part: string) => boolean = () => true) {
   return z
     .string()
@@ -109,7 +109,7 @@ export function encryptionKey() {
     .transform((text) => keyBytes(text) ?? new Uint8Array());
 }
 
-/** Bytes from 64 hexadecimal digits, else from base64 in either alphabet; undefined if it is neither. */
+/** Decodes 64 hexadecimal digits, else base64 in either alphabet; undefined if the text is neither. */
 function keyBytes(text: string): Uint8Array | undefined {
   if (/^[0-9a-f]{64}$/i.test(text)) return Uint8Array.from(Buffer.from(text, "hex"));
   return /^[\w+/-]+={0,2}$/.test(text) ? Uint8Array.from(Buffer.from(text, "base64")) : undefined;
