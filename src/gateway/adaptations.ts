@@ -3,18 +3,12 @@ import type { GatewayError } from "./errors.ts";
 import { toPlainSchema } from "./plain-schema.ts";
 import type { ChatBody, WireAnswer, WireMessage } from "./request.ts";
 
-/**
- * A part of a request that some models or gateways refuse, and what they accept instead. To handle another refusal, add
- * an entry to `ADAPTATIONS`.
- */
+/** One change to requests that some models or gateways refuse. For another refusal, add an entry to `ADAPTATIONS`. */
 interface Adaptation {
   name: string;
   /** Completes the log line "the gateway refused a request; from now on Palaver …". */
   does: string;
-  /**
-   * True or a text if a refusal calls for this change. A text says what exactly must change, such as the name of a
-   * tool.
-   */
+  /** Decides whether a refusal calls for this change. A text says what exactly must change, such as a tool's name. */
   isAskedBy: RegExp | ((refusal: Refusal, body: ChatBody) => boolean | string);
   /** Returns `body` itself if there is nothing to change. Pure. */
   apply(body: ChatBody, detail: string): ChatBody;
@@ -22,13 +16,12 @@ interface Adaptation {
 
 type Refusal = Pick<GatewayError, "status" | "type" | "code" | "param" | "message">;
 
-/** One change that a gateway's refusal calls for. */
 export interface Change {
   name: string;
   detail: string;
 }
 
-/** Undefined if nothing in the refusal can be changed, or only what was changed already. */
+/** Undefined if no change can help, or only a change that was already applied. */
 export function findChange(refusal: GatewayError, body: ChatBody, applied: readonly Change[]): Change | undefined {
   const { kind, status, reason } = refusal;
   // Some servers report a refusal as their own failure, or send it as the first event in a stream.
@@ -42,7 +35,6 @@ export function findChange(refusal: GatewayError, body: ChatBody, applied: reado
   return undefined;
 }
 
-/** Applies all changes, in the order of `ADAPTATIONS`. */
 export function applyChanges(body: ChatBody, changes: readonly Change[]): ChatBody {
   let changed = body;
   for (const { name, apply } of ADAPTATIONS) {
@@ -56,13 +48,13 @@ export function describeChange({ name, detail }: Change): string {
   return detail === "" ? does : `${does}: ${detail}`;
 }
 
-/** Matches a message that says that some field is not accepted. */
+/** Matches a refusal of some field. */
 const REFUSES =
   /unsupported|(not|n't) (be )?(support|permit|allow|accept|recogni|specif|set\b)|unknown|unrecogni[sz]ed|unexpected|extra|forbidden|invalid|deprecated|only the default|(may|can) only|only .{0,20}allowed|(must|should) be|cannot (both )?be/i;
 const REFUSED_CODE = /unsupported|not_supported|unknown|extra_forbidden|invalid|unrecognized/i;
 const UNSUPPORTED = /unsupported|not_supported/i;
 
-/** True if the refusal says that this field is not accepted, in the request or in a message. */
+/** True if the refusal concerns this field, of the request or of a message. */
 function refusesField(field: string, { type = "", code = "", param = "", message }: Refusal): boolean {
   const name = `(${field}|${field.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())})`;
   const isParam = new RegExp(`(^|[.\\]])${name}$|^${name}\\.`).test(param);
@@ -98,7 +90,7 @@ const TAKES_NO_TOOLS = new RegExp(
     "(not|n't) support (tools?|tool use|tool calling|function calling|functions)\\b",
     "\\b(tools?|tool use|tool calling|function calling|functions)[`'\"]? (is|are) not (supported|enabled|available)",
     "found that support tool use",
-    // Open-source servers that were started without a parser for tool calls.
+    // Open-source servers say this if they run without a parser for tool calls.
     "tool choice requires",
     "tools param requires",
     "argument supplied: tools",
@@ -113,17 +105,14 @@ const TAKES_NO_PICTURES = new RegExp(
     "(support|required for) image input",
     "not a (multimodal|vision) model",
     "at most 0 image",
-    // Models that accept only strings as content don't accept pictures either.
+    // Models that accept only strings as content don't accept images either.
     "content must be a string",
     "unknown variant `image_url`",
   ].join("|"),
   "i",
 );
 
-/**
- * Matches the refusal of a gateway that needs the fields that it attaches to calls. They are missing if the call comes
- * from an earlier turn or another model.
- */
+/** Matches the refusal of a gateway that needs its attached fields back: calls from another turn or model lack them. */
 const MISSES_ATTACHMENT =
   /(missing|must be (passed|sent|provided|included|returned)|required|expected|pass(ed)? back).{0,120}(thought_signature|reasoning_content|reasoning_details|thinking)|(thought_signature|reasoning_content|reasoning_details|thinking(_block)?s?\b).{0,120}(missing|must be|required|expected|pass(ed)? back)/i;
 
@@ -131,15 +120,15 @@ const ROLES_ALTERNATE =
   /alternat\w+|consecutive .{0,30}(role|message)|(two|multiple) (consecutive )?(user|assistant) messages|unexpected role|(not|n't) (expect|allow|support).{0,40}(user|assistant|tool) (role|message)s? after/i;
 
 /**
- * Matches a refusal because a conversation with calls lacks the definitions of their tools. Some gateways need them
- * even if the model must not call tools.
+ * Matches a refusal because a conversation contains tool calls but the request does not define those tools. Some
+ * gateways need the definitions even if the model must not call tools.
  */
 const MISSES_TOOLS =
   /tools?=? ?(param|field|parameter|config)|toolConfig|tools?['"`]? (must|should|need|is required|are required|has to)|without .{0,40}tools|requires? .{0,40}\btools?\b/i;
 
 const ADAPTATIONS: readonly Adaptation[] = [
   {
-    // OpenAI's newer models also count their reasoning, and name the limit differently.
+    // OpenAI's newer models also count their reasoning, and give the limit this name.
     name: "max_completion_tokens",
     does: "sends max_completion_tokens instead of max_tokens",
     isAskedBy: ({ param = "", code = "", message }) =>
@@ -200,7 +189,7 @@ const ADAPTATIONS: readonly Adaptation[] = [
     apply: withoutTools,
   },
   {
-    // Groq refuses tools together with JSON. A person asked for JSON, so the tools are dropped.
+    // Groq refuses tools together with JSON. A person asked for the JSON, so this change drops the tools.
     name: "tools with JSON",
     does: "offers no tools if the answer must be JSON",
     isAskedBy: /json mode.{0,60}(tools?|function)/i,
@@ -223,7 +212,7 @@ const ADAPTATIONS: readonly Adaptation[] = [
     apply(body) {
       const { tool_choice: choice, ...rest } = body;
       if (choice === undefined) return body;
-      // If calls cannot be forbidden, sends earlier calls as text.
+      // If the gateway accepts no `tool_choice`, only a text can keep the model from calling tools again.
       return choice === "none" ? withoutTools(body) : rest;
     },
   },
@@ -371,7 +360,7 @@ function toPlainTool({ function: { parameters, ...rest }, ...tool }: ToolDefinit
   return { ...tool, function: { ...rest, parameters: toPlainSchema(parameters) } };
 }
 
-/** Finds the tool that a refusal mentions by name or by position. If there is just one tool, returns that one. */
+/** Finds the tool that a refusal mentions by name or by position, or a request's only tool. */
 function findTool({ param = "", message }: Refusal, tools: readonly ToolDefinition[]): string | undefined {
   const words = `${param} ${message}`;
   const place = /\b(?:tools|functions|function_declarations)(?:\.|\[|: ?)(\d+)/i.exec(words)?.[1];
@@ -384,7 +373,7 @@ function findTool({ param = "", message }: Refusal, tools: readonly ToolDefiniti
   );
 }
 
-/** Mistral accepts only such ids. */
+/** Mistral accepts only ids of this form. */
 function withShortIds(messages: readonly WireMessage[]): WireMessage[] {
   const ids = new Map<string, string>();
   const short = (id: string): string => {
@@ -450,7 +439,7 @@ function withWordAfterResults(messages: readonly WireMessage[]): WireMessage[] {
 /** Replaces a picture, because the model would otherwise refuse the whole conversation. */
 const UNSEEN = "(You cannot see this image. Say so if it matters.)";
 
-/** Reduces a message to text in one string, because some of these models don't accept parts at all. */
+/** Reduces a message to one string, because some models don't accept a list of parts at all. */
 function withoutParts(message: WireMessage): WireMessage {
   if (message.role !== "user" || typeof message.content === "string") return message;
   const texts = message.content.map((part) => (part.type === "text" ? part.text : UNSEEN));

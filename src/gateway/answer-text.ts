@@ -1,8 +1,8 @@
 import type { ChunkChoice } from "./chunks.ts";
 
 /**
- * Cleans the text of one answer, however it is split into deltas: removes repeated beginnings, moves tagged thoughts to
- * `reasoning`, and moves pictures written as data URLs to `pictures`.
+ * Cleans the text of one answer, however the gateway splits it into deltas. Removes repeated beginnings, moves tagged
+ * thoughts to `reasoning`, and moves images written as data URLs to `pictures`.
  */
 export function createAnswerText() {
   const repeats = createRepeatFilter();
@@ -16,7 +16,7 @@ export function createAnswerText() {
   }
 
   return {
-    /** Changes the choice in place. Text that can be the start of a tag or a picture waits for the next delta. */
+    /** Changes the choice in place. Keeps back text that can be the start of a tag or an image until the next delta. */
     apply({ index, delta, finish_reason }: ChunkChoice): void {
       if (index !== 0) return;
       const { content } = delta;
@@ -28,7 +28,7 @@ export function createAnswerText() {
       if (taken.said !== "" || content !== undefined) delta.content = taken.said;
       if (taken.pictures.length > 0) delta.pictures = [...(delta.pictures ?? []), ...taken.pictures];
     },
-    /** Returns the text and pictures that are still waiting at the end; "" for most answers. */
+    /** Returns the text and images that were kept back until the end; usually "". */
     rest(): { content: string; pictures: string[] } {
       const { said, pictures } = take("", true);
       return { content: said, pictures };
@@ -36,19 +36,17 @@ export function createAnswerText() {
   };
 }
 
-/**
- * With fewer deltas or characters, a growing repetition can be a coincidence: many tables begin with "-", "--", "----".
- */
+/** With fewer deltas a growing repetition can be a coincidence: many tables begin with "-", "--", "----". */
 const MIN_REPEATS = 4;
 const MIN_REPEATED_CHARS = 16;
 
 /**
- * Removes repetition if each delta repeats all of the text so far. The gateway is not repeating if one delta does not
- * start with the previous one. Until that is known, the text waits.
+ * Removes the repetition of a gateway whose deltas each contain the whole text up to that moment. Keeps text back until
+ * it is clear whether the gateway does that: one delta that does not start with the previous one proves that it does
+ * not.
  */
 function createRepeatFilter() {
   let state: "open" | "repeats" | "plain" = "open";
-  /** The deltas so far, while each one starts with the one before. */
   let deltas: string[] = [];
   let text = "";
 
@@ -58,7 +56,6 @@ function createRepeatFilter() {
     state = isRepeated ? "repeats" : "plain";
     text = whole;
     deltas = [];
-    // The first delta has already been shown.
     return rest.length === 0 ? "" : whole.slice(first.length);
   }
 
@@ -92,16 +89,15 @@ function createRepeatFilter() {
   };
 }
 
-/** Models put their thoughts in these tags. */
 const OPENINGS = ["<think>", "<thinking>", "<thought>", "<reasoning>"];
 const LONGEST_OPENING = Math.max(...OPENINGS.map((tag) => tag.length));
 /** A tag after more white space than this counts as text. */
 const MAX_HELD_CHARS = 64;
 
 /**
- * Only tags at the start of the answer count, but there can be several. A closing tag without an opening tag stays in
- * the text, because it is unknown where the thought starts. If an opening tag is never closed, all text after it is a
- * thought.
+ * Removes thoughts from the start of the answer; tags in later text count as text. There can be several thoughts. A
+ * closing tag without an opening tag stays, because no one knows where the thought starts. After an opening tag without
+ * a closing tag, all text is a thought.
  */
 function createThoughtFilter() {
   let closing: string | undefined;
@@ -109,7 +105,7 @@ function createThoughtFilter() {
   let hasThought = false;
   let isAnswer = false;
 
-  /** Checks how `held` starts. A tag is removed; text starts the answer; for anything else, more text is needed. */
+  /** Reads the start of `held`: removes a tag, starts the answer at text, or waits for more text. */
   function open(): void {
     const start = held.trimStart();
     const word = start.slice(0, LONGEST_OPENING).toLowerCase();
@@ -122,7 +118,7 @@ function createThoughtFilter() {
     }
   }
 
-  /** Removes the thought from the front of `held`. Leaves the end if it can be the start of the closing tag. */
+  /** Removes the thought from the front of `held`, but leaves an end that can be the start of the closing tag. */
   function takeThought(tag: string): { thought: string; isOver: boolean } {
     const end = held.search(new RegExp(tag, "i"));
     const last = held.lastIndexOf("<");
@@ -159,35 +155,32 @@ function createThoughtFilter() {
   };
 }
 
-/** Maximum number of pictures per answer; further ones are left out. */
+/** The most images in one answer. Further images are dropped. */
 const MAX_PICTURES = 8;
-/** The start of a picture, alone or in Markdown or HTML. */
 const PICTURE =
   /(?:!\[[^\]\n]{0,200}\]\(\s{0,20}<?|<img [^>\n]{0,200}?src=["']?)?data:image\/[a-z0-9.+-]{1,40};base64,/i;
-/** The end of a text if it can be the start of a data URL. */
+/** Matches the end of a text that can be the start of a data URL. */
 const MAYBE_DATA = `(?:${optional("data:image/")}|data:image/[a-z0-9.+-]{1,40}(?:;b?a?s?e?6?4?)?)`;
 const MAYBE_PICTURE = new RegExp(
   `(?:!(?:\\[[^\\]\\n]{0,200}(?:\\](?:\\(\\s{0,20}<?${MAYBE_DATA}?)?)?)?|<(?:i(?:m(?:g(?: [^>\\n]{0,260})?)?)?)?|${MAYBE_DATA})$`,
   "i",
 );
-/** Limit for the Markdown or HTML after a picture, such as a title. */
+/** The most Markdown or HTML after an image, such as a title. */
 const MAX_CLOSING_CHARS = 200;
 const NO_BASE64 = /[^A-Za-z0-9+/=]/;
-/** A cheap test for every delta: without a match, no picture starts in the text or at its end. */
+/** A cheap test for every delta: without a match, no image starts in the text or at its end. */
 const MAY_BEGIN = /data:|!\[|<i|(?:d|da|dat|data|!|<)$/i;
 
-/** A pattern that matches every beginning of a word. */
 function optional(word: string): string {
   const [first = "", ...rest] = word;
   return rest.length === 0 ? first : `${first}(?:${optional(rest.join(""))})?`;
 }
 
-/** Removes pictures written as base64 from the text. */
+/** Moves base64 images out of the text. */
 function createPictureFilter() {
   let held = "";
-  /** The parts of the data URL that is being read. */
   let picture: string[] | undefined;
-  /** The Markdown or HTML that is still expected after the latest picture. */
+  /** The Markdown or HTML that has not arrived yet around the latest image. */
   let closing = "";
   let count = 0;
 
@@ -200,7 +193,7 @@ function createPictureFilter() {
   return {
     take(text: string, isEnd: boolean): { said: string; pictures: string[] } {
       const pictures: string[] = [];
-      // Almost all deltas end here.
+      // Almost all deltas take this short cut.
       if (held === "" && picture === undefined && closing === "" && !MAY_BEGIN.test(text))
         return { said: text, pictures };
       let said = "";

@@ -6,13 +6,12 @@ import type { GatewayLimits } from "./limits.ts";
 import type { Send } from "./transport.ts";
 import { createWatch, describeSeconds, type Watch } from "./watch.ts";
 
-/** A call waits before its first or next attempt. */
 export interface RetryNotice {
   waitMs: number;
   error: GatewayError;
 }
 
-/** The model or gateway that is asked instead of the requested one. */
+/** The model or gateway that Palaver asks instead of the requested one. */
 export interface Fallback {
   model: string;
   isSecondGateway: boolean;
@@ -20,19 +19,18 @@ export interface Fallback {
 }
 
 export interface CallOptions {
-  /** Called before each wait, for example to show it. */
   onRetry?: (notice: RetryNotice) => void;
-  /** If true, the first attempt ignores a pause of the model, because a person asked for it. */
+  /** True if a person asked for this call: the first attempt then ignores a pause of the model. */
   mustAsk?: boolean;
-  /** Whether a model can be asked instead of the requested one; absent: any can. */
+  /** True if Palaver may ask this model instead of the requested one. Absent: it may ask any. */
   mayAsk?: (model: string) => boolean;
-  /** Called before another model or gateway is asked. Called with undefined when the requested one is asked again. */
+  /** Called before Palaver asks another model or gateway, and with undefined when it asks the requested one again. */
   onFallback?: (fallback: Fallback | undefined) => void;
 }
 
-/** A gateway and the state that its calls share. */
+/** A gateway, with the state that its calls share. */
 export interface Endpoint {
-  /** The second one is asked while the first is down. */
+  /** Palaver asks the second gateway while the first is down. */
   name: "first" | "second";
   send: Send;
   breaker: Breaker;
@@ -43,34 +41,25 @@ export interface Route {
   model: string;
 }
 
-/** One request in the form for one route. */
 export interface Form<T> {
-  /**
-   * Makes one call. It fails if the first piece does not arrive within `firstTokenMs`. Calls `onSign` when that piece
-   * arrives.
-   */
+  /** Makes one call. Calls `onSign` at the first piece of the answer, and rejects if that takes over `firstTokenMs`. */
   call(watch: Watch, firstTokenMs: number, onSign: () => void): Promise<T>;
   /** Changes the request after a refusal. Returns false if no change can help. */
   adapt(refusal: GatewayError): boolean;
 }
 
-/** One request. It can be sent several times and to several routes. */
 export interface Question<T> {
   /** The requested route first, then its alternatives. */
   routes: readonly [Route, ...Route[]];
   options?: CallOptions;
-  /** Time in milliseconds until the first piece of an answer must arrive, from any route. */
+  /** The longest time until the first piece of an answer, from any route. */
   firstTokenTotalMs?: number;
-  /** Called once for each route. */
   toForm(route: Route): Form<T>;
-  /** True once people can see a part of the answer: then nothing is retried. */
+  /** True once people can see part of the answer: from then on, no attempt is repeated. */
   hasBegun?(): boolean;
-  /** Whether another gateway or model may answer after this failure. */
+  /** True if another gateway or model may answer after this failure. */
   isDown?(error: GatewayError): boolean;
-  /**
-   * People's texts. The log quotes the gateway without these texts; if they are absent, it doesn't quote the gateway at
-   * all.
-   */
+  /** People's texts. The log quotes the gateway without them. Absent: the log does not quote the gateway at all. */
   texts?: () => readonly string[];
 }
 
@@ -80,24 +69,21 @@ export interface AskDeps {
   onAnswered?: ((name: Endpoint["name"], model: string) => void) | undefined;
 }
 
-/**
- * Maximum number of calls to one route if there is an alternative. After a failure in `NOT_RETRIED`, the alternative is
- * asked at once.
- */
+/** The most calls to one route that has an alternative. A failure in `NOT_RETRIED` leads to the alternative at once. */
 const ATTEMPTS_BESIDE = 2;
 const NOT_RETRIED: ReadonlySet<GatewayErrorKind> = new Set(["rate-limited", "stalled"]);
 const MAX_CHANGES = 12;
-/** Calls that wait for the same moment are spread over this time. */
+/** Calls that wait for the same moment start at random times within this span. */
 const SPREAD_MS = 250;
-/** A call that tests whether a pause is over moves to another route after this silence. */
+/** A call that tests whether a pause is over asks another route after this silence. */
 const PROBE_SILENCE_MS = 15_000;
 /** A waiting call checks this often whether another call has ended the pause. */
 const LOOK_MS = 100;
 
 /**
- * Asks the requested route. If it is down or at its limit, asks the alternative routes, then the requested route again
- * with more retries. Retries each route after passing failures, and changes its request after a refusal. Never replaces
- * an answer that has started. Rejects with the error of the requested route, or with the signal's reason.
+ * Asks the requested route. If that route is down or at its limit, asks the alternatives, then the requested route
+ * again with more retries. Retries each route after passing failures, and changes its request after a refusal. Never
+ * replaces an answer that has started. Rejects with the error of the requested route, or with the signal's reason.
  */
 export async function ask<T>(deps: AskDeps, question: Question<T>, signal: AbortSignal): Promise<T> {
   const { options = {}, firstTokenTotalMs = Number.POSITIVE_INFINITY } = question;
@@ -118,7 +104,7 @@ export async function ask<T>(deps: AskDeps, question: Question<T>, signal: Abort
   }
   const because = failure.kind;
   for (const route of others) {
-    // If the gateway is unreachable, another of its models would fail too.
+    // If the gateway is unreachable, a call to another of its models would fail too.
     if (because === "unreachable" && route.endpoint === own.endpoint) continue;
     if (isLate()) throw failure;
     const fallback = { model: route.model, isSecondGateway: route.endpoint !== own.endpoint, because };
@@ -128,7 +114,7 @@ export async function ask<T>(deps: AskDeps, question: Question<T>, signal: Abort
       const asked = { ...route, form: question.toForm(route) };
       return await askRoute(deps, question, asked, { mustAsk: false, hasAlternative: true, untilMs }, signal);
     } catch (error) {
-      // A refusal by this route doesn't end the search: the second gateway can have other models.
+      // A refusal of this alternative does not end the search, because the second gateway can have other models.
       if (isOver(error)) throw error;
       deps.log.warn({ err: error, instead: route.model }, "the fallback did not answer");
     }
@@ -140,13 +126,13 @@ export async function ask<T>(deps: AskDeps, question: Question<T>, signal: Abort
 
 interface Patience {
   mustAsk: boolean;
-  /** True if there is another route, so this call waits less. */
+  /** True if the call can ask another route; it then waits less on this one. */
   hasAlternative: boolean;
-  /** Deadline for the first piece of the answer, measured with `performance.now()`. */
+  /** The deadline for the first piece of the answer, in milliseconds of `performance.now()`. */
   untilMs: number;
 }
 
-/** Asks one route until it answers or no further attempt is left. */
+/** Asks one route until it answers or no attempt is left. */
 async function askRoute<T>(
   { limits, log, onAnswered }: AskDeps,
   question: Question<T>,
@@ -182,7 +168,7 @@ async function askRoute<T>(
       const waitMs = Math.max(pause.waitMs, LOOK_MS);
       if (waitMs > leftMs) throw toPauseError(model, { ...pause, waitMs });
       budgetMs -= waitMs;
-      // While another call is testing the pause, waits are too short to show.
+      // While another call tests the pause, this call's waits are too short to report.
       if (pause.waitMs > 0) await wait(waitMs + spread(), pause.error);
       else await wait(waitMs);
     }
@@ -203,8 +189,8 @@ async function askRoute<T>(
     } catch (error) {
       signal.throwIfAborted();
       if (!(error instanceof GatewayError)) throw error;
-      // Words outside an error object can come from the model, or from any web page at the address, so the log does not
-      // quote them.
+      // Words outside an error object can come from the model, or from any web page at this address, so the log does
+      // not quote them.
       if (texts !== undefined && !error.isFormless && error.status !== undefined)
         error.logMessage += withoutTexts(error.quote, texts());
       if (hasBegun?.() === true) throw error;
@@ -230,9 +216,7 @@ async function askRoute<T>(
   }
 }
 
-/**
- * A random time from a range that doubles with each attempt, so that callers that failed together don't retry together.
- */
+/** A random wait from a range that doubles with each attempt, so that calls don't retry in step. */
 function backoff(attempt: number, { backoffMinMs, backoffMaxMs }: GatewayLimits): number {
   const ceilingMs = Math.min(backoffMaxMs, backoffMinMs * 2 ** (attempt + 1));
   return backoffMinMs + Math.random() * Math.max(0, ceilingMs - backoffMinMs);
@@ -253,11 +237,11 @@ function toPauseError(model: string, { waitMs, error, isAsked }: Pause & { waitM
   });
 }
 
-/** Shorter matches between a message and people's texts are only ordinary words. */
+/** A shorter match between a message and people's texts is only an ordinary word. */
 const SHARED_CHARS = 8;
 const HIDDEN = "[…]";
 
-/** Returns the gateway's words without parts of people's texts. Ignores case and spacing. */
+/** Removes parts of people's texts from the gateway's words. Ignores case and spacing. */
 function withoutTexts(quote: string, texts: readonly string[]): string {
   const runs = new Map<number, number[]>();
   const lower = toComparable(quote);
@@ -278,17 +262,14 @@ function withoutTexts(quote: string, texts: readonly string[]): string {
       if (found.length === open.length) runs.delete(hash);
     });
   }
-  // The positions belong to the comparable text, which has single spaces.
+  // The positions count single spaces, as `toComparable` writes them.
   const shown = quote.replace(SPACES, " ");
   return Array.from({ length: shown.length }, (_, at) =>
     hidden.has(at) ? (hidden.has(at - 1) ? "" : HIDDEN) : shown.charAt(at),
   ).join("");
 }
 
-/**
- * Calls `visit` with the start of each run of `SHARED_CHARS` characters and a hash of the run. A hash is fast enough
- * for the millions of runs in a conversation.
- */
+/** Calls `visit` with the start and the hash of each run of `SHARED_CHARS` characters: conversations have millions. */
 function eachRun(text: string, visit: (hash: number, at: number) => void): void {
   let hash = 0;
   for (let at = 0; at < text.length; at++) {
@@ -298,7 +279,7 @@ function eachRun(text: string, visit: (hash: number, at: number) => void): void 
   }
 }
 
-/** A safe text has one space instead of each of these. */
+/** Matches what a safe text replaces with one space. */
 const SPACES = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu;
 
 /** Replaces the only letter whose lower case is longer, because it would shift the positions after it. */

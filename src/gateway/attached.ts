@@ -1,25 +1,23 @@
 import { isRecord } from "./json.ts";
 
 /**
- * Fields beyond the interface that a gateway attached to an answer or a call, such as signatures of the model's
- * thoughts. Some gateways refuse the turn's next request unless it contains these fields unchanged.
+ * Fields beyond the interface that a gateway attached to an answer or a call, such as signatures of thoughts. Some
+ * gateways refuse the turn's next request unless it contains these fields unchanged.
  */
 export interface Attached {
-  /** The route that attached the fields. They are sent back only to this route. */
+  /** The route that attached the fields. Palaver sends them back only to this route. */
   from: string;
   fields: Readonly<Record<string, unknown>>;
 }
 
-/**
- * Further fields of an object and further items of a list are dropped, because every fragment copies all earlier ones.
- */
+/** The most fields of an object and items of a list that are kept, because every fragment copies all earlier ones. */
 const MAX_ENTRIES = 256;
-/** Deeper values are dropped, because joining and storing them is recursive. */
+/** Deeper values are dropped, because the code that joins and stores them is recursive. */
 const MAX_DEPTH = 16;
-/** Limit for one message, as JSON. The fields are stored and sent with every further request in the turn. */
+/** The limit for one message, as JSON: the fields are stored and sent with every further request of the turn. */
 const MAX_ATTACHED_CHARS = 1_048_576;
 
-/** Whether these fields can be stored and sent back. Pure. */
+/** True if these fields are few enough to store and send back. Pure. */
 export function isKeepable(attached: ReadonlyArray<Attached | undefined>): boolean {
   return JSON.stringify(attached).length <= MAX_ATTACHED_CHARS;
 }
@@ -43,12 +41,12 @@ export function setApart(value: Record<string, unknown>, known: ReadonlySet<stri
     fields ??= {};
     put(fields, key, value[key]);
   }
-  // The gateway can send a field with this name too.
+  // The gateway can send a field of this name too.
   delete value.attached;
   if (fields !== undefined) value.attached = { from, fields };
 }
 
-/** Joins the fields of two fragments. Pure. */
+/** Joins the fields of two fragments of one message. Pure. */
 export function joinAttached(first: Attached | undefined, more: Attached | undefined): Attached | undefined {
   if (first === undefined || more === undefined) return more ?? first;
   const fields: Record<string, unknown> = { ...first.fields };
@@ -67,7 +65,7 @@ function joinField(first: unknown, more: unknown): unknown {
   return joined;
 }
 
-/** Joins lists. An item continues the one with the same index; without indexes, it continues the last one. */
+/** Joins two lists: an item continues the one with the same index, or the last one if the items have no index. */
 function joinLists(first: readonly unknown[], more: readonly unknown[]): unknown[] {
   const joined = [...first];
   for (const [position, item] of more.entries()) {
@@ -86,7 +84,7 @@ function goesOn(first: unknown, more: unknown, isNext: boolean): boolean {
   return isNext && !first.signature && !first.data;
 }
 
-/** Fields whose text arrives in pieces. */
+/** The fields whose texts arrive in fragments. */
 const TEXTS: ReadonlySet<string> = new Set(["text", "summary", "thinking", "reasoning", "data", "content"]);
 
 function joinItems(first: Record<string, unknown>, more: Record<string, unknown>): Record<string, unknown> {

@@ -1,10 +1,7 @@
-/**
- * Facts are forgotten after this time, because they can be wrong. Later, another model can have the same name. Some
- * models refuse a single picture in words that others use to refuse all pictures.
- */
+/** A belief can be wrong: some models refuse one image in the words in which others refuse all images. */
 const BELIEVED_MS = 10 * 60_000;
 
-/** Facts learned from refusals. Each expires after a while. */
+/** Facts learned from a gateway's refusals. Each fact expires. */
 export interface Beliefs<T> {
   all(): T[];
   add(fact: T): void;

@@ -9,17 +9,11 @@ export interface BodyListener {
 }
 
 export interface ResponseBody {
-  /**
-   * Reports at once what has already arrived. Calls only the first listener, and no listener after `destroy` or
-   * `drain`.
-   */
+  /** Calls the listener immediately with bytes that have already arrived. Only the first listener counts. */
   listen(listener: BodyListener): void;
-  /** Closes the connection unless the body has ended. No listener is called afterwards. */
+  /** Closes the connection unless the body has ended. Calls no listener afterwards. */
   destroy(): void;
-  /**
-   * Reads the rest so that the connection can be reused. Closes the connection if that takes too long. No listener is
-   * called afterwards.
-   */
+  /** Reads the rest to keep the connection, but closes it if that takes long. Calls no listener afterwards. */
   drain(): void;
 }
 
@@ -46,7 +40,6 @@ export function dispatchRequest(
 ): Promise<GatewayResponse> {
   const { promise, resolve, reject } = Promise.withResolvers<GatewayResponse>();
   let controller: Dispatcher.DispatchController | undefined;
-  /** Bytes that arrive with the head, before there is a listener. */
   let early: Buffer[] = [];
   let listener: BodyListener | undefined;
   let tellEnd: (() => void) | undefined;

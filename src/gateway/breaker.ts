@@ -2,17 +2,17 @@ import { randomUUID } from "node:crypto";
 import type { GatewayError } from "./errors.ts";
 import type { GatewayLimits } from "./limits.ts";
 
-/** If a test of a pause never ends, the next one can start after this time. */
+/** If the test of a pause never ends, another test can start after this time. */
 const HALF_OPEN_MS = 5_000;
 
-/** A pause of a model that asked for it or failed several times in a row. */
+/** Why and how long Palaver sends no calls to a model. */
 export interface Pause {
   id: string;
   untilMs: number;
   /** The earliest time at which a call can test whether the pause is over. */
   probeAtMs: number;
   error: GatewayError;
-  /** True if the gateway itself named the length. */
+  /** True if the gateway itself named the length of the pause. */
   isAsked: boolean;
 }
 
@@ -24,12 +24,12 @@ export interface BreakerOptions {
 }
 
 /**
- * Keeps calls away from a model that asked for a pause or failed several times in a row. When the pause is over, one
- * call tests whether the model answers. Only if it does, other calls follow. Each process learns this separately.
+ * Keeps calls away from a model that asked for a pause or failed several times in a row. After the pause, one call
+ * tests whether the model answers; further calls follow only if it does. Each process learns this separately.
  */
 export function createBreaker(limits: GatewayLimits, { onPaused = () => {} }: BreakerOptions = {}) {
   const pauses = new Map<string, Pause>();
-  /** Consecutive failures, and the number of pauses that they caused. */
+  /** Failures in a row, and the number of pauses that they caused. */
   const troubles = new Map<string, { failures: number; pauses: number }>();
 
   function open(model: string, askedMs: number, error: GatewayError, isAsked: boolean): void {
@@ -41,15 +41,12 @@ export function createBreaker(limits: GatewayLimits, { onPaused = () => {} }: Br
   }
 
   return {
-    /**
-     * Undefined: calls are allowed. If `waitMs` is 0, the pause is over, but it is still unknown whether the model
-     * answers.
-     */
+    /** Undefined if calls are allowed. If `waitMs` is 0, the pause is over, but no call has tested the model yet. */
     read(model: string): (Pause & { waitMs: number }) | undefined {
       const pause = pauses.get(model);
       return pause && { ...pause, waitMs: Math.max(0, Math.ceil(pause.untilMs - performance.now())) };
     },
-    /** Returns true if this call may test the model. The next test is possible only after a while. */
+    /** Returns true if this call may test the model. The next call can test it only after a while. */
     claim(model: string): boolean {
       const pause = pauses.get(model);
       const nowMs = performance.now();
@@ -61,13 +58,13 @@ export function createBreaker(limits: GatewayLimits, { onPaused = () => {} }: Br
     failed(model: string, error: GatewayError, probed: Pause | undefined): void {
       const asked = error.retryAfterMs ?? 0;
       if (asked > 0) open(model, asked, error, true);
-      // Listing the models belongs to no model, so its failure does not pause one.
+      // The request for the list of models names no model, so its failure pauses none.
       if (model === "") return;
       const { failures, pauses: times } = troubles.get(model) ?? { failures: 0, pauses: 0 };
       const isOver = probed !== undefined && performance.now() >= probed.untilMs;
       const isDown = failures + 1 >= limits.breakerFailures || isOver;
       troubles.set(model, { failures: failures + 1, pauses: isDown ? times + 1 : times });
-      // Does not change a pause that has not ended.
+      // A failure does not change a pause that still runs.
       const isPaused = (pauses.get(model)?.untilMs ?? 0) > performance.now();
       if (isDown && error.retryAfterMs === undefined && !isPaused) {
         open(model, Math.min(limits.breakerMaxMs, limits.breakerMs * 2 ** times), error, false);

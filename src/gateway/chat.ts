@@ -17,9 +17,7 @@ import type { Watch } from "./watch.ts";
 export interface StreamOptions extends CallOptions {
   /** Must not return a promise: one promise for each of thousands of chunks would be too slow. */
   onChunk: OnChunk;
-  /**
-   * Called when an answer starts after the request was changed. Gets the names of the changes, see `adaptations.ts`.
-   */
+  /** Called with the names of the changes (see `adaptations.ts`) when a changed request gets an answer. */
   onAdapted?: (changes: readonly string[]) => void;
 }
 
@@ -109,7 +107,7 @@ export function createStreamChat(deps: ChatDeps): StreamChat {
   };
 }
 
-/** The texts in a message that must not appear in the log. */
+/** Returns the texts of a message that the log must not show. */
 function wordsOf(message: ChatMessage): string[] {
   if (message.role === "system") return [];
   const calls = message.role === "assistant" ? (message.tool_calls ?? []) : [];
@@ -117,11 +115,8 @@ function wordsOf(message: ChatMessage): string[] {
 }
 
 interface Known {
-  /** The changes that make the model accept requests. */
   changes: Beliefs<Change>;
-  /**
-   * "ask": requests must ask for usage, because an answer contained none. "leave": the gateway sends none even then.
-   */
+  /** "ask": an answer had no usage, so requests must ask for it. "leave": the gateway sends no usage even then. */
   usage: "ask" | "leave" | undefined;
 }
 
@@ -137,7 +132,6 @@ function createWording({ extraBody, log }: ChatDeps, request: ChatRequest, { end
   return {
     body,
     changed: () => changes.filter((change) => applyChanges(plain, [change]) !== plain).map(({ name }) => name),
-    /** Changes the request as the gateway's refusal requires. Returns false if no change can help. */
     adapt(refusal: GatewayError): boolean {
       const change = findChange(refusal, body(), changes);
       const mayBeUsage = asksUsage && refusal.kind === "rejected" && refusal.reason === undefined;
@@ -151,9 +145,9 @@ function createWording({ extraBody, log }: ChatDeps, request: ChatRequest, { end
       changes = [...changes, change];
       return true;
     },
-    /** Called when the model answers: the changes worked, so they are remembered. */
+    /** Called when the model answers: the changes worked, so the client remembers them. */
     succeed(): void {
-      // If the changed request was refused too, the change did not matter.
+      // If the gateway refused the changed request too, the change did not matter.
       for (const { change, refusal } of own.splice(0)) {
         const fields = { model, gateway: endpoint.name, adaptation: change.name, err: refusal };
         log.info(fields, `the gateway refused a request; from now on Palaver ${describeChange(change)}`);
@@ -173,7 +167,7 @@ interface Thrown {
   error: unknown;
 }
 
-/** Reads one answer. Decodes bytes as they arrive and passes on chunks at once, without a promise for each. */
+/** Reads one answer: decodes bytes as they arrive and passes chunks on at once, without a promise for each. */
 function createAnswer(limits: GatewayLimits, safe: SafeText, watch: Watch, onChunk: OnChunk, from: string) {
   let isOver = false;
   const hand = (chunk: ChatCompletionChunk) => {
@@ -190,7 +184,8 @@ function createAnswer(limits: GatewayLimits, safe: SafeText, watch: Watch, onChu
   function settle(broken?: unknown, thrown?: Thrown): void {
     if (isOver) return;
     const { signal } = watch;
-    // If the gateway went silent, waiting text must still be shown. If the caller aborted, no one needs it.
+    // If the gateway went silent, people must still see the text that was kept back. If the caller aborted, no one
+    // needs it.
     const hasRest = !signal.aborted || signal.reason instanceof GatewayError;
     const gap = thrown ?? (hasRest ? attempt(decoder.rest) : undefined) ?? findGap(decoder, broken, signal);
     isOver = true;
@@ -215,14 +210,11 @@ function createAnswer(limits: GatewayLimits, safe: SafeText, watch: Watch, onChu
 
   return {
     tally,
-    /**
-     * Resolves when all chunks have been passed on. Rejects with a GatewayError, the watch's reason or an error from
-     * `onChunk`.
-     */
+    /** Resolves after the last chunk. Rejects with a GatewayError, the watch's reason or an error from `onChunk`. */
     read(given: ResponseBody): Promise<void> {
       body = given;
       expect(readPatience(tally, limits));
-      // Settles at once, because the signal can abort in the middle of a read.
+      // The signal can abort in the middle of a read, so this settles immediately.
       watch.signal.addEventListener("abort", () => settle(), { once: true });
       body.listen({ onData, onEnd: () => settle(undefined, attempt(decoder.end)), onError: settle });
       return end.promise;
@@ -250,13 +242,12 @@ function readPatience(tally: Readonly<Tally>, { firstTokenMs, idleMs, tailMs }: 
   return tally.answered ? idleMs : firstTokenMs;
 }
 
-/** Finds why an answer is incomplete after its end. */
+/** Returns why an ended answer is incomplete; undefined if it is complete. */
 function findGap(decoder: StreamDecoder, broken: unknown, signal: AbortSignal): Thrown | undefined {
   const failure = decoder.failure();
   const { finishReason, isFinished, reasons } = decoder.tally;
   const isBroken = signal.aborted || failure !== undefined || broken !== undefined;
-  // With a finish reason, an answer is complete even without usage and `[DONE]`. This does not hold if every piece had
-  // a reason.
+  // A finish reason completes an answer even without usage and `[DONE]`, unless every chunk has a reason.
   if (finishReason !== undefined && (isFinished || reasons < 2 || !isBroken)) return undefined;
   if (signal.aborted) return { error: signal.reason };
   if (failure !== undefined) return { error: failure };
@@ -268,7 +259,6 @@ function findGap(decoder: StreamDecoder, broken: unknown, signal: AbortSignal): 
   return { error: new GatewayError("interrupted", "The gateway's answer ended before it was complete.") };
 }
 
-/** Describes one answer for the log, without its text. */
 function describeAnswer(tally: Readonly<Tally>, safe: SafeText): Record<string, unknown> {
   /** Some gateways send a sentence instead of a name. */
   const toName = (text: string) => {
@@ -282,7 +272,7 @@ function describeAnswer(tally: Readonly<Tally>, safe: SafeText): Record<string, 
     reasoningChars: tally.reasoningChars > 0 ? tally.reasoningChars : undefined,
     finishReason: tally.finishReason === undefined ? undefined : toName(tally.finishReason),
     usage: tally.usage,
-    // Logged only if there are any, because a broken event deserves attention.
+    // A log line has this field only if it is not 0, because broken events deserve attention.
     droppedEvents: tally.malformed > 0 ? tally.malformed : undefined,
   };
 }

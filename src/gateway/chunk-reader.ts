@@ -3,7 +3,7 @@ import type { ChatCompletionChunk, TokenUsage } from "./chunks.ts";
 import { readCitations } from "./citations.ts";
 import { isJson, isRecord } from "./json.ts";
 
-/** Fields of a delta or message that Palaver reads, or that say nothing about the answer. */
+/** The fields of a delta or message that Palaver reads, or that say nothing about the answer. */
 const DELTA_FIELDS: ReadonlySet<string> = new Set([
   "role",
   "content",
@@ -16,15 +16,15 @@ const DELTA_FIELDS: ReadonlySet<string> = new Set([
   "annotations",
   "citations",
 ]);
-/** Limit for a call's name and id. Some gateways put a signature into the id. */
+/** The limit for a call's name and id. Some gateways put a signature into the id. */
 const MAX_NAME_CHARS = 1_000;
 const MAX_ID_CHARS = 65_536;
 const CALL_FIELDS: ReadonlySet<string> = new Set(["index", "id", "type", "function"]);
 
 /**
  * Reads the chunks of one answer, or a whole answer as one chunk. Corrects differences between servers, from missing
- * `choices` to arguments as an object. Changes chunks in place, because there are thousands. `from` is the route that
- * answers, see `Attached`.
+ * `choices` to arguments that are an object. Changes chunks in place, because there are thousands. `from` is the route
+ * that answers (see `Attached`).
  */
 export function createReadChunk(from: string) {
   const placeOf = createPlaceOf();
@@ -47,7 +47,7 @@ export function createReadChunk(from: string) {
     if (typeof choice.index !== "number") choice.index = 0;
     if (typeof choice.finish_reason !== "string" || choice.finish_reason === "") choice.finish_reason = null;
     if (isRecord(choice.delta)) hasDeltas = true;
-    // A message after deltas repeats the whole answer.
+    // A message that follows deltas repeats the whole answer.
     const delta = choice.delta ?? (hasDeltas ? undefined : choice.message) ?? {};
     if (!isRecord(delta)) return false;
     const isWhole = delta === choice.message;
@@ -64,15 +64,14 @@ export function createReadChunk(from: string) {
     return calls.every(fixCall);
   }
 
-  /** Undefined if the value is not a chunk. */
   return (value: unknown): ChatCompletionChunk | undefined => {
     if (!isRecord(value)) return undefined;
     if (!Array.isArray(value.choices)) value.choices = [];
-    // Palaver requests one answer. Text from a second one would mix with it.
+    // Palaver requests one answer; text from a second one would mix with it.
     if ((value.choices as unknown[]).length > 1) value.choices = (value.choices as unknown[]).filter(isFirst);
     const sources = readCitations(value);
     if (!(value.choices as unknown[]).every(fixChoice)) return undefined;
-    // A field of that name on the wire is not Palaver's.
+    // The gateway can send a field of this name too.
     if (value.sources !== undefined) delete value.sources;
     if (sources.length > 0) value.sources = sources;
     if (value.usage !== undefined) value.usage = readUsage(value.usage) ?? null;
@@ -81,20 +80,16 @@ export function createReadChunk(from: string) {
 }
 
 const KEY = '"content"';
-/** Text that needs no escaping in JSON. */
 const PLAIN = /^[^"\\\p{Cc}]+$/u;
 
-/**
- * Reads events that differ from an earlier one only in their text, as almost all do. Parsing each of them as JSON would
- * double the time to decode an answer.
- */
+/** Reads events that differ from an earlier one only in their text, in half the time of a JSON parser. */
 export function createRepeatReader() {
   let before = "";
   let after = "";
   let noted: ChatCompletionChunk | undefined;
 
   return {
-    /** Undefined if the event differs in anything else, or if its text needs a parser. */
+    /** Undefined if the event differs in more than its text, or if the text needs a JSON parser. */
     read(data: string): ChatCompletionChunk | undefined {
       const isLike = data.slice(0, before.length) === before && data.endsWith(after);
       if (noted === undefined || !isLike) return undefined;
@@ -107,7 +102,7 @@ export function createRepeatReader() {
       if (!content || (reasoning ?? calls ?? pictures ?? attached) !== undefined || chunk.usage) return;
       const [head = "", tail = "", another] = data.split(KEY, 3);
       const opening = /^\s*:\s*"/.exec(tail)?.[0];
-      // If two fields have this name, it is unknown which one counts.
+      // If the event has two fields of this name, no one knows which one counts.
       if (opening === undefined || another !== undefined) return;
       const place = head.length + KEY.length + opening.length;
       if (!PLAIN.test(content) || !data.startsWith(`${content}"`, place)) return;
@@ -134,16 +129,13 @@ function toText(value: unknown): string {
   return typeof value === "string" ? value : "";
 }
 
-/**
- * Turns a message's content into text; the content can also be a list of parts or a refusal. Returns false for other
- * content.
- */
+/** Turns a message's content (text, a list of parts or a refusal) into text. Returns false for other content. */
 function fixContent(message: Record<string, unknown>): boolean {
   const { content, refusal } = message;
   if (Array.isArray(content)) {
     const others = content.filter((part) => !isTextPart(part));
     const pictures = others.filter((part) => readPicture(part) !== undefined);
-    // Parts of other types are the model's thoughts or cannot be shown.
+    // Parts that are not text are the model's thoughts, or cannot be shown.
     message.content = content.map((part) => (isTextPart(part) ? toText(part.text) : "")).join("");
     message.images ??= pictures;
     message.reasoning ??= others.filter((part) => !pictures.includes(part));
@@ -158,11 +150,10 @@ function isTextPart(part: unknown): part is Record<string, unknown> {
   return isRecord(part) && part.type === "text";
 }
 
-/** Maximum number of pictures in one delta or message; further ones are dropped. */
+/** The most images in one delta or message. Further images are dropped. */
 const MAX_PICTURES = 16;
 
 function fixPictures(message: Record<string, unknown>): void {
-  // The gateway can send a field with this name too.
   if (message.pictures !== undefined) delete message.pictures;
   if (!Array.isArray(message.images)) return;
   const pictures = message.images
@@ -172,7 +163,7 @@ function fixPictures(message: Record<string, unknown>): void {
   if (pictures.length > 0) message.pictures = pictures;
 }
 
-/** Returns a picture's data URL from any form that gateways use. */
+/** Returns an image's data URL from any of the forms that gateways use. */
 function readPicture(part: unknown): string | undefined {
   if (typeof part === "string") return part.startsWith("data:image/") ? part : undefined;
   if (!isRecord(part)) return undefined;
@@ -182,7 +173,7 @@ function readPicture(part: unknown): string | undefined {
   return typeof address === "string" && address.startsWith("data:image/") ? address : undefined;
 }
 
-/** Servers' names for this field. Fields that contain only text come first. */
+/** Servers' names for the model's thoughts. Fields that contain only text come first. */
 const REASONING_FIELDS = [
   "reasoning_content",
   "reasoning",
@@ -194,8 +185,8 @@ const REASONING_FIELDS = [
 const MAX_PART_DEPTH = 4;
 
 /**
- * Moves a message's thoughts, complete or a fragment, to `reasoning`, whatever the server names them. If the server
- * withholds them, `reasoning` is "". The interface does not define thoughts, but servers send them.
+ * Moves a message's thoughts, whole or a fragment, to `reasoning`, whatever the server calls them. `reasoning` is "" if
+ * the server withholds them. The interface does not define thoughts, but servers send them.
  */
 function fixReasoning(message: Record<string, unknown>): void {
   let reasoning: string | undefined;
@@ -220,13 +211,9 @@ function textIn(value: unknown, depth: number): string {
   return textIn(value.text ?? value.summary ?? value.thinking ?? value.reasoning ?? value.content, depth - 1);
 }
 
-/** A higher cost must be a mistake. */
 const MAX_COST = 1_000_000;
 
-/**
- * Reads token counts under the names that servers use. Undefined unless both parts are present. If the total is
- * missing, it is their sum.
- */
+/** Reads token counts under any server's names. Undefined unless both are present; a missing total is their sum. */
 export function readUsage(value: unknown): TokenUsage | undefined {
   if (!isRecord(value)) return undefined;
   const { prompt_tokens, completion_tokens, total_tokens, prompt_tokens_details: details, cost } = value;
@@ -246,7 +233,7 @@ function isCount(value: unknown): value is number {
   return Number.isSafeInteger(value) && Number(value) >= 0;
 }
 
-/** Makes the function of a call, complete or a fragment, match the wire types. Returns false if that is impossible. */
+/** Makes the function of a call, whole or a fragment, match the wire types. Returns false if that is impossible. */
 function fixFunction(call: Record<string, unknown>): boolean {
   const fn = call.function;
   if (fn === undefined || fn === null) return delete call.function;
@@ -260,9 +247,9 @@ function fixFunction(call: Record<string, unknown>): boolean {
 /** A higher index must be a mistake or an attack: it would create a list of that length. */
 const MAX_TOOL_CALLS = 128;
 
-/** The fields that show which call a fragment belongs to. An empty text counts as missing. */
+/** The fields that show which call a fragment belongs to. "" counts as missing. */
 export interface CallFragment {
-  /** As the gateway sent it: not always a number. */
+  /** The index as the gateway sent it, not always a number. */
   index: unknown;
   id: string;
   name: string;
@@ -274,21 +261,20 @@ interface OpenCall {
   id: string;
   name: string;
   args: string;
-  /** The last character of `args` that is not white space; "" if there is none. */
+  /** The last character of `args` that is not white space; "" if `args` has no such character. */
   end: string;
 }
 
 /**
- * Finds the position of the call that a fragment belongs to. Without a usable index, a new call starts with a new id.
- * If there are no ids either, it starts with a name after complete arguments. An id that is repeated or changes all the
- * time starts no call.
+ * Finds the position of the call that a fragment belongs to. Without a usable index, a new id starts a new call.
+ * Without ids, a name after complete arguments starts one. An id that repeats or always changes starts no call.
  */
 export function createPlaceOf() {
   const calls = new Map<number, OpenCall>();
   const taken = new Set<number>();
 
   function begin(key: number): OpenCall {
-    // The first call with an index gets that position. If it is taken, the call goes to the end.
+    // The first call with an index gets the index as its position, or the last position if another call has it.
     const place = taken.has(key) ? Math.max(...taken) + 1 : key;
     taken.add(place);
     const call = { place, id: "", name: "", args: "", end: "" };
@@ -317,10 +303,7 @@ function readIndex(index: unknown): number | undefined {
   return Number.isSafeInteger(number) ? Number(number) : undefined;
 }
 
-/**
- * Longer arguments are not parsed to find out whether they are complete, because a hostile server could force a parse
- * for every fragment.
- */
+/** Longer arguments are never parsed to see whether they are complete: a hostile server could force many parses. */
 const MAX_PARSED_CHARS = 32_768;
 
 function isAnother(call: OpenCall, { id, name, args }: CallFragment, hasIndex: boolean): boolean {
@@ -328,6 +311,6 @@ function isAnother(call: OpenCall, { id, name, args }: CallFragment, hasIndex: b
   if (hasOtherId && !hasIndex) return true;
   if (name === "" || (id !== "" && id === call.id)) return false;
   if (call.end === "") return hasOtherId && name !== call.name;
-  // Some servers repeat the call's name in every fragment, and parsing the arguments each time would take seconds.
+  // Some servers repeat the call's name in every fragment; parsing the arguments each time would take seconds.
   return (hasOtherId || args !== "") && call.end === "}" && call.args.length <= MAX_PARSED_CHARS && isJson(call.args);
 }

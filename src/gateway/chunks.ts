@@ -1,6 +1,4 @@
-/**
- * The messages to and from the gateway, with the interface's field names, and a function that adds deltas to a message.
- */
+/** The messages to and from the gateway, with the interface's field names, and how deltas become a message. */
 
 import type { Source } from "../text/sources.ts";
 import { type Attached, isKeepable, joinAttached } from "./attached.ts";
@@ -22,9 +20,9 @@ export type ContentPart = TextPart | ImagePart;
 export interface ToolCall {
   id: string;
   type: "function";
-  /** `arguments` is JSON as the model wrote it. It can be invalid. */
+  /** `arguments` is JSON as the model wrote it, so it can be invalid. */
   function: { name: string; arguments: string };
-  /** Sent back to the gateway within the turn, but not stored. */
+  /** Palaver sends these fields back within the turn, but does not store them. */
   attached?: Attached;
 }
 
@@ -45,7 +43,6 @@ export interface AssistantMessage {
   content: string;
   name?: string;
   tool_calls?: ToolCall[];
-  /** Sent back to the gateway within the turn, but not stored. */
   attached?: Attached;
 }
 
@@ -66,9 +63,9 @@ export interface TokenUsage {
   prompt_tokens: number;
   completion_tokens: number;
   total_tokens: number;
-  /** Prompt tokens that came from the gateway's cache, if it reports them. */
+  /** Prompt tokens that the gateway took from its cache, if it reports them. */
   cached_tokens?: number;
-  /** The cost of the request as the gateway reports it, in the gateway's currency. */
+  /** The cost of the request in the gateway's currency, if the gateway reports it. */
   cost?: number;
 }
 
@@ -86,7 +83,7 @@ export interface Delta {
   /** The model's thoughts before its answer; "" if the server withholds them. */
   reasoning?: string;
   tool_calls?: ToolCallDelta[];
-  /** Data URLs. */
+  /** The images, as data URLs. */
   pictures?: string[];
   attached?: Attached;
 }
@@ -102,14 +99,14 @@ export interface ChatCompletionChunk {
   object: string;
   created: number;
   model: string;
-  /** Empty in the last chunk if the gateway sends one that contains only `usage`. */
+  /** Empty in a last chunk that contains only `usage`. */
   choices: ChunkChoice[];
   /** The pages that the answer cites. A later chunk can repeat them. */
   sources?: Source[];
   usage?: TokenUsage | null;
 }
 
-/** The text of a message, one line per text part, without pictures. Pure. */
+/** Returns the text of a message, one line per text part, without images. Pure. */
 export function textOf({ content }: Pick<ChatMessage, "content">): string {
   if (typeof content === "string") return content;
   return content.flatMap((part) => (part.type === "text" ? part.text : [])).join("\n");
@@ -118,8 +115,8 @@ export function textOf({ content }: Pick<ChatMessage, "content">): string {
 const NO_CALL: ToolCall = { id: "", type: "function", function: { name: "", arguments: "" } };
 
 /**
- * Adds a delta to its message. Pure: returns a new message. Joins calls by index. Some gateways start the index at 1 or
- * higher, which leaves calls without a name at the beginning.
+ * Adds a delta to its message and returns a new message. Pure. Joins calls by index. Some gateways start the index at 1
+ * or higher, which leaves calls without a name at the beginning.
  */
 export function applyDelta(message: AssistantMessage, delta: Delta): AssistantMessage {
   const content = message.content + (delta.content ?? "");
@@ -146,8 +143,8 @@ export function applyDelta(message: AssistantMessage, delta: Delta): AssistantMe
 
 /**
  * Completes a message after its last delta. Keeps only calls with a name, gives each a different id, repairs arguments
- * that can mean only one thing, and removes an empty `tool_calls`. Drops attachments if there are no calls or too many
- * fields. Pure.
+ * that can mean only one thing, and removes an empty `tool_calls`. Drops attached fields if there are no calls or too
+ * many fields. Pure.
  */
 export function settleCalls({ tool_calls: calls = [], attached, ...rest }: AssistantMessage): AssistantMessage {
   const ids = new Set<string>();
@@ -158,7 +155,7 @@ export function settleCalls({ tool_calls: calls = [], attached, ...rest }: Assis
       for (let number = index; id === "" || ids.has(id); number++) id = `call_${number}`;
       ids.add(id);
       const { name, arguments: args } = call.function;
-      // A server for gpt-oss can leave markers of the model's own format at the end of the name.
+      // A server for gpt-oss can leave markers of the model's format at the end of the name.
       return { ...call, id, function: { name: name.replace(/<\|.*$/s, ""), arguments: repairArguments(args) } };
     });
   if (settled.length === 0) return rest;
@@ -166,7 +163,7 @@ export function settleCalls({ tool_calls: calls = [], attached, ...rest }: Assis
   return isKeepable([attached, ...settled.map((call) => call.attached)]) ? whole : withoutFields(whole);
 }
 
-/** The message as the history stores it, without the gateway's attachments. Pure. */
+/** Returns the message as the history stores it, without attached fields. Pure. */
 export function withoutAttached(message: ChatMessage): ChatMessage {
   return message.role === "assistant" ? withoutFields(message) : message;
 }
@@ -176,7 +173,7 @@ function withoutFields({ attached: _fields, tool_calls: calls, ...rest }: Assist
   return { ...rest, tool_calls: calls.map(({ attached: _own, ...call }) => call) };
 }
 
-/** The message as a strict gateway accepts it: arguments that are not JSON become `{}`. Pure. */
+/** Returns the message as a strict gateway accepts it: arguments that are not JSON become `{}`. Pure. */
 export function toSendable(message: AssistantMessage): AssistantMessage {
   if (message.tool_calls === undefined) return message;
   const calls = message.tool_calls.map((call) =>
@@ -185,7 +182,7 @@ export function toSendable(message: AssistantMessage): AssistantMessage {
   return { ...message, tool_calls: calls };
 }
 
-/** Whether the call's arguments are valid JSON. In a truncated answer they may not be. Pure. */
+/** True if the call's arguments are valid JSON, which they need not be in a truncated answer. Pure. */
 export function isWholeCall(call: ToolCall): boolean {
   return isJson(call.function.arguments);
 }

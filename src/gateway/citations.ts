@@ -1,18 +1,19 @@
 import { joinSources, type Source, toSource } from "../text/sources.ts";
 import { isRecord } from "./json.ts";
 
-/** Citations of one chunk; further ones are dropped. */
+/** The most citations that are read from one chunk. */
 const MAX_CITATIONS = 100;
 
 /**
- * The pages that a chunk or a whole answer cites: `annotations` of OpenAI and OpenRouter in the delta, the message or the
- * choice; `citations` and `search_results` of Perplexity and xAI next to the choices, which the text cites by number.
+ * Reads the pages that a chunk or a whole answer cites. OpenAI and OpenRouter put `annotations` into the delta, the
+ * message or the choice. Perplexity and xAI put `citations` and `search_results` next to the choices, and their text
+ * cites them by number.
  */
 export function readCitations(chunk: Readonly<Record<string, unknown>>): Source[] {
   const [choice] = listOf(chunk.choices);
   const delta = isRecord(choice) ? (choice.delta ?? choice.message) : undefined;
   const places = [chunk, choice, delta].filter(isRecord);
-  // Almost all chunks end here.
+  // Almost all chunks take this short cut.
   if (places.every(hasNone)) return [];
   return joinSources(
     ...places.flatMap(({ annotations, citations, search_results: results }) => [
@@ -31,7 +32,7 @@ function listOf(value: unknown): unknown[] {
   return Array.isArray(value) ? value.slice(0, MAX_CITATIONS) : [];
 }
 
-/** Some gateways leave out the inner object. The ranges are not read: vendors count them in different units. */
+/** Some gateways leave out the inner object. The ranges are not read, because vendors count them in different units. */
 function readAnnotation(annotation: unknown): Source[] {
   if (!isRecord(annotation) || annotation.type !== "url_citation") return [];
   const { url, title } = isRecord(annotation.url_citation) ? annotation.url_citation : annotation;
@@ -39,7 +40,7 @@ function readAnnotation(annotation: unknown): Source[] {
   return source === undefined ? [] : [{ ...source, marks: [] }];
 }
 
-/** A list of addresses, or of objects with an address and a title. Their places can be the numbers in the text. */
+/** Reads a list of addresses, or of objects with address and title. `isNumbered`: the text cites them by position. */
 function readList(list: unknown, isNumbered: boolean): Source[] {
   return listOf(list).flatMap((item, index): Source[] => {
     const { url, title } = isRecord(item) ? item : { url: item };

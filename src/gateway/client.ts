@@ -20,19 +20,19 @@ export type { StreamOptions } from "./chat.ts";
 export type { GatewayLimits } from "./limits.ts";
 
 /**
- * Every method rejects with a GatewayError or, if the signal aborts, with its reason. While no part of the answer has
- * arrived, it first retries passing failures and changes refused requests.
+ * Every method rejects with a GatewayError or, if the signal aborts, with the signal's reason. Until the first part of
+ * the answer arrives, it retries passing failures and changes refused requests.
  */
 export interface Gateway {
   /**
-   * Passes chunks on as they arrive. Resolves when the answer ended with a finish_reason or `[DONE]`. Otherwise
-   * rejects; if `onChunk` throws, rejects with its error. Aborting closes the connection within a second. An attempt
-   * that fails before the first text or tool call can be retried, but chunks that it already passed on stay passed on.
+   * Passes chunks on as they arrive. Resolves when the answer ended with a `finish_reason` or `[DONE]`, and rejects
+   * otherwise; an error of `onChunk` also rejects. Aborting closes the connection within a second. A retry can follow
+   * an attempt that fails before the first text or tool call; the chunks of that attempt stay passed on.
    */
   streamChat(request: ChatRequest, signal: AbortSignal, options: StreamOptions): Promise<void>;
-  /** Ids of the models that the key can use at one of the gateways. */
+  /** Lists the ids of the models that the key can use at one of the gateways. */
   listModels(signal: AbortSignal, which?: Endpoint["name"]): Promise<string[]>;
-  /** Also rejects as `rejected` if the model refuses to create the picture; the message then quotes the reason. */
+  /** Also rejects as `rejected` if the model refuses to create the image; the message then quotes the reason. */
   generateImage(request: ImageRequest, signal: AbortSignal, options?: CallOptions): Promise<GeneratedImage>;
   close(): Promise<void>;
 }
@@ -43,29 +43,27 @@ export interface ProbedGateway extends Gateway {
 }
 
 export interface GatewayAddress {
-  /** May end with a slash or `/v1`. */
+  /** Can end with a slash or `/v1`. */
   baseUrl: string;
   apiKey: string;
-  /** Sent with every request. They replace Palaver's headers with the same name. */
+  /** Sent with every request. They replace Palaver's headers of the same name. */
   headers?: Readonly<Record<string, string>> | undefined;
 }
 
 export interface GatewayOptions extends GatewayAddress {
   /** The header for the key if the image endpoint responds with 401 to a Bearer. */
   imageKeyHeader?: string | undefined;
-  /** The API for image models; absent: Palaver finds it out for each model. */
+  /** The API for image models; absent: the client finds it out for each model. */
   imageApi?: ImageApi | undefined;
-  /** Asked while the first is down, for the same model or, if it does not have that one, for the fallback model. */
+  /** The gateway to ask while the first is down, for the same model or for the fallback model. */
   second?: GatewayAddress | undefined;
-  /** Replaces any other chat model while that is down. */
+  /** The model to ask while another chat model is down. */
   fallbackModel?: string | undefined;
-  /** Additional fields; absent: none. */
   extraBody?: ExtraBody;
   log: Logger;
   limits?: Partial<GatewayLimits>;
-  /** Called with the number of a gateway's paused models when it changes. */
+  /** Called with the number of a gateway's paused models when the number changes. */
   onPaused?: (name: Endpoint["name"], count: number) => void;
-  /** Called with a model after each complete answer. */
   onAnswered?: (name: Endpoint["name"], model: string) => void;
 }
 
@@ -97,7 +95,7 @@ export function createGateway({
   const streamChat = createStreamChat(deps);
   const images = createImageClient({ ...deps, keyHeader: imageKeyHeader, imageApi });
 
-  /** The requested route first, then those with the fallback model and the second gateway. */
+  /** Returns the requested route first, then those with the fallback model and the second gateway. */
   function toRoutes(model: string, models: readonly string[]): [Route, ...Route[]] {
     const [, ...others] = endpoints.flatMap((endpoint) => models.map((name) => ({ endpoint, model: name })));
     return [{ endpoint: first, model }, ...others];
@@ -115,7 +113,7 @@ export function createGateway({
     probeImages: (model, signal) => images.probe({ endpoint: first, model }, signal),
     listModels(signal, which = "first") {
       const endpoint = which === "second" && other ? other : first;
-      // The list belongs to no model, so its pauses are separate.
+      // The list belongs to no model, so its failures pause no model.
       const routes = [{ endpoint, model: "" }] as const;
       const adapt = () => false;
       async function call(watch: Watch): Promise<string[]> {
@@ -130,10 +128,7 @@ export function createGateway({
   };
 }
 
-/**
- * Both are sent as headers. A line break there would be an attack. Any other unusual character would cause an error
- * that doesn't name the problem.
- */
+/** Both are sent as headers. A line break would be an attack; an error about other characters would name no cause. */
 function checkHeader(apiKey: string, imageKeyHeader: string | undefined): void {
   if (!/^[\x21-\x7e]+$/.test(apiKey)) {
     throw new GatewayError("rejected", "The gateway's key must be one word of plain ASCII characters.");
@@ -143,9 +138,7 @@ function checkHeader(apiKey: string, imageKeyHeader: string | undefined): void {
   }
 }
 
-/**
- * The address without a trailing slash or version. Throws a `rejected` GatewayError unless it is a plain http(s) URL.
- */
+/** Returns a plain http(s) URL without trailing slash and version. Throws a `rejected` GatewayError for any other. */
 export function readBaseUrl(text: string): string {
   const url = URL.parse(text.trim());
   if (url === null || (url.protocol !== "http:" && url.protocol !== "https:")) {
@@ -161,10 +154,7 @@ export function readBaseUrl(text: string): string {
   return `${url.origin}${path.replace(/\/+$/, "")}`;
 }
 
-/**
- * Reads model ids from `{data: […]}`, `{models: […]}` or a list. The items are ids or objects with `id`, `name` or
- * `model`.
- */
+/** Reads model ids from `{data: […]}`, `{models: […]}` or a list of ids or of objects with `id`, `name` or `model`. */
 export function parseModelIds(json: string, safe: SafeText): string[] {
   const value = parseJson(json);
   if (hasError(value)) throw toStreamError(value, safe);

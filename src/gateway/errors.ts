@@ -30,17 +30,17 @@ export interface GatewayErrorOptions extends LoggableErrorOptions {
   type?: string | undefined;
   code?: string | undefined;
   param?: string | undefined;
-  /** The wait that the gateway asked for, in milliseconds. */
+  /** The wait that the gateway requires, in milliseconds. */
   retryAfterMs?: number | undefined;
-  /** The quoted words were not in an error object, so this address may not be a gateway. */
+  /** True if the gateway's words were not in an error object, so the address is perhaps not a gateway's. */
   isFormless?: boolean;
-  /** The connection ended after the request was sent, so the gateway may have processed the request. */
+  /** True if the connection ended after the request was sent, so the gateway may have processed the request. */
   isCut?: boolean;
-  /** Palaver made no call, because the model failed several times or asked for a pause. */
+  /** True if Palaver made no call, because the model is paused. */
   isPause?: boolean;
 }
 
-/** The gateway did not give a complete answer. The message can quote the gateway, but shortened and without keys. */
+/** The gateway did not give a complete answer. The message can quote the gateway, shortened and without keys. */
 export class GatewayError extends LoggableError {
   override readonly name = "GatewayError";
   readonly kind: GatewayErrorKind;
@@ -69,7 +69,7 @@ export class GatewayError extends LoggableError {
   }
 }
 
-/** Failures that can pass: the same request may succeed later. */
+/** Failures that can pass: a later attempt with the same request may succeed. */
 export const PASSING: ReadonlySet<GatewayErrorKind> = new Set([
   "unreachable",
   "rate-limited",
@@ -78,7 +78,7 @@ export const PASSING: ReadonlySet<GatewayErrorKind> = new Set([
   "interrupted",
 ]);
 
-/** With these statuses a gateway says that it cannot do this, but another one may be able to. */
+/** The statuses of a gateway that cannot do what was asked. Another gateway perhaps can. */
 export const ELSEWHERE_STATUSES: ReadonlySet<number | undefined> = new Set([402, 501, 505]);
 
 const UNSPENT: ReadonlySet<GatewayErrorKind> = new Set([
@@ -89,20 +89,17 @@ const UNSPENT: ReadonlySet<GatewayErrorKind> = new Set([
   "rejected",
 ]);
 
-/** Whether the failure proves that the gateway did not accept the request, so it costs nothing. */
+/** True if the failure proves that the gateway did not accept the request, so the request costs nothing. */
 export function isUnspent(error: unknown): boolean {
   return error instanceof GatewayError && UNSPENT.has(error.kind);
 }
 
-/** Whether the failure proves that the gateway never received the request. */
+/** True if the failure proves that the gateway never received the request. */
 export function isUnsent(error: unknown): boolean {
   return error instanceof GatewayError && (error.isPause || (error.kind === "unreachable" && !error.isCut));
 }
 
-/**
- * Whether the failure proves that no picture was created. A proxy's timeout (504) or a lost connection proves nothing:
- * the gateway may have created the picture.
- */
+/** True if the failure proves that no image was created. A proxy's timeout (504) or a lost connection does not. */
 export function isUndrawn(error: unknown): boolean {
   return error instanceof GatewayError && isUnspent(error) && error.status !== 504 && !error.isCut;
 }

@@ -4,13 +4,13 @@ import { findProblems, optionalFields } from "./request.ts";
 /** Fields that an operator adds to requests. A setting of the answer replaces a field of the same name. */
 export type ExtraFields = Readonly<Record<string, unknown>>;
 
-/** Fields for every chat request, and fields for single models, which have priority. */
+/** Fields for every chat request, and by model id the fields that override them. */
 export interface ExtraBody {
   all: ExtraFields;
   models: ReadonlyMap<string, ExtraFields>;
 }
 
-/** These fields cannot be set, because Palaver could then not read the answer. */
+/** Operators cannot set these fields, because Palaver could then not read the answer. */
 const OWN_FIELDS = ["model", "messages", "stream", "tools", "tool_choice", "user"];
 
 export function fieldsFor({ all, models }: ExtraBody, model: string): ExtraFields {

@@ -5,7 +5,7 @@ import { isRecord, parseJson } from "./json.ts";
 import type { SafeText } from "./safe-text.ts";
 import { describeSeconds } from "./watch.ts";
 
-/** The error as the gateway describes it, safe to log. */
+/** The gateway's own description of an error, safe to log. */
 interface ErrorObject {
   type: string | undefined;
   code: string | undefined;
@@ -36,13 +36,10 @@ const CONNECTION_WORDS: Readonly<Record<string, string>> = {
   ERR_TLS_CERT_ALTNAME_INVALID: "its certificate is for another host name",
 };
 
-/** The codes for a connection that was open and then closed. */
+/** The codes of a connection that was open and then closed. */
 const CUTS: ReadonlySet<string> = new Set(["ECONNRESET", "EPIPE", "UND_ERR_SOCKET"]);
 
-/**
- * The causes of refusals, by code and by words. The words count too, because many gateways send no code, or the same
- * code for everything.
- */
+/** The causes of refusals, by code and by words: many gateways send no code, or the same code for everything. */
 const REASONS: ReadonlyArray<readonly [GatewayErrorReason, code: RegExp, words: RegExp]> = [
   [
     "no-credit",
@@ -66,10 +63,7 @@ const REASONS: ReadonlyArray<readonly [GatewayErrorReason, code: RegExp, words: 
   ],
 ];
 
-/**
- * Statuses by the error's type or code. Server failures are left out, because it is unknown whether such a request cost
- * something.
- */
+/** Statuses by the error's type or code, without server failures, because such a request can cost something. */
 const NAMED_STATUSES: ReadonlyMap<string, number> = new Map([
   ["invalid_request_error", 400],
   ["INVALID_ARGUMENT", 400],
@@ -102,8 +96,8 @@ export function toStatusError(
 }
 
 /**
- * Turns an error object in a 2xx response into an error. Before the answer starts, it counts as the refusal that it
- * names. If the answer `hasBegun`, or the error names no refusal, the answer was interrupted.
+ * Turns an error object in a 2xx response into an error. Before the answer starts, it counts as the refusal that the
+ * object names. If the answer `hasBegun`, or the object names no refusal, it counts as `interrupted`.
  */
 export function toStreamError(value: unknown, safe: SafeText, hasBegun = false): GatewayError {
   const object = readErrorObject(value, safe);
@@ -126,7 +120,7 @@ interface Refusal {
 function toRefusal(status: number, { object, words, headerMs, model }: Refusal): GatewayError {
   const retryAfterMs = headerMs ?? object?.retryAfterMs;
   const named = status === 402 ? "no-credit" : object && readReason(object);
-  // Some gateways use the words for an account without credit to limit requests per minute, and then name a wait.
+  // Some gateways limit requests per minute in the words for an account without credit, but then name a wait.
   const isLimit = status === 429 && retryAfterMs !== undefined && object?.code?.startsWith("insufficient") !== true;
   const reason = named === "no-credit" && (isLimit || status >= 500) ? undefined : named;
   // The model wrote a call that its server could not read, so the next attempt may succeed.
@@ -143,12 +137,12 @@ function toQuote(words: string): string {
   return words === "" ? "" : ` It said: ${endSentence(words)}`;
 }
 
-/** Adds a full stop to a quoted sentence if it has none. */
+/** Ends a quoted sentence with a full stop, unless it has an end mark. */
 export function endSentence(words: string): string {
   return /[.!?…。！？]["'”’)\]]*$/.test(words) ? words : `${words}.`;
 }
 
-/** A connection that failed before (`unreachable`) or during (`interrupted`) an answer. */
+/** Turns a connection failure before (`unreachable`) or during (`interrupted`) an answer into an error. */
 export function toConnectionError(kind: "unreachable" | "interrupted", error: unknown): GatewayError {
   if (error instanceof GatewayError) return error;
   if (error instanceof errors.HTTPParserError) {
@@ -172,7 +166,7 @@ export function readRetryAfter(header: string | string[] | undefined, nowMs: num
   if (text === undefined) return undefined;
   if (/^\d+(?:\.\d+)?$/.test(text)) return Math.ceil(Number(text) * 1_000);
   if (!/^[A-Za-z]{3}/.test(text)) return undefined;
-  // One of the three forms of HTTP dates has no time zone; it means GMT.
+  // The one form of HTTP dates without a time zone means GMT.
   const at = Date.parse(/GMT|UTC|[+-]\d{4}$/.test(text) ? text : `${text} GMT`);
   return Number.isNaN(at) ? undefined : Math.max(0, at - nowMs);
 }
@@ -219,7 +213,7 @@ function isStep(step: unknown): boolean {
   return typeof step === "string" || typeof step === "number";
 }
 
-/** A relay's own message often says only that its provider refused. The provider's words are next to it. */
+/** A relay's own message often says only that its provider refused. This field next to it quotes the provider. */
 function readUpstream(metadata: unknown): string {
   const raw = isRecord(metadata) ? metadata.raw : undefined;
   if (typeof raw !== "string") return "";

@@ -4,16 +4,16 @@ import { endSentence, hasError, toStreamError } from "./failures.ts";
 import { isRecord, parseJson } from "./json.ts";
 import type { SafeText } from "./safe-text.ts";
 
-/** The error's type if the model refused to create the picture. Its quote is safe to show. */
+/** The error's type if the model refused to create the image. People can see its quote. */
 export const NO_PICTURE = "no_picture";
-/** The code of the error when the gateway sent a link instead of the picture. */
+/** The error's code if the gateway sent a link instead of the image. */
 export const LINK_ONLY = "link_only";
 
 export interface GeneratedImage {
   bytes: Uint8Array;
   /** Detected from the bytes, because the gateway's label can be wrong. */
   mimeType: string;
-  /** The model's words about the picture; often empty. */
+  /** The model's words about the image; often empty. */
   text: string;
   /** The requested ratio and size that the gateway did not accept. */
   unmet?: readonly string[];
@@ -27,9 +27,9 @@ export interface ImageUsage {
 }
 
 /**
- * Reads the first picture and the text next to it, in any of the three formats. Prefers a picture that is not from the
- * model's thoughts. Throws a GatewayError: `rejected` if the model refused, `malformed` if the picture is missing
- * without a reason.
+ * Reads the first image and the text next to it, in any of the three formats. Prefers images outside the model's
+ * thoughts. Throws a GatewayError: `rejected` if the model refused, `malformed` if the image is missing without a
+ * reason.
  */
 export async function parseImage(json: string, maxImageBytes: number, safe: SafeText): Promise<GeneratedImage> {
   const answer = parseJson(json);
@@ -45,7 +45,7 @@ export async function parseImage(json: string, maxImageBytes: number, safe: Safe
   if (bytes.length > maxImageBytes) {
     throw new GatewayError("malformed", `The image is larger than ${maxImageBytes} bytes.`);
   }
-  // Loaded with the first picture, because it has forty modules.
+  // Loaded with the first image, because the library has forty modules.
   const { fileTypeFromBuffer } = await import("file-type");
   const type = await fileTypeFromBuffer(bytes);
   if (type === undefined || !type.mime.startsWith("image/")) {
@@ -56,11 +56,11 @@ export async function parseImage(json: string, maxImageBytes: number, safe: Safe
 
 interface Findings {
   base64?: string | undefined;
-  /** The first picture from the model's thoughts. */
+  /** The first image in the model's thoughts. */
   thoughtBase64?: string | undefined;
   hasLink: boolean;
   texts: string[];
-  /** The gateway's reason why there is no picture. */
+  /** The gateway's reason for sending no image. */
   reason?: string;
   usage?: ImageUsage | undefined;
 }
@@ -87,16 +87,14 @@ function search(answer: object): Findings {
   return findings;
 }
 
-/**
- * True for a part with `thought`, where the model talks to itself, and for what chat models add next to their answer.
- */
+/** True for a part with `thought`, in which the model talks to itself, and for the thoughts of chat models. */
 function isThinking(key: string, value: object): boolean {
   return (isRecord(value) && value.thought === true) || /^(reasoning|thinking)/.test(key);
 }
 
 const EMPTY = /^(?:data:[^,]*,)?\s*$/;
 
-/** Reads one field that can contain a picture, text, or text with a picture in it. */
+/** Reads one field that can contain an image, text, or text with an image in it. */
 function readData(key: string, value: unknown): { base64?: string | undefined; text?: string } {
   const isInline = (key === "inlineData" || key === "inline_data") && isRecord(value);
   const data: unknown = isInline ? value.data : value;
@@ -106,7 +104,7 @@ function readData(key: string, value: unknown): { base64?: string | undefined; t
   return (key === "url" || key === "image_url") && data.startsWith("data:image/") ? { base64: data } : {};
 }
 
-/** Finds a picture that is written into the text as a data URL. */
+/** Finds an image that is written into the text as a data URL. */
 function takePicture(text: string): { base64?: string | undefined; text: string } {
   if (!/data:image\//i.test(text)) return { text };
   const filter = createAnswerText();
@@ -125,9 +123,7 @@ function note(key: string, value: unknown, findings: Findings): void {
   if (isReason && !/^(stop|finish_reason_unspecified)$/i.test(value)) findings.reason ??= value;
 }
 
-/**
- * Reads the token counts in the positions and under the names that gateways use. The interface does not define them.
- */
+/** Reads the token counts wherever and under whatever name gateways put them. The interface does not define them. */
 function readUsage(value: unknown): ImageUsage | undefined {
   if (!isRecord(value)) return undefined;
   const countOf = (...names: string[]) =>
@@ -140,12 +136,12 @@ function readUsage(value: unknown): ImageUsage | undefined {
   return { promptTokens: promptTokens ?? 0, completionTokens: completionTokens ?? 0 };
 }
 
-/** Gateways' words for their filters, in codes and in sentences. */
+/** The words of gateways' filters, in codes and in sentences. */
 const FILTER_CODE = /safety|prohibited_?content|moderation|content_?(filter|policy)|blocklist|jailbreak|spii/i;
 const FILTER_WORDS =
   /\b(image_?)?safety[_ ](system|filters?|polic\w+|settings|violations?)|image_?safety|prohibited_?content|moderation_?blocked|content moderation|content (filter|polic)/i;
 
-/** Whether a safety filter refused the picture, in any gateway's words. */
+/** True if a safety filter refused the image, in any gateway's words. */
 export function isFiltered({ kind, reason, type = "", code = "", message }: GatewayError): boolean {
   if (kind !== "rejected" && kind !== "interrupted") return reason === "filtered";
   return reason === "filtered" || FILTER_CODE.test(`${type} ${code}`) || FILTER_WORDS.test(message);

@@ -8,9 +8,9 @@ export const ASPECT_RATIOS: readonly string[] = "1:1 16:9 9:16 4:3 3:4 3:2 2:3 5
 /** The sizes that the interface names. Each is twice as wide as the one before. */
 export const IMAGE_SIZES: readonly string[] = ["1K", "2K", "4K"];
 
-/** A reference that the gateway fetches. The link must be public during the whole request. */
+/** A reference image that the gateway fetches. The link must be public during the whole request. */
 export interface LinkedReference {
-  /** Must match the bytes behind `fileUri`. */
+  /** Must match the bytes that `fileUri` leads to. */
   mimeType: string;
   fileUri: string;
 }
@@ -20,7 +20,7 @@ export interface LoadedReference {
   bytes: Uint8Array;
 }
 
-/** The reference pictures, as links or as bytes. A method rejects if a picture is not available in that form. */
+/** The reference images, as links or as bytes. A method rejects if an image is not available in that form. */
 export interface ReferenceSource {
   links(signal: AbortSignal): Promise<readonly LinkedReference[]>;
   load(signal: AbortSignal): Promise<readonly LoadedReference[]>;
@@ -28,7 +28,7 @@ export interface ReferenceSource {
 
 export interface ImageRequest {
   model: string;
-  /** The subject, its style and its limits, or the change to the references. */
+  /** Describes the subject, its style and its limits, or the change to the references. */
   prompt: string;
   references?: ReferenceSource;
   /** Absent: the model's default, usually `1:1`. */
@@ -65,7 +65,7 @@ export const IMAGE_APIS = ["generate-content", "images", "chat"] as const;
 
 export type ImageApi = (typeof IMAGE_APIS)[number];
 
-/** Optional fields, by their names in the request. Each has a list of values, the best one first. */
+/** Optional fields by their names in the request. Each has a list of values, the best one first. */
 export type Choices = Readonly<Record<string, readonly string[]>>;
 export type Chosen = Readonly<Record<string, string>>;
 
@@ -73,17 +73,17 @@ export type ImageCall = Pick<GatewayCall, "api" | "path" | "body" | "contentType
 
 export interface ImageWay {
   name: ImageApi;
-  /** The name in the log and the doctor. */
+  /** The name that the log and the doctor show. */
   label: string;
   choices(request: ImageRequest): Choices;
   toCall(request: ImageRequest, chosen: Chosen, signal: AbortSignal): Promise<ImageCall>;
-  /** Returns the requested ratio and size if these values don't give them. */
+  /** Returns the requested ratio and size, except those that the image gets. */
   findUnmet(request: ImageRequest, chosen: Chosen): string[];
   /** A request without a prompt. The gateway refuses it at no cost. */
   toProbe(model: string): ImageCall;
 }
 
-/** The ways in the order in which they are tried. The interface's own way is first. */
+/** In the order in which Palaver tries the ways. The interface's own way is first. */
 export const IMAGE_WAYS: readonly ImageWay[] = [
   {
     name: "generate-content",
@@ -108,8 +108,8 @@ export const IMAGE_WAYS: readonly ImageWay[] = [
     label: "POST /v1/images/generations",
     choices: (request) => ({
       ...toChoices({ size: toPixelSizes(request) }),
-      // Without this field, most models send a link, and that picture is lost but paid for. OpenAI's newer models
-      // refuse the field, at no cost.
+      // Without this field most models send a link, and that image is lost but paid for. OpenAI's newer models refuse
+      // the field, at no cost.
       ...(!/gpt-image/i.test(request.model) && BASE64),
     }),
     async toCall({ model, prompt, references: source }, chosen, signal) {
@@ -135,7 +135,7 @@ export const IMAGE_WAYS: readonly ImageWay[] = [
   {
     name: "chat",
     label: "POST /v1/chat/completions with modalities",
-    // Models that write no text refuse `text`.
+    // Models that write no text refuse the modality `text`.
     choices: ({ aspectRatio, imageSize }) => ({
       ...toChoices({ aspect_ratio: aspectRatio, image_size: imageSize }),
       modalities: ["image,text", "image"],
@@ -159,7 +159,7 @@ export const IMAGE_WAYS: readonly ImageWay[] = [
   },
 ];
 
-/** Makes the gateway send bytes instead of a link. */
+/** Requests bytes instead of a link. */
 export const BASE64: Choices = { response_format: ["b64_json"] };
 
 function toGoogleCall(model: string, body: object): ImageCall {
@@ -197,10 +197,10 @@ const FIXED_SIZES: ReadonlyArray<readonly [models: RegExp, square: string, wide:
 ];
 const USUAL_SIZES = ["1024x1024", "1536x1024", "1024x1536"] as const;
 
-/** Sizes in pixels, the exact ones first. Then the nearest size for models that accept only a few. */
+/** Returns sizes in pixels, exact ones first, then the nearest size for models that accept only a few. */
 function toPixelSizes({ model, aspectRatio, imageSize = "1K", references }: ImageRequest): string[] {
   const [, ...fixed] = FIXED_SIZES.find(([models]) => models.test(model)) ?? [];
-  // Without a requested ratio, a picture made from another one keeps its shape.
+  // Without a requested ratio, an image made from references keeps their shape.
   if (aspectRatio === undefined && (references !== undefined || imageSize === "1K")) return [];
   const ratio = toQuotient(aspectRatio ?? "1:1");
   const [square, wide, tall] = fixed.length > 0 ? fixed : USUAL_SIZES;
@@ -210,7 +210,7 @@ function toPixelSizes({ model, aspectRatio, imageSize = "1K", references }: Imag
   return [...new Set([...scales.map((scale) => toPixels(ratio, 1_024 * scale)), nearest])];
 }
 
-/** A size with the same area as a square with this side. Models need multiples of 16. */
+/** Returns the size that has this ratio and the area of a square with this side. Models need multiples of 16. */
 function toPixels(ratio: number, side: number): string {
   const round = (length: number) => Math.round(length / 16) * 16;
   return `${round(side * Math.sqrt(ratio))}x${round(side / Math.sqrt(ratio))}`;
@@ -226,7 +226,7 @@ const NOT_IMPLEMENTED = /(not|n't) (be )?(support|implement)|unsupported|unimple
 const NOT_HERE =
   /(not|n't) .{0,20}(available|allow|work|found)|only .{0,20}(support|available|work)|(unknown|invalid) (url|path|route|endpoint|model)|not an? .{0,30}model|modalit|use (the )?\S* ?(endpoint|api)/i;
 
-/** Whether a refusal says that the gateway or the model does not support this way. Then no picture was created. */
+/** True if the gateway or the model refuses because it does not support this way. Then no image was created. */
 export function isOtherWay({ status, reason, message }: GatewayError): boolean {
   if (ABSENT.has(status)) return true;
   if (reason !== undefined && reason !== "unknown-model") return false;
@@ -236,14 +236,14 @@ export function isOtherWay({ status, reason, message }: GatewayError): boolean {
 
 const UNKNOWN_FIELD = /unknown|unrecogni[sz]ed|unexpected|extra|additional/i;
 
-/** The optional field that the gateway refuses. Undefined if it refuses something else. */
+/** Returns the optional field that the gateway refuses; undefined if it refuses something else. */
 export function findRefusedField(refusal: GatewayError, chosen: Chosen): string | undefined {
   const { kind, reason, param = "", message } = refusal;
   if (kind !== "rejected" || reason !== undefined) return undefined;
   const words = `${param} ${message}`;
   const isNamed = ([name, value]: [string, string]) =>
     new RegExp(`\\b${name.replace(/_|(?=[A-Z])/g, "[_ ]?")}\\b`, "i").test(words) || words.includes(value);
-  // Without `modalities`, the model would answer with text instead of a picture.
+  // Without `modalities`, the model would answer with text instead of an image.
   const isNeeded = (name: string) => name === "modalities" && chosen[name] === "image" && !UNKNOWN_FIELD.test(message);
   const fields = Object.entries(chosen).filter(([name]) => !isNeeded(name));
   // Google's shortest refusal does not name the field.

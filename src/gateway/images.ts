@@ -18,9 +18,9 @@ import type { SafeText } from "./safe-text.ts";
 import { readBody, type Send } from "./transport.ts";
 import { createWatch } from "./watch.ts";
 
-/** The result of requests without a prompt, which create no pictures. */
+/** The result of requests without a prompt, which create no images. */
 export interface ImageProbe {
-  /** The way that the gateway supports. Undefined if none was found. */
+  /** The way that the gateway supports; undefined if it supports none. */
   way: ImageWay | undefined;
   refusals: ReadonlyArray<{ way: ImageWay; error: GatewayError }>;
   failure?: GatewayError;
@@ -30,13 +30,13 @@ export interface ImageDeps extends AskDeps {
   safe: SafeText;
   /** The header for the key on Google's path if the gateway does not accept a Bearer there. */
   keyHeader: string | undefined;
-  /** If set, only this API is used for images. Undefined: Palaver finds out which one works for each model. */
+  /** The only API to use for images. Undefined: Palaver finds out which API works for each model. */
   imageApi: ImageApi | undefined;
 }
 
-/** Limit for the text next to the picture. */
+/** The limit for the text next to the image. */
 const MAX_TEXT_BYTES = 1_048_576;
-/** Another route is asked only after these failures. After others, the picture may have been created and paid for. */
+/** Palaver asks another route only after these failures: after others, an image may exist and cost something. */
 const NOT_DRAWN: ReadonlySet<GatewayErrorKind> = new Set(["unreachable", "rate-limited", "overloaded"]);
 
 export function createImageClient(deps: ImageDeps) {
@@ -125,14 +125,14 @@ export function createImageClient(deps: ImageDeps) {
 
 interface Known {
   way: ImageWay | undefined;
-  /** The model sends a link unless the request asks for bytes. */
+  /** True if the model sends a link unless the request asks for bytes. */
   givesLinks: boolean;
   refused: Beliefs<string>;
 }
 
 type Drawing = ReturnType<typeof createDrawing>;
 
-/** Sends one request to one route, and tries one way after the other. */
+/** Sends one request to one route, in one way after the other. */
 function createDrawing(request: ImageRequest, ways: readonly ImageWay[], known: Known) {
   const [first, ...others] = [...new Set([known.way ?? ways[0], ...ways])];
   if (first === undefined) throw new Error("There is no way to create images.");
@@ -166,14 +166,12 @@ function createDrawing(request: ImageRequest, ways: readonly ImageWay[], known: 
           return await way.toCall(request, choose(), signal);
         } catch (error) {
           signal.throwIfAborted();
-          // A way that has not worked yet may need a link that is missing. The next way may not.
+          // A way that has not worked yet can fail because a link is missing. The next way may need no link.
           if (error instanceof GatewayError || known.way === way || !goOn(error)) throw error;
         }
       }
     },
-    /**
-     * Changes the request after a refusal that proves that no picture was created. Returns false if no change can help.
-     */
+    /** Changes the request after a refusal without an image. Returns false if no change can help. */
     adapt(refusal: GatewayError): boolean {
       if (isFiltered(refusal)) return false;
       const chosen = choose();
@@ -186,18 +184,18 @@ function createDrawing(request: ImageRequest, ways: readonly ImageWay[], known: 
         refused.add(`${field}=${chosen[field]}`);
         return true;
       }
-      // On this path Google accepts the key in its own header; on OpenAI's paths it accepts a Bearer.
+      // Google accepts the key in its own header here, although it accepts a Bearer on OpenAI's paths.
       const mayBeOther = refusal.status === 401 && known.way === undefined;
       return (isOtherWay(refusal) || mayBeOther) && goOn(refusal);
     },
-    /** Remembers the way that worked. Returns whichever of the requested ratio and size the picture lacks. */
+    /** Remembers the way that worked. Returns the requested ratio and size if the image lacks them. */
     succeed(): string[] {
       known.way = way;
       known.givesLinks = givesLinks;
       for (const field of refused) known.refused.add(field);
       return way.findUnmet(request, choose());
     },
-    /** Picks the most informative error when no way is left. */
+    /** Returns the most informative error after all ways failed. */
     explain(error: unknown): unknown {
       if (!failures.some((failure) => failure.error === error)) return error;
       // Prefers the refusal of the way that worked before, then a missing link or a refused key, then a reason that
@@ -222,7 +220,7 @@ function createDrawing(request: ImageRequest, ways: readonly ImageWay[], known: 
   };
 }
 
-/** The error's type if the gateway cannot create images with the model in any way. */
+/** The error's type if the gateway cannot create images with this model. */
 export const NO_WAY = "no_way";
 
 function toStatus(error: unknown): string {
@@ -231,9 +229,7 @@ function toStatus(error: unknown): string {
 
 type SendTo = (endpoint: Endpoint, ...call: Parameters<Send>) => ReturnType<Send>;
 
-/**
- * Sends the key as a Bearer. After a 401, sends it in the configured header, if there is one. Remembers which worked.
- */
+/** Sends the key as a Bearer or, after a 401, in the configured header. Remembers which form worked. */
 function createGoogleSend(keyHeader: string | undefined): SendTo {
   const usesHeader = new Set<Endpoint>();
 

@@ -6,8 +6,8 @@ const KEPT = ["description", "enum", "required"] as const;
 const MAX_DEPTH = 8;
 
 /**
- * The nearest schema in which every value has one type and there are no references, as Gemini and Vertex require. It
- * can accept more than the original schema. That is safe, because a tool checks its own arguments.
+ * Returns the nearest schema in which every value has one type and nothing is a reference, as Gemini and Vertex
+ * require. It can accept more than the original, which is safe because a tool checks its own arguments.
  */
 export function toPlainSchema(schema: unknown): Record<string, unknown> {
   const plain = simplify(schema, isRecord(schema) ? schema : {}, MAX_DEPTH);
@@ -23,7 +23,7 @@ function simplify(given: unknown, root: Record<string, unknown>, depth: number):
   if (schema.const !== undefined) plain.enum = [schema.const];
   if (Array.isArray(plain.enum)) {
     const values = plain.enum.filter((value) => typeof value === "string");
-    // Only strings are accepted there.
+    // These gateways accept only strings in `enum`.
     if (type === "string" && values.length > 0) plain.enum = values;
     else delete plain.enum;
   }
@@ -39,7 +39,7 @@ function simplify(given: unknown, root: Record<string, unknown>, depth: number):
   return plain;
 }
 
-/** The first alternative that is not null, together with the keywords next to the alternatives. */
+/** Returns the first alternative that is not null, together with the keywords next to the alternatives. */
 function chooseBranch(
   schema: Record<string, unknown>,
   root: Record<string, unknown>,

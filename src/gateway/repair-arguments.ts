@@ -1,11 +1,12 @@
 import { isJson } from "./json.ts";
 
-/** Longer texts are not searched, because the search takes quadratic time. */
+/** Longer arguments are not repaired, because the search takes quadratic time. */
 const MAX_SEARCHED_CHARS = 8_000;
 
 /**
  * Repairs a call's arguments if invalid JSON can mean only one object. Some servers put a stray `{}` before the
- * arguments, repeat all earlier text in each fragment, or send everything twice. Returns other text unchanged. Pure.
+ * arguments, repeat all earlier text in each fragment, or send everything twice. Returns any other text unchanged.
+ * Pure.
  */
 export function repairArguments(text: string): string {
   const trimmed = text.trim();
@@ -18,9 +19,8 @@ export function repairArguments(text: string): string {
   return text;
 }
 
-/** True if the text is a sequence of beginnings of `whole`. */
 function consistsOfBeginnings(text: string, whole: string): boolean {
-  /** For each position, whether the text from there is such a sequence. */
+  /** At each position: true if the rest of the text is a sequence of beginnings of `whole`. */
   const fits: boolean[] = [];
   fits[text.length] = true;
   for (let at = text.length - 1; at >= 0; at--) {

@@ -40,7 +40,7 @@ const message = z.discriminatedUnion("role", [
   z.strictObject({ role: z.literal("tool"), content, name: name.optional(), tool_call_id: name }),
 ]);
 
-/** As in OpenAI's schema, `{}` means no parameters. If there are parameters, the interface requires type `object`. */
+/** As in OpenAI's schema, `{}` means no parameters. Any parameters must have type `object`, by the interface. */
 const parameters = z
   .looseObject({
     type: z.literal("object").optional(),
@@ -80,13 +80,10 @@ const answering = {
   web_search_options: z.looseObject({}).optional(),
 };
 
-/** Additional fields. Those that the interface defines must follow its rules. */
+/** Additional fields. A field that the interface defines must follow the interface's rules. */
 export const optionalFields = z.looseObject(answering);
 
-/**
- * The interface's table of request fields with its limits. `stream` is missing because it is always true. Anything that
- * the interface does not define is allowed.
- */
+/** The interface's table of request fields with its limits, without `stream`, which is always true. */
 const chatRequest = z.strictObject({
   model: name,
   messages: z.array(message).min(1),
@@ -102,7 +99,7 @@ export type ChatRequest = Omit<z.infer<typeof chatRequest>, "messages" | "tools"
   tools?: ToolDefinition[];
 };
 
-/** A request as it is sent, except that each message holds the gateway's attached fields separately. */
+/** A request as Palaver sends it, except that each message holds the gateway's attached fields separately. */
 export type ChatBody = Omit<ChatRequest, "messages"> & {
   messages: WireMessage[];
   max_completion_tokens?: number;
@@ -114,14 +111,14 @@ export type WireMessage = Exclude<ChatMessage, AssistantMessage> | WireAnswer;
 export type WireAnswer = Omit<AssistantMessage, "content"> & { content: string | null };
 
 /**
- * Builds the body from the fields of the interface and the operator's `extra` fields that the request does not set.
+ * Builds the body from the interface's fields, and from the operator's `extra` fields that the request does not set.
  * Throws a `rejected` GatewayError that names every problem.
  */
 export function toChatBody(request: ChatRequest, extra: Readonly<Record<string, unknown>> = {}): ChatBody {
   check(chatRequest, request, "The chat request");
   const { messages, tools, tool_choice, stop, ...rest } = request;
   const body: ChatBody = { ...rest, messages: messages.map(withoutEmptyCalls), stream: true };
-  // In Palaver, an empty list means "none". Many servers reject an empty list, and also `tool_choice` without tools.
+  // An empty list means none to Palaver, but many servers reject it. They also reject `tool_choice` without tools.
   if (stop !== undefined && stop.length > 0) body.stop = stop;
   if (tools !== undefined && tools.length > 0) {
     body.tools = tools;
@@ -131,7 +128,7 @@ export function toChatBody(request: ChatRequest, extra: Readonly<Record<string, 
   return body;
 }
 
-/** The body as JSON for the route `from`. Contains only the attached fields that came from this route. */
+/** Returns the body as JSON for the route `from`, with only the attached fields that came from this route. */
 export function toChatJson({ messages, ...body }: ChatBody, from: string): string {
   return toJson({ ...body, messages: messages.map((message) => toWire(message, from)) });
 }
@@ -147,14 +144,14 @@ function fieldsOf(attached: Attached | undefined, from: string): Readonly<Record
   return attached?.from === from ? attached.fields : {};
 }
 
-/** Throws a `rejected` GatewayError that lists what `schema` finds wrong with `value`. */
+/** Throws a `rejected` GatewayError that lists all problems of `value`. */
 export function check(schema: z.ZodType, value: unknown, subject: string): void {
   const problems = findProblems(schema, value);
   if (problems.length === 0) return;
   throw new GatewayError("rejected", `${subject} was not sent`, { quote: `: ${problems.join("; ")}.` });
 }
 
-/** Lists what `schema` finds wrong with `value`. Quotes nothing from `value`. */
+/** Lists the problems that `schema` finds. Quotes nothing from `value`. */
 export function findProblems(schema: z.ZodType, value: unknown): string[] {
   return schema.safeParse(value).error?.issues.map((issue) => describeIssue(issue)) ?? [];
 }
@@ -167,7 +164,7 @@ function describeIssue(issue: z.core.$ZodIssue, outer: readonly PropertyKey[] = 
   return path.length === 0 ? issue.message : `${z.core.toDotPath(path)}: ${issue.message}`;
 }
 
-/** JSON without lone surrogates. They are not characters, and servers refuse them. */
+/** Writes JSON without lone surrogates, which are not characters and which servers refuse. */
 export function toJson(value: unknown): string {
   try {
     return JSON.stringify(value, (_key, item: unknown) => (typeof item === "string" ? item.toWellFormed() : item));

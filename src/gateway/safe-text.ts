@@ -1,16 +1,16 @@
 /** Makes text from outside safe for an error or a log line. */
 export interface SafeText {
-  /** For a sentence: one short line without anything that looks like a key. */
+  /** For a sentence: returns one short line without anything that looks like a key. */
   sentence(text: string): string;
-  /** For an id or a name: one short line without the configured keys. Keeps long random ids. */
+  /** For an id or a name: returns one short line without the configured keys. Keeps long random ids. */
   name(text: string): string;
 }
 
 const MAX_SENTENCE_CHARS = 300;
 const MAX_NAME_CHARS = 120;
-/** The patterns check only this much, so that a hostile text costs little. */
+/** Checks only this much of a text, so that a hostile text costs little time. */
 const MAX_INPUT_CHARS = 4_000;
-/** Shorter secrets are not removed, because they would match ordinary words. */
+/** Shorter secrets stay in the text, because they would match ordinary words. */
 const MIN_SECRET_CHARS = 6;
 const HIDDEN = "[hidden]";
 
@@ -18,7 +18,7 @@ const KEYS: ReadonlyArray<readonly [RegExp, string]> = [
   [/\b(Bearer|Basic)\s+[^\s"',;]+/gi, `$1 ${HIDDEN}`],
   [/((?:api|access|secret|auth)[-_ ]?(?:key|token)["']?\s*[:=]\s*["']?)[^\s"',;}]+/gi, `$1${HIDDEN}`],
   [/([?&](?:key|api_key|token|access_token|sig|signature|x-[\w-]+)=)[^&\s"'<>]+/gi, `$1${HIDDEN}`],
-  // Prefixes of well-known keys. Some servers replace parts of a key with asterisks.
+  // The prefixes of well-known keys. Some servers replace part of a key with asterisks.
   [/\b(?:sk|pk|rk|gsk|xox[a-z]|xapp|gh[a-z]|hf)[-_][\w*.-]{6,}/gi, HIDDEN],
   [/\bAIza[\w-]{10,}/g, HIDDEN],
   [/\beyJ[\w-]{8,}\.[\w.-]+/g, HIDDEN],
@@ -29,7 +29,7 @@ const KEYS: ReadonlyArray<readonly [RegExp, string]> = [
 // Control characters, bidirectional marks and zero-width characters could change how a log line looks.
 const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu;
 
-/** Removes `secrets` and everything that looks like a key. */
+/** `secrets` are removed in addition to everything that looks like a key. */
 export function createSafeText(secrets: readonly string[]): SafeText {
   const exact = secrets
     .filter((secret) => secret.length >= MIN_SECRET_CHARS)

@@ -8,28 +8,28 @@ import { parseJson } from "./json.ts";
 import type { GatewayLimits } from "./limits.ts";
 import type { SafeText } from "./safe-text.ts";
 
-/** Limit for an answer with its pictures and attachments, as a multiple of the largest event. */
+/** The limit for an answer with its images and attached fields, as a multiple of the largest event. */
 const MAX_EVENT_SIZES = 4;
-/** A stream with more broken events fails. */
+/** A stream fails after more broken events than this. */
 const MAX_MALFORMED = 3;
 
-/** Facts about an answer, without its text. They are logged and show whether the answer is complete. */
+/** Facts about an answer without its text, for the log. They also show whether the answer is complete. */
 export interface Tally {
   id: string;
   model: string;
-  /** Characters in text and tool arguments. */
+  /** The number of characters in text and tool arguments. */
   chars: number;
   reasoningChars: number;
-  /** Text, a picture or a tool call has arrived, so the answer cannot be restarted. */
+  /** True once text, an image or a tool call has arrived, so Palaver cannot restart the answer. */
   answered: boolean;
-  /** A choice has arrived, even an empty one. */
+  /** True once a choice has arrived, even an empty one. */
   opened: boolean;
   finishReason: string | undefined;
   reasons: number;
-  /** The latest chunk contained only a finish reason, so only usage and `[DONE]` can follow. */
+  /** True if the latest chunk contained only a finish reason, so only usage and `[DONE]` can follow. */
   isFinished: boolean;
   usage: TokenUsage | undefined;
-  /** Chunks with text, a tool call or reasoning. Comments and empty deltas don't show that the answer continues. */
+  /** The number of chunks with text, a tool call or reasoning. Other chunks don't show that the answer continues. */
   signs: number;
   malformed: number;
 }
@@ -41,8 +41,8 @@ export type StreamDecoder = ReturnType<typeof createStreamDecoder>;
 type DecoderLimits = Pick<GatewayLimits, "maxEventBytes" | "maxAnswerChars" | "maxBodyBytes">;
 
 /**
- * Turns the response to a streaming request into chunks. The first character shows whether it contains events or one
- * JSON document. `from` names the route that answers, see `Attached`. Pure: the result does not depend on how the text
+ * Turns the response to a streaming request into chunks. Its first character shows whether it contains events or one
+ * JSON document. `from` names the route that answers (see `Attached`). Pure: the result does not depend on how the text
  * is split.
  */
 export function createStreamDecoder(limits: DecoderLimits, safe: SafeText, onChunk: OnChunk, from = "") {
@@ -64,7 +64,7 @@ export function createStreamDecoder(limits: DecoderLimits, safe: SafeText, onChu
 
   return {
     tally: output.tally,
-    /** Passes on the chunks that this text completes. Passes on none after `isDone` or `failure`. */
+    /** Passes on the chunks that this text completes; none after `isDone` or `failure`. */
     feed(text: string): void {
       if (events.isDone() || output.failure() !== undefined) return;
       const rest = isOpen ? text : text.trimStart();
@@ -73,28 +73,25 @@ export function createStreamDecoder(limits: DecoderLimits, safe: SafeText, onChu
       isOpen = true;
       feed(rest);
     },
-    /**
-     * Passes on the chunks that the end of the response completes, because the blank line after the last event can be
-     * missing.
-     */
+    /** Passes on the chunks that the end of the response completes, if the last event lacks its blank line. */
     end(): void {
       if (output.failure() !== undefined) return;
       if (whole !== undefined) readDocument(whole.join("").trim(), safe, output, from);
-      // A complete last line is an event. A truncated one is broken JSON and is dropped.
+      // A complete last line is an event. A truncated line is broken JSON, and the decoder drops it.
       else if (!events.isDone()) events.feed("\n\n");
       output.rest();
     },
-    /** Passes on the waiting text if nothing follows. */
+    /** Passes on the text that was kept back, once it is clear that nothing follows. */
     rest: output.rest,
     isDone: events.isDone,
-    /** Why the stream ended early. The chunks so far stay valid. */
+    /** Returns why the stream ended early. The chunks that were passed on stay valid. */
     failure: output.failure,
   };
 }
 
 type Output = ReturnType<typeof createOutput>;
 
-/** Collects the chunks of one answer and passes them on with cleaned text. */
+/** Cleans the text of one answer's chunks and passes them on. */
 function createOutput(maxChars: number, onChunk: OnChunk) {
   const tally: Tally = {
     id: "",
@@ -166,7 +163,7 @@ function createEventReader(maxBytes: number, safe: SafeText, output: Output, fro
     const repeated = event === undefined ? repeats.read(data) : undefined;
     if (repeated !== undefined) return output.take(repeated);
     const value = parseJson(data);
-    // Without blank lines between them, several events arrive as the lines of one.
+    // If a server leaves out the blank lines, several events arrive as the lines of one.
     if (value === undefined && data.includes("\n")) return data.split("\n").forEach((line) => takeEvent(event, line));
     if (event === "error" || hasError(value)) {
       return output.fail(toStreamError(value, safe, tally.answered || tally.reasoningChars > 0));

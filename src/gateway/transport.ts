@@ -8,40 +8,40 @@ import type { Watch } from "./watch.ts";
 
 export interface GatewayCall {
   method: "GET" | "POST";
-  /** OpenAI's paths are below the version. Google's paths include the version. */
+  /** OpenAI's paths are below the version; Google's paths include the version. */
   api: "openai" | "google";
   path: string;
   body?: string | Buffer;
-  /** The content type of `body` if it is not JSON. */
+  /** The content type of a `body` that is not JSON. */
   contentType?: string;
-  /** The response can be an event stream. */
+  /** True if the response can be an event stream. */
   streaming?: boolean;
   model?: string;
-  /** Header for the key instead of `Authorization`. */
+  /** The header for the key instead of `Authorization`. */
   keyHeader?: string;
 }
 
 /**
  * Sends a call and resolves to the body of a 2xx response. The caller must destroy the body. Rejects with a
- * GatewayError for other responses or none, and with the signal's reason when `watch` ends.
+ * GatewayError for another response or for no response, and with the signal's reason when `watch` ends.
  */
 export type Send = (call: GatewayCall, watch: Watch) => Promise<ResponseBody>;
 
 export interface TransportOptions {
   baseUrl: string;
   apiKey: string;
-  /** Sent with every request. They replace Palaver's headers with the same name. */
+  /** Sent with every request. They replace Palaver's headers of the same name. */
   headers?: Readonly<Record<string, string>> | undefined;
   limits: GatewayLimits;
   safe: SafeText;
 }
 
-/** Limit for reading an error body, which usually has a few lines. */
+/** The limit for an error's body, which usually has a few lines. */
 const MAX_ERROR_BODY_BYTES = 65_536;
 
 export function createTransport({ baseUrl, apiKey, headers: extra = {}, limits, safe }: TransportOptions) {
-  // Only HTTP/1.1, so that leaving a response closes its socket. The caller limits the waits, because undici's own body
-  // timeout does not expire while comments without data arrive.
+  // Uses only HTTP/1.1, so that abandoning a response closes its socket. The caller limits the waits, because undici's
+  // own body timeout does not expire while comments without data arrive.
   const agent = new Agent({
     allowH2: false,
     connect: { timeout: limits.connectMs },
@@ -51,7 +51,7 @@ export function createTransport({ baseUrl, apiKey, headers: extra = {}, limits, 
   // Some proxies compress responses without being asked.
   const client = agent.compose(interceptors.decompress({ skipErrorResponses: false }));
   const roots = toRoots(baseUrl);
-  /** The root of OpenAI's paths that worked. */
+  /** The root of OpenAI's paths that worked before. */
   let root: string | undefined;
 
   function toHeaders({
@@ -96,7 +96,7 @@ export function createTransport({ baseUrl, apiKey, headers: extra = {}, limits, 
     throw toStatusError(status, headers, text, call.model, safe);
   }
 
-  /** Tries each root until one has the path. If none has it, rejects with the first failure. */
+  /** Tries each root until the path exists below one. If it exists below none, rejects with the first failure. */
   async function sendBelowRoot(call: GatewayCall, watch: Watch): Promise<ResponseBody> {
     let failure: unknown;
     for (const candidate of root === undefined ? roots.openai : [root]) {
@@ -118,8 +118,8 @@ export function createTransport({ baseUrl, apiKey, headers: extra = {}, limits, 
 }
 
 /**
- * True if the address does not have this path, so another root may. If only the model is missing, the response has an
- * error object that says so.
+ * True if this path does not exist at the address, so it may exist below another root. If only the model is missing,
+ * the response has an error object that says so.
  */
 function isPathUnknown(error: unknown): boolean {
   if (!(error instanceof GatewayError) || (error.status !== 404 && error.status !== 405)) return false;
@@ -128,7 +128,7 @@ function isPathUnknown(error: unknown): boolean {
 }
 
 /**
- * The possible roots for paths at this base address. The interface's form, below `/v1`, is tried first, unless the
+ * Returns the possible roots of paths at this base address. The interface's form, below `/v1`, is first, unless the
  * address ends with a version or the API's name, as some vendors' addresses do.
  */
 function toRoots(baseUrl: string): { openai: string[]; google: string } {
@@ -137,10 +137,7 @@ function toRoots(baseUrl: string): { openai: string[]; google: string } {
   return { openai, google: baseUrl.replace(/(\/v1beta)?\/openai$/, "") };
 }
 
-/**
- * Reads the body as text. Rejects with a `malformed` GatewayError if it exceeds `maxBytes`, and otherwise as `send`
- * does.
- */
+/** Reads the body as text. Rejects as `malformed` if the body exceeds `maxBytes`, and otherwise as `send` does. */
 export async function readBody(body: ResponseBody, maxBytes: number, watch: Watch): Promise<string> {
   const { text, end } = await collect(body, maxBytes);
   watch.signal.throwIfAborted();
@@ -154,7 +151,7 @@ interface Collected {
   end: "whole" | "cap" | { error: unknown };
 }
 
-/** Reads to the end, to the limit or for at most `withinMs`. Unless the end was reached, closes the connection. */
+/** Reads the body to its end or limit, or for `withinMs`. Closes the connection unless the end was reached. */
 function collect(body: ResponseBody, maxBytes: number, withinMs?: number): Promise<Collected> {
   const { promise, resolve } = Promise.withResolvers<Collected>();
   const parts: Buffer[] = [];
