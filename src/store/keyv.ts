@@ -12,7 +12,7 @@ import { createRedisStore, type OpenStore } from "./redis.ts";
 import type { RedisConnection } from "./redis-connection.ts";
 import { createRedisCounters } from "./redis-counters.ts";
 import { createSharedTurns, type RunInTurn } from "./redis-turns.ts";
-import { type BatchStore, createSqliteStore } from "./sqlite.ts";
+import { createSqliteStore, type OwnedStore, type TextStore } from "./sqlite.ts";
 import { parseStored } from "./values.ts";
 import { migrate, STORED_VERSION } from "./version.ts";
 
@@ -73,7 +73,7 @@ export function createStores({ redisUrl, database, log }: StoresOptions, right: 
   const turns = shared === undefined ? createLocalTurns() : createSharedTurns(shared, `${REDIS_ROOT}:turn:`);
   const countersUnder = toCounters(shared, database, now);
 
-  function openUnder(store: BatchStore, namespace: string): Entries {
+  function openUnder(store: OwnedStore, namespace: string): Entries {
     const keyv = new Keyv({
       store: createNamespaceView(store, root + namespace),
       namespace: root + namespace,
@@ -176,32 +176,30 @@ const CLEAR_KEYS = 500;
  * One namespace of a shared store. Keys are stored as `{namespace}:{key}`, so key `b:c` in `a` is key `c` in `a:b`.
  * Therefore one step can write keys from several namespaces.
  */
-export function createNamespaceView(base: BatchStore, namespace: string): BatchStore {
+export function createNamespaceView(base: TextStore, namespace: string): TextStore {
   const prefix = `${namespace}:`;
   const toKey = (key: string) => prefix + key;
 
   async function* iterator(): AsyncGenerator<[string, string], void> {
-    for await (const [key, value] of base.iterator<string>(namespace)) {
-      // A key that has expired since it was listed has no value.
-      if (key !== undefined && value !== undefined) yield [key.slice(prefix.length), value];
+    for await (const [key, value] of base.iterator(namespace)) {
+      yield [key.slice(prefix.length), value];
     }
   }
 
-  const view = {
+  return {
     opts: base.opts,
     namespace,
     // The base notifies its own listeners. One listener per view would accumulate.
     on: () => new EventEmitter(),
     iterator,
-    get: (key: string) => base.get(toKey(key)),
-    getMany: (keys: string[]) => base.getMany(keys.map(toKey)),
-    set: (key: string, value: string, ttl?: number) => base.set(toKey(key), value, ttl),
-    setMany: (entries: Array<{ key: string; value: string; ttl?: number }>) =>
-      base.setMany(entries.map((entry) => ({ ...entry, key: toKey(entry.key) }))),
-    delete: (key: string) => base.delete(toKey(key)),
-    deleteMany: (keys: string[]) => base.deleteMany(keys.map(toKey)),
-    has: (key: string) => base.has(toKey(key)),
-    hasMany: (keys: string[]) => base.hasMany(keys.map(toKey)),
+    get: (key) => base.get(toKey(key)),
+    getMany: (keys) => base.getMany(keys.map(toKey)),
+    set: (key, value, ttl) => base.set(toKey(key), value, ttl),
+    setMany: (entries) => base.setMany(entries.map((entry) => ({ ...entry, key: toKey(entry.key) }))),
+    delete: (key) => base.delete(toKey(key)),
+    deleteMany: (keys) => base.deleteMany(keys.map(toKey)),
+    has: (key) => base.has(toKey(key)),
+    hasMany: (keys) => base.hasMany(keys.map(toKey)),
     async clear() {
       let keys: string[] = [];
       for await (const [key] of iterator()) {
@@ -213,5 +211,4 @@ export function createNamespaceView(base: BatchStore, namespace: string): BatchS
     },
     async disconnect() {},
   };
-  return view as unknown as BatchStore;
 }

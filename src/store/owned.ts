@@ -1,5 +1,5 @@
 import { readKeyPart, toKeyPart, toOwnerKey } from "./key-part.ts";
-import type { BatchStore, Indexes } from "./sqlite.ts";
+import type { Indexes, OwnedTexts } from "./sqlite.ts";
 
 export interface Owner {
   platform: string;
@@ -75,7 +75,7 @@ export interface Texts {
 }
 
 /** In the store, all keys of the namespace start with `prefix`. */
-export function createOwnedEntries(store: BatchStore, namespace: string, prefix: string, texts: Texts): OwnedEntries {
+export function createOwnedEntries(store: OwnedTexts, namespace: string, prefix: string, texts: Texts): OwnedEntries {
   const write: OwnedEntries["write"] = (entries, removed = []) =>
     store.write(
       entries.map(({ key, value, ttlMs, owner, conversation, isRewrite, isList }) => {
@@ -107,7 +107,7 @@ export function createOwnedEntries(store: BatchStore, namespace: string, prefix:
 }
 
 /** In the store, all keys start with `root`. */
-export function createOwnedData(store: BatchStore, root: string, texts: Texts): OwnedData {
+export function createOwnedData(store: OwnedTexts, root: string, texts: Texts): OwnedData {
   return {
     async *entriesOf(owner) {
       for await (const [name, text] of store.readOf(toIndexes({ owner }), root)) {

@@ -5,7 +5,7 @@ import type { Clock } from "./clock.ts";
 import { evalFenced } from "./fenced-script.ts";
 import { StoreError } from "./outage.ts";
 import { connectToRedis, loadRedis, probe, type RedisConnection } from "./redis-connection.ts";
-import type { BatchStore, Indexes, TextEntry } from "./sqlite.ts";
+import type { Indexes, OwnedStore, TextEntry } from "./sqlite.ts";
 import { parseStored } from "./values.ts";
 import { describeRefusal, STORED_VERSION } from "./version.ts";
 
@@ -27,7 +27,7 @@ const OWNERS_CHARS = 4_096;
 
 export interface OpenStore {
   /** Returns the store for writes under a right. */
-  storeUnder: (right: Right) => BatchStore;
+  storeUnder: (right: Right) => OwnedStore;
   /** The time by which entries expire. */
   now: Clock;
   /** Absent if no other process can share the store. */
@@ -120,7 +120,7 @@ export async function checkVersion(
   return { version, refusal: describeRefusal(version, store, startEmpty) };
 }
 
-function createBoundStores(connection: RedisConnection, now: Clock): (right: Right) => BatchStore {
+function createBoundStores(connection: RedisConnection, now: Clock): (right: Right) => OwnedStore {
   const { client, run } = connection;
   const { default: KeyvRedis } = loadRedis();
   const adapter = new KeyvRedis<string>(client, {
@@ -148,26 +148,26 @@ function createBoundStores(connection: RedisConnection, now: Clock): (right: Rig
     } while (cursor !== "0");
   }
 
-  const storeUnder = (owned: ReturnType<typeof createOwnedTexts>) => ({
+  const storeUnder = (owned: ReturnType<typeof createOwnedTexts>): OwnedStore => ({
     opts: { dialect: "redis", url: "redis://" },
     namespace: undefined,
     on: adapter.on.bind(adapter),
     iterator,
-    get: async (key: string) => (await read([key]))[0],
+    get: async (key) => (await read([key]))[0],
     getMany: read,
-    set: (key: string, value: string, ttl?: number) => owned.write([{ key, value, ttl }], []),
-    setMany: (entries: TextEntry[]) => owned.write(entries, []),
-    delete: async (key: string) => (await owned.remove([key])) > 0,
-    deleteMany: async (keys: string[]) => (await owned.remove(keys)) > 0,
-    has: async (key: string) => (await read([key]))[0] !== undefined,
-    hasMany: (keys: string[]) => run(() => adapter.hasMany(keys)),
+    set: (key, value, ttl) => owned.write([{ key, value, ttl }], []),
+    setMany: (entries) => owned.write(entries, []),
+    delete: async (key) => (await owned.remove([key])) > 0,
+    deleteMany: async (keys) => (await owned.remove(keys)) > 0,
+    has: async (key) => (await read([key]))[0] !== undefined,
+    hasMany: (keys) => run(() => adapter.hasMany(keys)),
     async clear() {
       for await (const [key] of iterator()) await run(() => adapter.delete(key));
     },
     async disconnect() {},
     ...owned,
   });
-  return (right) => storeUnder(createOwnedTexts(connection, now, right)) as unknown as BatchStore;
+  return (right) => storeUnder(createOwnedTexts(connection, now, right));
 }
 
 /**

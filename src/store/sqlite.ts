@@ -1,7 +1,6 @@
 import { EventEmitter } from "node:events";
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { setImmediate } from "node:timers/promises";
-import type { KeyvStoreAdapter } from "keyv";
 import { type Clock, createClock } from "./clock.ts";
 import { emptyLog, transact } from "./database.ts";
 
@@ -14,12 +13,30 @@ const ERASED_ROWS = 500;
 /** Sorts after every key. */
 const LAST_KEY = "\u{10FFFF}";
 
-/** A Keyv store that changes several keys in one step, all or none, and finds keys by their owners. */
-export type BatchStore = KeyvStoreAdapter &
-  Required<
-    Pick<KeyvStoreAdapter, "setMany" | "getMany" | "deleteMany" | "has" | "hasMany" | "iterator" | "disconnect">
-  > &
-  OwnedTexts;
+/**
+ * A store for Keyv. Its values are texts, because Keyv serializes before it writes. Changes all keys of a call in one
+ * step, or none.
+ */
+export interface TextStore {
+  opts: { dialect: string; url: string };
+  namespace: string | undefined;
+  on(event: string, listener: (error: unknown) => void): unknown;
+  get(key: string): Promise<string | undefined>;
+  getMany(keys: string[]): Promise<Array<string | undefined>>;
+  set(key: string, value: string, ttl?: number): Promise<boolean>;
+  setMany(entries: TextEntry[]): Promise<boolean>;
+  delete(key: string): Promise<boolean>;
+  /** Resolves to true if any of the keys existed. */
+  deleteMany(keys: string[]): Promise<boolean>;
+  has(key: string): Promise<boolean>;
+  hasMany(keys: string[]): Promise<boolean[]>;
+  clear(): Promise<void>;
+  iterator(namespace?: string): AsyncGenerator<[key: string, value: string], void>;
+  disconnect(): Promise<void>;
+}
+
+/** A store for Keyv that also finds entries by their owners. */
+export type OwnedStore = TextStore & OwnedTexts;
 
 export interface TextEntry {
   key: string;
@@ -90,7 +107,7 @@ interface Statements {
 export function createSqliteStore(
   database: DatabaseSync,
   { table, now = createClock(database) }: SqliteStoreOptions,
-): BatchStore {
+): OwnedStore {
   createTable(database, table);
   const statements = prepareStatements(database, table);
   const events = new EventEmitter();
@@ -108,10 +125,10 @@ export function createSqliteStore(
       });
   }, SWEEP_INTERVAL_MS).unref();
 
-  const store = {
+  const store: OwnedStore = {
     opts: { dialect: "sqlite", url: `sqlite://${table}` },
     namespace: undefined,
-    on: (event: string, listener: (...values: unknown[]) => void) => events.on(event, listener),
+    on: (event, listener) => events.on(event, listener),
     async disconnect() {
       clearInterval(sweeping);
     },
@@ -119,12 +136,11 @@ export function createSqliteStore(
       const [from, to] = rangeOf(store.namespace);
       statements.clear.run(from, to);
     },
-    iterator: (namespace?: string) => iterate(statements.page, now, namespace),
+    iterator: (namespace) => iterate(statements.page, now, namespace),
     ...keyOperations(database, statements, now),
     ...ownedOperations(statements, now),
   };
-  // Keyv's type lets the caller choose the type of values, but a store gets only text that Keyv serialized.
-  return store as unknown as BatchStore;
+  return store;
 }
 
 function keyOperations(database: DatabaseSync, statements: Statements, now: Clock) {
@@ -163,7 +179,6 @@ function keyOperations(database: DatabaseSync, statements: Statements, now: Cloc
     async delete(key: string) {
       return remove(key);
     },
-    /** Resolves to whether any of them existed. */
     async deleteMany(keys: string[]) {
       return transact(database, () => keys.map(remove).includes(true));
     },
