@@ -48,7 +48,7 @@ export function fakeGateway(...scripts: Step[][]): { gateway: Gateway; requests:
 
 function chunk(delta: Delta, finish: string | null = null): ChatCompletionChunk {
   const choices = [{ index: 0, delta, finish_reason: finish }];
-  return { id: "chatcmpl-1", object: "chat.completion.chunk", created: 0, model: "fake", choices };
+  return { id: "chatcmpl-1", model: "fake", choices };
 }
 
 function raceAbort(promise: Promise<unknown>, signal: AbortSignal): Promise<unknown> {

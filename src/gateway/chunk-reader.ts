@@ -1,5 +1,5 @@
 import { setApart } from "./attached.ts";
-import type { ChatCompletionChunk, TokenUsage } from "./chunks.ts";
+import type { ChatCompletionChunk, ChunkChoice, TokenUsage } from "./chunks.ts";
 import { readCitations } from "./citations.ts";
 import { isJson, isRecord } from "./json.ts";
 
@@ -42,7 +42,7 @@ export function createReadChunk(from: string) {
     return place !== undefined;
   }
 
-  function fixChoice(choice: unknown): boolean {
+  function fixChoice(choice: unknown): choice is ChunkChoice {
     if (!isRecord(choice)) return false;
     if (typeof choice.index !== "number") choice.index = 0;
     if (typeof choice.finish_reason !== "string" || choice.finish_reason === "") choice.finish_reason = null;
@@ -66,16 +66,14 @@ export function createReadChunk(from: string) {
 
   return (value: unknown): ChatCompletionChunk | undefined => {
     if (!isRecord(value)) return undefined;
-    if (!Array.isArray(value.choices)) value.choices = [];
+    const given: unknown[] = Array.isArray(value.choices) ? value.choices : [];
     // Palaver requests one answer; text from a second one would mix with it.
-    if ((value.choices as unknown[]).length > 1) value.choices = (value.choices as unknown[]).filter(isFirst);
+    const choices = given.length > 1 ? given.filter(isFirst) : given;
+    value.choices = choices;
     const sources = readCitations(value);
-    if (!(value.choices as unknown[]).every(fixChoice)) return undefined;
-    // The gateway can send a field of this name too.
-    if (value.sources !== undefined) delete value.sources;
-    if (sources.length > 0) value.sources = sources;
-    if (value.usage !== undefined) value.usage = readUsage(value.usage) ?? null;
-    return value as unknown as ChatCompletionChunk;
+    if (!choices.every(fixChoice)) return undefined;
+    const usage = readUsage(value.usage);
+    return { id: toText(value.id), model: toText(value.model), choices, sources, usage };
   };
 }
 
@@ -113,12 +111,9 @@ export function createRepeatReader() {
   };
 }
 
-function toTextChunk(
-  { id, object, created, model, choices }: ChatCompletionChunk,
-  content: string,
-): ChatCompletionChunk {
+function toTextChunk({ id, model, choices }: ChatCompletionChunk, content: string): ChatCompletionChunk {
   const { index = 0, finish_reason = null } = choices[0] ?? {};
-  return { id, object, created, model, choices: [{ index, delta: { content }, finish_reason }] };
+  return { id, model, choices: [{ index, delta: { content }, finish_reason }] };
 }
 
 function isFirst(choice: unknown): boolean {

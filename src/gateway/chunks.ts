@@ -96,8 +96,6 @@ export interface ChunkChoice {
 
 export interface ChatCompletionChunk {
   id: string;
-  object: string;
-  created: number;
   model: string;
   /** Empty in a last chunk that contains only `usage`. */
   choices: ChunkChoice[];

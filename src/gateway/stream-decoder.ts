@@ -133,7 +133,7 @@ function createOutput(maxChars: number, onChunk: OnChunk) {
       const { content, pictures } = text.rest();
       if (content === "" && pictures.length === 0) return;
       const choices = [{ index: 0, delta: { content, ...(pictures.length > 0 && { pictures }) }, finish_reason: null }];
-      hand({ id: tally.id, object: "chat.completion.chunk", created: 0, model: tally.model, choices });
+      hand({ id: tally.id, model: tally.model, choices });
     },
     fail,
     failure: () => failure,
@@ -210,8 +210,8 @@ function readDocument(json: string, safe: SafeText, output: Output, from: string
 }
 
 function count(tally: Tally, chunk: ChatCompletionChunk): void {
-  if (tally.id === "" && typeof chunk.id === "string") tally.id = chunk.id;
-  if (tally.model === "" && typeof chunk.model === "string") tally.model = chunk.model;
+  if (tally.id === "") tally.id = chunk.id;
+  if (tally.model === "") tally.model = chunk.model;
   if (chunk.usage) tally.usage = chunk.usage;
   for (const { index, delta, finish_reason } of chunk.choices) {
     tally.opened = true;

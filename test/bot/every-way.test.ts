@@ -68,8 +68,6 @@ function openGateway(onAsk: (what: string) => void): Gateway {
     const give = (delta: Delta, finish: string | null) =>
       onChunk({
         id: "1",
-        object: "chat.completion.chunk",
-        created: 0,
         model: "fake",
         choices: [{ index: 0, delta, finish_reason: finish }],
       });

@@ -113,7 +113,7 @@ describe("the client and the sandbox", () => {
     const choices = chunks.map((chunk) => chunk.choices[0]);
     expect(choices[0]?.delta).toEqual({ role: "assistant", content: "" });
     expect(choices.at(-1)).toMatchObject({ delta: {}, finish_reason: "stop" });
-    expect(new Set(chunks.map(({ id, object }) => `${id} ${object}`)).size).toBe(1);
+    expect(new Set(chunks.map(({ id }) => id)).size).toBe(1);
   });
 
   test("client and sandbox end a text at stop, at max_tokens and in the requested format", async () => {

@@ -22,8 +22,6 @@ function moodyGateway(random: Random): Gateway {
     const question = typeof content === "string" ? content : "";
     const chunk = (content: string, finish: string | null = null): ChatCompletionChunk => ({
       id: "chatcmpl-1",
-      object: "chat.completion.chunk",
-      created: 0,
       model: "moody",
       choices: [{ index: 0, delta: { content }, finish_reason: finish }],
     });

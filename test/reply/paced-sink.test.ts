@@ -101,8 +101,6 @@ async function startBot(adapterOf: () => Adapter) {
     for (const content of words) {
       onChunk({
         id: "1",
-        object: "chat.completion.chunk" as const,
-        created: 0,
         model: "fake",
         choices: [{ index: 0, delta: { content }, finish_reason: null }],
       });
