@@ -1,22 +1,21 @@
 import type { DatabaseSync } from "node:sqlite";
 
-/** Longest forward jump of the system's clock that is accepted, for example after the process was suspended. */
+/** The longest forward jump of the system's clock that counts as real, such as after a suspended process. */
 const BELIEVED_MS = 7 * 86_400_000;
 const KEPT_EVERY_MS = 60_000;
 
-/** The sources of a clock's time, in milliseconds. Tests use their own. */
 export interface TimeSources {
-  /** The system's clock. It can be wrong and can be corrected. */
+  /** The system's clock, in milliseconds. It can be wrong and can be corrected. */
   wall(): number;
-  /** Counts evenly from any start. */
+  /** A clock that counts milliseconds evenly from any start. */
   steady(): number;
 }
 
 const SYSTEM: TimeSources = { wall: Date.now, steady: () => performance.now() };
 
 /**
- * Milliseconds that decide when stored data expires, similar to Unix time. Never goes back, not even after a restart.
- * Ignores forward jumps of more than a week, so that a wrong system clock does not expire data early.
+ * Returns the milliseconds that decide when stored data expires, similar to Unix time. Never goes back, not even after
+ * a restart. Ignores forward jumps of more than a week, so that a wrong system clock does not expire data early.
  */
 export type Clock = () => number;
 
@@ -48,13 +47,13 @@ export function createClock(database: DatabaseSync, { wall, steady }: TimeSource
     return at;
   }
 
-  /** If a write fails, a crash loses at most a minute. Other code reports a disk that does not accept writes. */
+  /** If this write fails, a crash loses at most a minute. Other code reports a full or broken disk. */
   function keep(): void {
     keptAt = at;
     try {
       update.run(at, wallMs);
     } catch {
-      // The next minute tries again.
+      // The clock tries the write again after a minute.
     }
   }
 

@@ -4,71 +4,67 @@ import { transact } from "./database.ts";
 /** Whole numbers by name, such as `{ tokens: 12 }`. */
 export type Counts = Readonly<Record<string, number>>;
 
-/** Amounts to add to the counts of a row. Missing rows and counts are 0. */
+/** Amounts to add to the counts of a row. A missing row or count starts at 0. */
 export interface Addition {
   row: string;
   counts: Counts;
-  /** A new row lives at least this long. Later additions may not extend it. */
+  /** A new row lives at least this long. Later additions to it possibly do not extend its life. */
   ttlMs: number;
 }
 
-/** An upper limit: the sum of `counts` in a row can be at most `most`. */
+/** An upper limit: in this row, the sum of the counts named by `counts` can be at most `most`. */
 export interface Bound {
   row: string;
   counts: readonly string[];
   most: number;
-  /** The amount that the reservation needs. */
   by: number;
-  /** The limit does not apply while this row exists. */
+  /** The limit does not apply while a row of this name exists. */
   unless: string;
 }
 
-/** Additions that are made only if every bound has room for them. They are replaced when the real amounts are known. */
+/** Additions that are made only if every bound has room for them. Real amounts replace them later. */
 export interface Reservation {
-  /** Unique. A repeated reservation with the same id counts once. */
+  /** Unique. A second reservation with the same id does not count. */
   id: string;
   bounds: readonly Bound[];
   additions: readonly Addition[];
 }
 
-/** Further additions with their own id. */
+/** Further additions, with an id of their own. */
 export interface Also {
   id: string;
   additions: readonly Addition[];
 }
 
-/**
- * Sums that all processes change in atomic steps. An operation that rejects, except `list`, can be repeated and counts
- * once.
- */
+/** Sums that all processes change in atomic steps. Repeating a failed operation (except `list`) never counts twice. */
 export interface Counters {
   /**
-   * Makes all additions or none. Resolves to undefined if they were made, or else to the remaining room of each bound.
-   * Rejects with a `FencedError` if another process owns the work.
+   * Makes all additions and resolves to undefined. If a bound has no room for them, makes none and resolves to the room
+   * of each bound. Rejects with a `FencedError` if another process owns the work.
    */
   reserve(reservation: Reservation): Promise<number[] | undefined>;
   /**
-   * Adds once for each `id`: the `corrections` if a reservation with this id was made, or else the `additions`. If
-   * `corrections` is absent, nothing was reserved. Resolves to false if this id was added before. In the same step,
-   * adds `also` once for its own id.
+   * Adds once per `id`: the `corrections` if a reservation of this id was made, or else the `additions`. Absent
+   * `corrections` mean that nothing was reserved. Resolves to false if this id was added before. Adds `also` in the
+   * same step, once per its own id.
    */
   add(id: string, additions: readonly Addition[], corrections?: readonly Addition[], also?: Also): Promise<boolean>;
   /** Reads several rows at once. Missing rows have no counts. */
   read(rows: readonly string[]): Promise<Map<string, Counts>>;
-  /** All rows whose names start with `prefix`, sorted by name. */
+  /** Lists the rows whose names start with `prefix`, sorted by name. */
   list(prefix: string): Promise<Array<[row: string, counts: Counts]>>;
-  /** Renames a row. If the new name exists, adds the counts to it. */
+  /** Renames a row. If a row of the new name exists, adds the counts to that row. */
   rename(row: string, to: string): Promise<void>;
   remove(row: string): Promise<void>;
 }
 
-/** How long ids are stored. Work older than this is never resumed, so its ids cannot come again. */
+/** How long an id is stored. No work resumes after this time, so an older id cannot come again. */
 export const ONCE_MS = 8 * 86_400_000;
-/** The id of a replaced reservation is stored this long, because only a repeated call can use it again. */
+/** How long the id of a replaced reservation is stored: only a repeated call can use it again. */
 export const REPLACED_MS = 3_600_000;
 const SWEEP_EVERY_MS = 3_600_000;
 
-/** Sums in the database of one process. `now` returns milliseconds, see `Clock`. */
+/** Counts in the database of this process. `now` is a `Clock`. */
 export function createSqliteCounters(database: DatabaseSync, now: () => number): Counters {
   const table = openTables(database);
   let sweptAt = 0;
@@ -129,7 +125,7 @@ export function createSqliteCounters(database: DatabaseSync, now: () => number):
   };
 }
 
-/** The additions that replace `reserved` with `used`. */
+/** Returns the additions that replace `reserved` with `used`. */
 export function toCorrections(used: readonly Addition[], reserved: readonly Addition[]): Addition[] {
   const negated = reserved.map(({ counts, ...addition }) => {
     return { ...addition, counts: Object.fromEntries(Object.entries(counts).map(([count, by]) => [count, -by])) };
@@ -137,7 +133,7 @@ export function toCorrections(used: readonly Addition[], reserved: readonly Addi
   return sumUp([...used, ...negated]);
 }
 
-/** Sums up the additions so that there is one for each row. */
+/** Merges the additions to the same row. */
 function sumUp(additions: readonly Addition[]): Addition[] {
   const sums = new Map<string, Addition>();
   for (const { row, counts, ttlMs } of additions) {
@@ -148,7 +144,7 @@ function sumUp(additions: readonly Addition[]): Addition[] {
   return [...sums.values()];
 }
 
-/** The id under which a reservation is stored until it is replaced. */
+/** Returns the id under which a reservation is stored until it is replaced. */
 export function toReservedId(id: string): string {
   return `reserved:${id}`;
 }
@@ -174,7 +170,7 @@ function openTables(database: DatabaseSync) {
        SELECT ?, count, amount, expires FROM counted WHERE row = ? ${upsert}`,
     ),
     remove: database.prepare("DELETE FROM counted WHERE row = ?"),
-    // A removed reservation leaves a 0 until the row expires.
+    // A removed reservation leaves a 0 until its row expires.
     row: database.prepare("SELECT count, amount FROM counted WHERE row = ? AND amount <> 0 AND expires > ?"),
     rows: database.prepare(
       "SELECT row, count, amount FROM counted WHERE row >= ? AND row < ? AND amount <> 0 AND expires > ? ORDER BY row",

@@ -5,11 +5,11 @@ import { sqliteCodeOf } from "./outage.ts";
 import { createFolder, makePrivate } from "./private-files.ts";
 import { describeRefusal, STORED_VERSION } from "./version.ts";
 
-/** After a process is killed, the system may need a moment to release its locks. */
+/** How long to wait for a killed process's locks, which the system releases after a moment. */
 const LOCK_WAIT_MS = 500;
-/** Other programs that read the file, such as a backup, can make a statement wait this long. */
+/** How long a statement waits for another program that reads the file, such as a backup. */
 const BUSY_TIMEOUT_MS = 5_000;
-/** Size to which the write-ahead log is reduced after it was copied into the file. */
+/** The write-ahead log shrinks to this size after its content was copied into the file. */
 const WAL_LIMIT_BYTES = 64 * 1024 * 1024;
 
 /** SQLite's primary result codes, https://www.sqlite.org/rescode.html. */
@@ -29,8 +29,8 @@ export class DatabaseError extends LoggableError {
  * Opens the SQLite file of this process, or a database in memory for `":memory:"`. Creates the file and its folder if
  * they are missing. Committed data survives a crash of the process or the machine, and deleted data is overwritten.
  * Other users of the machine cannot read the file, if the file system supports that. Only one process can open the file
- * at a time: it locks a lock file until `close`, and the system releases the lock if the process dies. Throws a
- * `DatabaseError` if the file cannot be used.
+ * at a time: `openDatabase` locks a second file until `close`, and the system releases the lock if the process dies.
+ * Throws a `DatabaseError` if the file cannot be used.
  */
 export function openDatabase(path: string): DatabaseSync {
   if (path === ":memory:") return prepareDatabase(path);
@@ -45,15 +45,12 @@ export function openDatabase(path: string): DatabaseSync {
   }
 }
 
-/**
- * Opens a file from `openDatabase` only for reading, even while a process is using it. Throws a `DatabaseError` if the
- * file cannot be used.
- */
+/** Opens such a file only for reading, even while a process uses it. Throws a `DatabaseError` if it cannot be used. */
 export function openForReading(path: string): DatabaseSync {
   return openChecked(path, { readOnly: true });
 }
 
-/** Runs `work` in one transaction. If `work` throws, nothing is stored. `work` must be synchronous. */
+/** Runs `work`, which must be synchronous, in one transaction. If `work` throws, nothing is stored. */
 export function transact<T>(database: DatabaseSync, work: () => T): T {
   database.exec("BEGIN IMMEDIATE");
   try {
@@ -66,9 +63,7 @@ export function transact<T>(database: DatabaseSync, work: () => T): T {
   }
 }
 
-/**
- * Empties the write-ahead log, which can contain copies of erased data. If a reader blocks this, a later call does it.
- */
+/** Empties the write-ahead log, which can contain erased data. If a reader blocks that, a later call succeeds. */
 export function emptyLog(database: DatabaseSync): void {
   database.exec("PRAGMA busy_timeout = 0");
   try {
@@ -89,7 +84,7 @@ function createFolderOf(path: string): void {
   }
 }
 
-/** An exclusive SQLite lock on an empty file. It ends with the process, so it needs no clean-up. */
+/** Locks an empty file through SQLite. The lock ends with the process, so it needs no clean-up. */
 function acquireLock(path: string): DatabaseSync {
   let lock: DatabaseSync | undefined;
   try {
@@ -116,7 +111,7 @@ function prepareDatabase(path: string): DatabaseSync {
   });
 }
 
-/** Refuses data that this code cannot read, before `prepare` changes anything in the file. */
+/** Refuses data that this code cannot read, before `prepare` changes the file. */
 function openChecked(
   path: string,
   options: DatabaseSyncOptions,
@@ -141,7 +136,7 @@ function checkVersion(database: DatabaseSync, path: string): void {
   if (!isEmpty && refusal !== undefined) throw new DatabaseError(refusal);
 }
 
-/** Releases the lock after the file is closed, even if the caller closes only the database. */
+/** Releases the lock after the file is closed, although the caller closes only the database. */
 function closeTogether(database: DatabaseSync, lock: DatabaseSync): DatabaseSync {
   const close = database.close.bind(database);
   database.close = () => {

@@ -4,8 +4,8 @@ import { evalScript } from "./redis-script.ts";
 
 const FENCED = "FENCED";
 /**
- * Removes the fences from the end of the script's arguments. Stops the script if one of them is lost. If a fence has an
- * empty value, its key must not exist.
+ * Removes the fences from the end of the script's arguments, and stops the script if one of them is invalid. A fence
+ * with an empty value is valid while its key does not exist.
  */
 const CHECK = `
 local fences, fenceValues = {}, {}
@@ -19,10 +19,7 @@ if #fences > 0 then
 end
 `;
 
-/**
- * Runs a Lua script and checks the fences of the right in the same step. If a fence is lost, rejects with a
- * `FencedError` and changes nothing.
- */
+/** Runs a Lua script and checks the fences in the same step. Rejects with a `FencedError` if a fence is invalid. */
 export async function evalFenced(
   client: RedisClient,
   script: string,
@@ -34,7 +31,7 @@ export async function evalFenced(
     let sent = "";
     try {
       return await evalScript(client, CHECK + script, () => {
-        // A turn without a lock has the same right twice.
+        // A turn without a lock has the same fence twice.
         const fences = [...new Map(right.fences.map((fence) => [`${fence.key} ${fence.value}`, fence])).values()];
         sent = keysOf(right);
         return {
@@ -44,7 +41,7 @@ export async function evalFenced(
       });
     } catch (error) {
       if (!(error instanceof Error) || !error.message.includes(FENCED)) throw error;
-      // The right was renamed while the script was running: see `Partitions.rightOf`.
+      // A partition renamed the right's keys while the script ran (see `Partitions.rightOf`).
       if (sent !== keysOf(right)) continue;
       throw new FencedError("Another process has taken over this work.", { cause: error });
     }

@@ -1,11 +1,10 @@
 import { createHash } from "node:crypto";
 
-/** Longer ids are hashed, so that the length of keys is limited. */
+/** Longer ids are hashed, so that keys stay short. */
 const MAX_KEY_PART_CHARS = 200;
 
 /**
- * Turns an id into a part of a key without ":". Different ids give different parts. Short ids stay readable; long or
- * invalid ones are hashed.
+ * Turns an id into a part of a key without ":". Different ids give different parts. Long or malformed ids are hashed.
  */
 export function toKeyPart(id: string): string {
   if (id.length <= MAX_KEY_PART_CHARS && id.isWellFormed()) {
@@ -15,12 +14,11 @@ export function toKeyPart(id: string): string {
   return `#${createHash("sha256").update(id, "utf16le").digest("hex")}`;
 }
 
-/** Names a person in the index of their entries and in usage rows. */
 export function toOwnerKey(platform: string, authorId: string): string {
   return `by:${toKeyPart(platform)}:${toKeyPart(authorId)}`;
 }
 
-/** The id behind a part of a key. Undefined if it was hashed. */
+/** Returns the id of a key's part; undefined if the part is a hash. */
 export function readKeyPart(part: string): string | undefined {
   return part.startsWith("#") ? undefined : decodeURIComponent(part);
 }

@@ -16,14 +16,14 @@ import { createSqliteStore, type OwnedStore, type TextStore } from "./sqlite.ts"
 import { parseStored } from "./values.ts";
 import { migrate, STORED_VERSION } from "./version.ts";
 
-/** Distinguishes our keys from those of other programs and of the queue in the same Redis. */
+/** Separates the store's keys from those of the queue and of other programs in the same Redis. */
 const REDIS_ROOT = "palaver";
 const SQLITE_TABLE = "keyv";
 
 export interface StoresOptions {
-  /** Redis or Valkey. Undefined: the embedded database. */
+  /** The address of Redis or Valkey. Undefined: the store uses the embedded database. */
   redisUrl: string | undefined;
-  /** Belongs to the caller and stays open after `close`. */
+  /** The caller owns the database; it stays open after `close`. */
   database: DatabaseSync;
   log: Logger;
 }
@@ -31,40 +31,36 @@ export interface StoresOptions {
 /** A namespace of the store: a Keyv whose entries can belong to people and conversations. */
 export type Entries = Keyv & OwnedEntries;
 
-/** The store, for writes under one right. */
+/** The store, as one right can write to it. */
 export interface Stores extends OwnedData {
   /**
-   * Opens one namespace. This is cheap, so open it where you need it. Every operation rejects within a few seconds if
-   * the store is unavailable. `setMany` and `deleteMany` do all or nothing. Values are JSON. A missing value reads as
-   * undefined. A value that is invalid or from a newer version reads as null. Namespaces nest: key `b:c` in `a` is key
-   * `c` in `a:b`. Entries expire by the store's clock, so jumps of the system's clock don't matter.
+   * Opens one namespace; this is cheap. Every operation rejects within a few seconds if the store is unavailable.
+   * `setMany` and `deleteMany` change all keys or none. Values are JSON. A missing value reads as undefined; a value
+   * that is invalid or from a newer version reads as null. Namespaces nest: key `b:c` in `a` is key `c` in `a:b`.
+   * Entries expire by the store's clock, so jumps of the system's clock don't matter.
    */
   open: (namespace: string) => Entries;
-  /** The time by which entries expire. Similar to Unix milliseconds, but without the jumps of the system's clock. */
+  /** The clock by which entries expire: Unix milliseconds without the jumps of the system's clock. */
   now: Clock;
-  /** Tries a write. Resolves to true if the store accepted it, and to false if not or if `signal` aborts first. */
+  /** Tries a write. Resolves to true if the store accepted it, else to false. Also false once `signal` aborts. */
   isReachable: (signal: AbortSignal) => Promise<boolean>;
   close: () => Promise<void>;
-  /** Sums that all processes of the store add to. */
   counters: Counters;
-  /** The connection that processes share. Absent for the embedded store. */
+  /** The connection to a store that several processes share. Absent for the embedded store. */
   shared?: RedisConnection;
   /**
-   * Runs a task that reads, changes and writes back, one at a time per name among all processes of the store. The task
-   * must write with the `open` that it gets. These writes fail if its turn has ended.
+   * Runs a task that reads, changes and writes back. Among all processes, one task of the same name runs at a time. The
+   * task must write through the `open` that it gets; these writes fail if its turn has ended.
    */
   inTurn: <T>(name: string, task: (open: Stores["open"]) => Promise<T>) => Promise<T>;
-  /** The same store for writes under another right. */
+  /** Returns the same store for writes under another right. */
   under: (right: Right) => Stores;
 }
 
-/** After a successful write, the store counts as reachable for this time. */
+/** A successful write proves for this long that the store is reachable. */
 const PROBED_MS = 1_000;
 
-/**
- * Chooses Redis if there is an address, or else the embedded database. Does not wait for a connection. Writes need
- * `right`; use `under` for other rights.
- */
+/** Chooses Redis if it gets an address, or else the embedded database. Does not wait for a connection. */
 export function createStores({ redisUrl, database, log }: StoresOptions, right: Right): Stores {
   const { storeUnder, now, shared, isReachable, close }: OpenStore =
     redisUrl === undefined ? createEmbeddedStore(database) : createRedisStore(redisUrl, log);
@@ -77,7 +73,7 @@ export function createStores({ redisUrl, database, log }: StoresOptions, right: 
     const keyv = new Keyv({
       store: createNamespaceView(store, root + namespace),
       namespace: root + namespace,
-      // The view adds the prefix. Keyv's own prefix is inconsistent between calls with one key and with many.
+      // The namespace view adds the prefix. Keyv's own prefix differs between calls with one key and with many.
       useKeyPrefix: false,
       throwOnErrors: true,
       serialize: ({ value }) => texts.toText(value),
@@ -136,7 +132,7 @@ function createEmbeddedStore(database: DatabaseSync): OpenStore {
     storeUnder: () => store,
     now,
     async isReachable() {
-      // Any visitor can cause this check, and a write to disk blocks everything else.
+      // Any visitor can trigger this check, and a write to disk blocks everything else.
       if (performance.now() - writtenAt < PROBED_MS) return true;
       try {
         // Only a commit proves that the disk is neither read-only nor full.
@@ -155,9 +151,9 @@ const stored = z.object({ v: z.int(), value: z.unknown() });
 
 const texts: Texts = {
   toText: (value) => JSON.stringify({ v: STORED_VERSION, value }),
-  /** Never throws for a damaged value, because Keyv would then stop in the middle of an iteration and lose the rest. */
+  /** Never throws for a damaged value: an error would end Keyv's iteration and lose all later values. */
   toValue(namespace, text) {
-    // The first line of a list in SQLite.
+    // In SQLite the value of a list is its first line.
     const [first = ""] = text.split("\n", 1);
     const found = parseStored(stored, first);
     return (found && migrate(namespace, found.v, found.value)) ?? null;
@@ -169,13 +165,10 @@ function whenAborted(signal: AbortSignal): Promise<false> {
   return new Promise((resolve) => signal.addEventListener("abort", () => resolve(false), { once: true }));
 }
 
-/** Number of keys that `clear` deletes in one step. */
+/** How many keys `clear` deletes in one step. */
 const CLEAR_KEYS = 500;
 
-/**
- * One namespace of a shared store. Keys are stored as `{namespace}:{key}`, so key `b:c` in `a` is key `c` in `a:b`.
- * Therefore one step can write keys from several namespaces.
- */
+/** Shows one namespace of a shared store. In the base, a key is `{namespace}:{key}`. */
 export function createNamespaceView(base: TextStore, namespace: string): TextStore {
   const prefix = `${namespace}:`;
   const toKey = (key: string) => prefix + key;
@@ -189,7 +182,7 @@ export function createNamespaceView(base: TextStore, namespace: string): TextSto
   return {
     opts: base.opts,
     namespace,
-    // The base notifies its own listeners. One listener per view would accumulate.
+    // The base reports its errors to its own listeners. One listener per view would accumulate.
     on: () => new EventEmitter(),
     iterator,
     get: (key) => base.get(toKey(key)),

@@ -1,16 +1,16 @@
 import { LoggableError } from "../port/errors.ts";
 
-/** The store is unavailable or does not accept writes. The message says what is wrong, where, and how to fix it. */
+/** The store is unavailable or refuses writes. The message says what is wrong, where, and how to fix it. */
 export class StoreError extends LoggableError {
   override readonly name = "StoreError";
 }
 
 /** Busy, locked, read-only, I/O error, full, cannot open: https://www.sqlite.org/rescode.html. */
 const SQLITE_OUTAGES = new Set([5, 6, 8, 10, 13, 14]);
-/** Only this many nested causes of an error are checked. */
+/** How many nested causes of an error are checked. */
 const MAX_DEPTH = 5;
 
-/** True if an error only means that a store or a disk is unavailable, so the same work can succeed later. */
+/** True if the error only means that a store or a disk is unavailable: the same work can succeed later. */
 export function isStoreOutage(error: unknown): boolean {
   let at = error;
   for (let depth = 0; depth < MAX_DEPTH && at instanceof Error; depth++) {
@@ -20,7 +20,7 @@ export function isStoreOutage(error: unknown): boolean {
   return false;
 }
 
-/** SQLite's primary result code in an error. Undefined for other errors. */
+/** Returns the primary SQLite result code of an error; undefined for other errors. */
 export function sqliteCodeOf(error: unknown): number | undefined {
   if (!(error instanceof Error) || !("errcode" in error) || typeof error.errcode !== "number") return undefined;
   // The primary code is the low byte of an extended code.

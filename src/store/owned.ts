@@ -6,66 +6,57 @@ export interface Owner {
   id: string;
 }
 
-/** An entry and everything that indexes it. It is erased with its owner and with its conversation. */
+/** An entry with the indexes that find it. Erasing its owner or its conversation erases the entry. */
 export interface OwnedEntry {
   key: string;
   value: unknown;
-  /** Counts from this write. Required, except for a rewrite, which keeps the remaining time. */
+  /** The time to live from this write on. Required, except for a rewrite, which keeps the remaining time. */
   ttlMs?: number | undefined;
-  /** The people whom the entry is about. Each write replaces all of them. */
+  /** The people whom the entry is about. Each write replaces all earlier ones. */
   owner?: Owner | readonly Owner[] | undefined;
   conversation?: string | undefined;
-  /** Writes only if the entry exists. An entry that was erased meanwhile stays erased. */
+  /** Set if the write needs an existing entry, so that it does not restore an erased one. */
   isRewrite?: true | undefined;
-  /** Starts a list that `append` extends. Replaces an existing list. */
+  /** Set if the entry starts a list that `append` extends. It replaces an existing list. */
   isList?: true | undefined;
 }
 
-/** Selects the entries of a person, of a conversation, or of both together. */
+/** Selects the entries of a person, of a conversation, or of a person in a conversation. */
 export type Belonging =
   | { owner: Owner; conversation?: string | undefined }
   | { owner?: undefined; conversation: string };
 
 /** A namespace whose entries can belong to people and conversations. */
 export interface OwnedEntries {
-  /** Writes one entry. Resolves to false if it is a rewrite and the entry does not exist. */
+  /** Writes one entry. Resolves to false if the entry is a rewrite and does not exist. */
   put(entry: OwnedEntry): Promise<boolean>;
-  /**
-   * Writes and removes everything in one step. If an entry to rewrite does not exist, changes nothing and resolves to
-   * false.
-   */
+  /** Makes all changes in one step, or none if an entry to rewrite is missing. Resolves to false then. */
   write(entries: readonly OwnedEntry[], removed?: readonly string[]): Promise<boolean>;
   /**
-   * Adds a value to a list in a single command. Does not check rights, so a process that lost the work can still add a
-   * value, and readers must decide whose values count. Resolves to false if the list does not exist.
+   * Adds a value to a list with one command. Resolves to false if the list does not exist. Checks no right: a process
+   * that lost the work can still add a value, so readers must decide whose values count.
    */
   append(key: string, value: unknown): Promise<boolean>;
-  /** Reads the values that were added to a list, oldest first. */
+  /** Reads the values that `append` added, oldest first. */
   readAppended(key: string): Promise<unknown[]>;
-  /** Keys of a person's entries in this namespace. The one that expires last is at the end. Does not read values. */
+  /** Lists the keys of a person's entries in this namespace. The entry that expires last is last. */
   keysOf(owner: Owner): Promise<string[]>;
-  /**
-   * Reads the entries of a person or conversation in this namespace. The cost grows with their entries in the whole
-   * store.
-   */
+  /** Reads the entries in this namespace. The cost grows with their owner's entries in all namespaces. */
   entriesOf(of: Belonging): AsyncIterable<[key: string, value: unknown]>;
-  /**
-   * Erases the entries of a person or conversation in this namespace, including those written meanwhile. Resolves to
-   * their number.
-   */
+  /** Erases the entries in this namespace, and those that are written meanwhile. Resolves to their number. */
   eraseOf(of: Belonging): Promise<number>;
 }
 
-/** The same operations across all namespaces. */
+/** The same operations for all namespaces together. */
 export interface OwnedData {
-  /** All entries of one owner with their namespace, which is the part of the key before the first colon. */
+  /** Reads the owner's entries. An entry's namespace is the part of its key before the first colon. */
   entriesOf(owner: Owner): AsyncIterable<{ namespace: string; key: string; value: unknown }>;
-  /** Erases everything about a person, in all conversations or in one. Resolves to the number of entries. */
+  /** Erases everything about a person, everywhere or in one conversation. Resolves to the number of entries. */
   eraseOwner(owner: Owner, conversation?: string): Promise<number>;
   eraseConversation(conversation: string): Promise<number>;
-  /** Ids of the conversations that start with `prefix` and have entries, or had some until recently. */
+  /** Lists conversations whose ids start with `prefix` and that have entries, or had entries until recently. */
   conversations(prefix: string): AsyncIterable<string>;
-  /** Ids of the people on a platform who have entries, or had some until recently. */
+  /** Lists the people of a platform who have entries, or had entries until recently. */
   owners(platform: string): Promise<Set<string>>;
 }
 
@@ -74,7 +65,7 @@ export interface Texts {
   toValue(namespace: string, text: string): unknown;
 }
 
-/** In the store, all keys of the namespace start with `prefix`. */
+/** `prefix` starts all keys of the namespace in the store. */
 export function createOwnedEntries(store: OwnedTexts, namespace: string, prefix: string, texts: Texts): OwnedEntries {
   const write: OwnedEntries["write"] = (entries, removed = []) =>
     store.write(
@@ -106,7 +97,7 @@ export function createOwnedEntries(store: OwnedTexts, namespace: string, prefix:
   };
 }
 
-/** In the store, all keys start with `root`. */
+/** `root` starts all keys in the store. */
 export function createOwnedData(store: OwnedTexts, root: string, texts: Texts): OwnedData {
   return {
     async *entriesOf(owner) {
@@ -134,10 +125,7 @@ export function createOwnedData(store: OwnedTexts, root: string, texts: Texts): 
 
 const CONVERSATION = "in:";
 
-/**
- * A conversation's index name. It starts with the id, unless the id is hashed, so a prefix of ids finds several
- * indexes.
- */
+/** Names the index of a conversation by its id, so that a prefix of ids finds several indexes. Long ids are hashed. */
 function toConversationKey(conversation: string): string {
   return CONVERSATION + toKeyPart(conversation);
 }

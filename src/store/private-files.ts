@@ -2,19 +2,20 @@ import { chmodSync, closeSync, mkdirSync, openSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 
 const PRIVATE = 0o600;
-/** Files that SQLite creates next to a database, and our lock files. */
+/** The endings of a database's name, of the files that SQLite creates next to it, and of our lock files. */
 const SUFFIXES = ["", "-wal", "-shm", "-journal", ".lock", ".lock-journal"];
 
 /**
- * Makes a database and the files next to it unreadable for other users, whatever the umask is, and even if the files
- * exist. Call it before SQLite opens the database, because SQLite gives new files the database's mode. Never throws:
- * SQLite reports files that cannot be written, and `findExposed` reports files that stay readable.
+ * Makes a database and the files next to it unreadable for other users, whatever the umask is. Must run before SQLite
+ * opens the database, because SQLite gives new files the database's mode. Never throws: SQLite reports files that it
+ * cannot write, and `findExposed` reports files that stay readable.
  */
 export function makePrivate(databasePath: string): void {
   for (const path of [databasePath, `${databasePath}.lock`]) create(path);
   for (const path of existing(databasePath)) {
     try {
-      // Uses the path, because closing a file descriptor would release all of this process's locks on the file.
+      // This changes the mode by path, because closing a file descriptor would release all of the process's locks on
+      // the file.
       if (modeOf(path) !== PRIVATE) chmodSync(path, PRIVATE);
     } catch {
       // The file belongs to another user, or the file system has no modes.
@@ -22,7 +23,7 @@ export function makePrivate(databasePath: string): void {
   }
 }
 
-/** Finds the files of a database that other users of this machine can read or write. */
+/** Finds files of a database that other users of this machine can read or write. */
 export function findExposed(databasePath: string): string[] {
   // Windows has other permissions, and file modes mean nothing there.
   if (process.platform === "win32") return [];
@@ -31,7 +32,7 @@ export function findExposed(databasePath: string): string[] {
 
 /**
  * Creates a folder and its parents, readable only by this user. Throws the system's error. Node's `recursive` option
- * would never end if the system reports an existing folder as missing, as below /proc.
+ * would never return if the system calls an existing folder missing, as below /proc.
  */
 export function createFolder(path: string): void {
   if (isFolder(path)) return;
@@ -40,7 +41,7 @@ export function createFolder(path: string): void {
   try {
     mkdirSync(path, { mode: 0o700 });
   } catch (error) {
-    // Another process may have created it meanwhile.
+    // Another process may have created the folder in the meantime.
     if (!isFolder(path)) throw error;
   }
 }
@@ -53,7 +54,7 @@ function create(path: string): void {
   try {
     closeSync(openSync(path, "wx", PRIVATE));
   } catch {
-    // The folder exists already, or SQLite will report why it cannot use it.
+    // The folder exists already, or SQLite will report why it cannot use the folder.
   }
 }
 

@@ -2,18 +2,14 @@ import type { Logger } from "pino";
 import type { RedisClient } from "./redis-connection.ts";
 
 export interface ChannelOptions<T> {
-  /** A client from `createListeningClient`. */
   client: RedisClient;
   channel: string;
-  /** Undefined for an unreadable message, which is ignored. See `createStoredParser`. */
+  /** Undefined for an unreadable message, which is dropped. */
   parse(text: string): T | undefined;
   log: Logger;
 }
 
-/**
- * Calls `onTold` with each readable message on a channel. Logs errors from `onTold`, because an error in the client
- * would end the subscription.
- */
+/** Calls `onTold` with each readable message of a channel. Logs its errors, which would end the subscription. */
 export async function hearChannel<T>(
   { client, channel, parse, log }: ChannelOptions<T>,
   onTold: (told: T, text: string) => void,

@@ -3,30 +3,29 @@ import type { Logger } from "pino";
 import { FencedError } from "../port/right.ts";
 import { StoreError } from "./outage.ts";
 
-/** Longest time that an operation waits for its response. */
+/** The longest wait for the response to an operation. */
 const OPERATION_TIMEOUT_MS = 2_000;
-/** Longest time that an operation waits for a lost connection, counted from the loss. It outlasts a short loss. */
+/** The longest wait of an operation for a connection that was just lost, from the moment of the loss. */
 const LOSS_WAIT_MS = 2_000;
-/** Longest wait during a longer outage, because no caller should wait for a store that is unavailable. */
+/** The longest wait of an operation during a longer outage. */
 const OUTAGE_WAIT_MS = 50;
 const CONNECT_TIMEOUT_MS = 2_000;
-/** A connection without traffic for this long counts as dead. Pings keep a working one alive. */
+/** A connection without traffic for this long counts as dead. Pings keep a working connection alive. */
 const SOCKET_TIMEOUT_MS = 10_000;
 const PING_INTERVAL_MS = 3_000;
 const CLOSE_TIMEOUT_MS = 500;
 const RECONNECT_MIN_MS = 20;
 const RECONNECT_MAX_MS = 1_000;
-/** Pause before the next check whether the address leads to a primary. */
+/** How long to wait between two checks whether the address leads to a primary. */
 const REPLICA_LOOK_MS = 500;
-/** Written to check whether the server accepts writes. */
 const PROBE_KEY = "palaver:probe";
 const PROBE_TTL_MS = 10_000;
-/** Error codes from a server that is reachable but cannot work or store at the moment. */
+/** The error codes of a server that is reachable but cannot work or store at the moment. */
 const REFUSALS = new Set(
   "OOM READONLY MISCONF NOREPLICAS LOADING MASTERDOWN CLUSTERDOWN BUSY TRYAGAIN EXECABORT NOAUTH NOPERM".split(" "),
 );
 
-/** Redis packages are a third of the code that a process loads, so they are loaded only when needed. */
+/** Redis packages are a third of the code that a process loads, so only a process that needs Redis loads them. */
 export const loadRedis = () => createRequire(import.meta.url)("@keyv/redis") as typeof import("@keyv/redis");
 
 export type RedisClient = ReturnType<typeof createRedisClient>;
@@ -34,23 +33,20 @@ export type RedisClient = ReturnType<typeof createRedisClient>;
 export interface RedisConnection {
   client: RedisClient;
   /**
-   * Runs an operation on the client as soon as the client is connected. Rejects with a `StoreError` if Redis is
-   * unavailable or refuses: after two seconds without a response or a connection, or at once during a known outage. An
-   * operation that has not started by then never starts. If a read-only replica refuses it, runs it again once the
-   * primary is found. `on` is another client to use. Reconnects a client that does not respond.
+   * Runs an operation as soon as the client is connected. Rejects with a `StoreError` if Redis is unavailable or
+   * refuses: after two seconds without a response or a connection, or at once during a known outage. An operation that
+   * has not started by then never starts. If a read-only replica refuses the operation, runs it again once the primary
+   * is found. `on` is another client to use. Reconnects a client that does not respond.
    */
   run: <T>(operation: () => Promise<T>, on?: RedisClient) => Promise<T>;
-  /** Other clients for the same server. If the address leads to another server, they reconnect too. */
+  /** Other clients of the same server, which reconnect if the address leads to another server. */
   further: Set<RedisClient>;
-  /**
-   * Milliseconds since the connection returned after it was lost, silent, or unavailable at the start. Infinity if that
-   * never happened.
-   */
+  /** Milliseconds since the connection last returned from an outage. Infinity without an outage. */
   backForMs: () => number;
   close: () => Promise<void>;
 }
 
-/** A permanent connection. It connects in the background and reconnects when it is lost. */
+/** Connects in the background, and reconnects whenever the connection is lost. */
 export function connectToRedis(url: string, log: Logger): RedisConnection {
   const where = describeAddress(url);
   const client = createRedisClient(url);
@@ -58,7 +54,7 @@ export function connectToRedis(url: string, log: Logger): RedisConnection {
   const watch = watchConnection(client, where, log);
   const remadeAt = new WeakMap<RedisClient, number>();
   let closed = false;
-  /** True if the server is a replica and the address does not lead to the new primary yet. */
+  /** True if the server is a replica and the address does not lead to its new primary yet. */
   let isReplica = false;
 
   client.on("error", () => {
@@ -78,7 +74,7 @@ export function connectToRedis(url: string, log: Logger): RedisConnection {
     isReplica = false;
     watch.reportReturn();
     for (const other of further) {
-      // A client that is still connecting may have reached the replica too. It cannot be closed during its own event.
+      // A client that is connecting may have reached the replica too, but it cannot be closed during its own event.
       if (other.isReady) reconnectReady(other);
       else other.once("ready", () => setImmediate(reconnectReady, other));
     }
@@ -98,7 +94,7 @@ export function connectToRedis(url: string, log: Logger): RedisConnection {
   }
 
   function giveUp(on: RedisClient): StoreError {
-    // The connection is open but silent, so everything on it would wait forever.
+    // The connection is open but silent, so all operations on it would wait forever.
     if (on !== client) renew(on);
     else if (client.isReady && !closed) {
       watch.reportOutage("it does not answer", OPERATION_TIMEOUT_MS);
@@ -107,7 +103,7 @@ export function connectToRedis(url: string, log: Logger): RedisConnection {
     return describeSilence();
   }
 
-  /** A client with an offline queue can hang forever during the handshake, because that has no timeout. */
+  /** An offline queue would let a client hang forever during the handshake, which has no timeout. */
   function renew(other: RedisClient): void {
     const isNew = performance.now() < (remadeAt.get(other) ?? Number.NEGATIVE_INFINITY) + OPERATION_TIMEOUT_MS;
     if (closed || isNew || !other.isOpen) return;
@@ -132,7 +128,7 @@ export function connectToRedis(url: string, log: Logger): RedisConnection {
         return await tryTo(operation, on).catch((error: unknown) => {
           if (!isReadOnly(error)) throw error;
           leaveReplica();
-          // A replica refuses before it changes anything, so nothing runs twice.
+          // A replica refuses before it changes anything, so the operation does not run twice.
           return tryTo(operation, on);
         });
       } catch (error) {
@@ -150,21 +146,19 @@ export function connectToRedis(url: string, log: Logger): RedisConnection {
 }
 
 function connect(client: RedisClient): void {
-  // Rejects only if the client is closed meanwhile. Failed attempts are repeated, and the "error" event reports them.
+  // Rejects only if the client is closed meanwhile. The client repeats failed attempts and reports them as "error"
+  // events.
   client.connect().catch(() => {});
 }
 
-/** Does not touch a client that is still connecting. If it were closed then, it would open two connections. */
+/** Leaves a client alone while it connects: closing it then would open two connections. */
 function reconnectReady(client: RedisClient): void {
   if (!client.isReady) return;
   client.destroy();
   connect(client);
 }
 
-/**
- * Rejects if the server refuses a write. A ping is not enough: a server that is read-only or out of memory still
- * responds to it.
- */
+/** Rejects if the server refuses a write. A read-only server, or one without memory, still answers a ping. */
 export async function probe(client: RedisClient): Promise<void> {
   await client.set(PROBE_KEY, "1", { expiration: { type: "PX", value: PROBE_TTL_MS } });
 }
@@ -178,7 +172,7 @@ async function withDeadline<T>(operation: () => Promise<T>, giveUp: () => Error)
   const deadline = Promise.withResolvers<never>();
   let isSettled = false;
   const timer = setTimeout(() => {
-    // Reads a response that has already arrived, because only this process may have been slow.
+    // Reads a response that has already arrived, because perhaps only this process was slow.
     setImmediate(() => {
       if (!isSettled) deadline.reject(giveUp());
     });
@@ -191,7 +185,7 @@ async function withDeadline<T>(operation: () => Promise<T>, giveUp: () => Error)
   }
 }
 
-/** Converts an error that means an outage to a `StoreError`. Returns other errors unchanged. */
+/** Turns an error that means an outage into a `StoreError`. Returns other errors unchanged. */
 function toStoreError(error: unknown, where: string): unknown {
   if (!(error instanceof Error) || error instanceof TypeError) return error;
   if (error instanceof StoreError || error instanceof FencedError) return error;
@@ -208,25 +202,25 @@ function toRemedy(code: string | undefined): string {
 }
 
 interface Watch {
-  /** Resolves to true when the connection can be used, and to false if that takes too long. */
+  /** Resolves to true once the connection is usable, and to false if that takes too long. */
   whenReady: () => Promise<boolean>;
   /** `sinceMs` is how long the outage has lasted. */
   reportOutage: (reason: string, sinceMs: number) => void;
-  /** Called when the connection can be used, for the first time or again. */
+  /** Called when the connection becomes usable, for the first time or again. */
   reportReturn: () => void;
-  /** The reason in brackets; "" if it is unknown. */
+  /** Returns the reason of an outage in brackets; "" if the reason is unknown. */
   describeOutage: () => string;
   backForMs: () => number;
 }
 
-/** Logs the start and the end of an outage, once each. */
+/** Logs the start and the end of each outage once. */
 function watchConnection(client: RedisClient, where: string, log: Logger): Watch {
   const waiting = new Set<() => void>();
   let reported: { reason: string; atMs: number } | undefined;
   let wasReady = false;
   let backAtMs = Number.NEGATIVE_INFINITY;
   function reportReturn(): void {
-    // The first connection counts as a return only if something had to wait for it.
+    // A first connection counts as a return only if an operation had to wait for it.
     if (wasReady || reported !== undefined) backAtMs = performance.now();
     wasReady = true;
     for (const wake of waiting) wake();
@@ -253,7 +247,7 @@ function watchConnection(client: RedisClient, where: string, log: Logger): Watch
         waiting.delete(wake);
         resolve(isReady);
       };
-      // An abandoned operation must not leave anything here during a long outage.
+      // An abandoned operation must leave no listener here during a long outage.
       const wake = () => settle(true);
       const timer = setTimeout(settle, toPatienceMs(), false);
       waiting.add(wake);
@@ -269,7 +263,7 @@ function watchConnection(client: RedisClient, where: string, log: Logger): Watch
 function createRedisClient(url: string) {
   return loadRedis().createClient({
     url,
-    // An offline queue would send operations whose callers gave up long ago. `run` waits for the connection instead.
+    // An offline queue would send operations whose callers gave up long ago. Instead, `run` waits for the connection.
     disableOfflineQueue: true,
     commandOptions: { timeout: OPERATION_TIMEOUT_MS },
     pingInterval: PING_INTERVAL_MS,
@@ -282,17 +276,17 @@ function createRedisClient(url: string) {
   });
 }
 
-/** Another connection, which can wait for messages as long as necessary. The first connection reports problems. */
+/** Opens another connection, which can wait for messages as long as necessary. The first one reports problems. */
 export function createListeningClient({ client, further }: Pick<RedisConnection, "client" | "further">): RedisClient {
   const { socketTimeout: _, ...socket } = client.options.socket ?? {};
   const listening = client.duplicate({ disableOfflineQueue: false, commandOptions: {}, pingInterval: 0, socket });
-  // After an error on an open connection, the client has lost its position in the stream and drops all messages.
+  // After an error on an open connection, the client no longer knows its position in the stream and drops all messages.
   listening.on("error", () => reconnectReady(listening));
   further.add(listening);
   return listening;
 }
 
-/** Only host and port, because the address can contain a password. */
+/** Shows only the host and port, because the address can contain a password. */
 function describeAddress(url: string): string {
   const parsed = URL.canParse(url) ? new URL(url) : undefined;
   if (parsed === undefined || !/^rediss?:$/.test(parsed.protocol)) {

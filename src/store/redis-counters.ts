@@ -6,13 +6,13 @@ import type { RedisConnection } from "./redis-connection.ts";
 import { evalScript } from "./redis-script.ts";
 import { parseStored } from "./values.ts";
 
-/** The braces keep all keys on one node of a cluster, because a script changes several of them. */
+/** The braces keep all keys on one node of a cluster, because a script changes several keys. */
 const PLACE = "palaver:{counters}:";
 
 /**
- * The common start of all scripts. `row:` is JSON of decimal numbers by name, `once:` stores what was counted already,
- * and `rows` indexes all rows. Redis does not remove expired rows from the index, so each new row checks two random
- * names in it: at most about half of the index are expired rows. A row or a count that cannot be read counts as 0.
+ * The start of every script. `row:` keys hold JSON, decimal numbers by name; `once:` keys name what was counted
+ * already; `rows` indexes all rows. Redis does not remove expired rows from the index, so each new row checks two
+ * random names in the index: at most about half of them are expired. A row or a count that cannot be read counts as 0.
  */
 const COMMON = `
 local place = KEYS[1]
@@ -127,7 +127,7 @@ const namedRows = z.array(z.tuple([z.string(), z.string()]));
 const rooms = z.array(z.string()).nullable();
 const storedCounts = z.record(z.string(), z.unknown());
 
-/** Sums in a Redis that processes share. They expire by Redis's clock. */
+/** Counts in a Redis that processes share. The rows expire by Redis's clock. */
 export function createRedisCounters({ client, run }: RedisConnection, right: Right): Counters {
   const evaluate = (script: string, ...given: string[]) =>
     run(() => evalScript(client, script, () => ({ keys: [PLACE], arguments: given })));

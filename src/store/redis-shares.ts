@@ -22,7 +22,7 @@ const shares: z.ZodType<Shares> = z.object({
   parts: z.array(z.object({ holder: z.string().exactOptional(), heir: z.string().exactOptional() })),
 });
 
-/** `now` returns milliseconds from a clock that all processes share. */
+/** `now` is a clock that all processes share, in milliseconds. */
 export function createSharedParts(
   connection: RedisConnection,
   place: string,
@@ -34,7 +34,7 @@ export function createSharedParts(
   const id = randomUUID();
 
   async function change<T>(count: number, decide: (before: Shares) => { after: Shares; result: T }): Promise<T> {
-    // Only processes with the same number of parts share them.
+    // Only processes that expect the same number of parts share them.
     const key = `${place}:${count}`;
     for (;;) {
       const known = (await run(() => client.get(key))) ?? "";
@@ -48,7 +48,7 @@ export function createSharedParts(
   return {
     claim: (given) =>
       change(given.count, (before) => {
-        // After a Redis outage, members first renew the parts that they have.
+        // After a Redis outage, processes first renew the parts that they have.
         const atOnce = backForMs() < MEMBER_MS ? 0 : given.atOnce;
         const { after, share } = claimShare(before, { ...given, atOnce, id, forMs: MEMBER_MS, now: now() });
         return { after, result: share };

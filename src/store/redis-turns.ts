@@ -6,11 +6,11 @@ import { StoreError } from "./outage.ts";
 import type { RedisConnection } from "./redis-connection.ts";
 import { evalScript } from "./redis-script.ts";
 
-/** Longer than any task. If a process dies during its turn, others are blocked for this long. */
+/** Longer than any task. A process that dies during its turn blocks others for this long. */
 const TURN_MS = 10_000;
 const WAIT_MS = 2 * TURN_MS;
 const LOOK_MS = 10;
-/** Left by a finished turn. It outlives any turn, so a turn without a lock notices that another one ran meanwhile. */
+/** A finished turn leaves this value for longer than any turn, so a turn without a lock notices other turns. */
 const TRACE = "-";
 const TRACE_MS = 2 * TURN_MS;
 
@@ -24,16 +24,16 @@ if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 redis.call('SET', KEYS[1], '${TRACE}', 'PX', ${TRACE_MS})
 return 1`;
 
-/** Runs a task after other tasks with the same name. The task writes under the right that it gets. */
+/** Runs a task after other tasks of the same name. The task writes under the right that it gets. */
 export type RunInTurn = <T>(right: Right, name: string, task: (held: Right) => Promise<T>) => Promise<T>;
 
 /**
  * Turns that processes share.
  *
- * Each turn has a fence, so a process that was suspended past the end of its turn can no longer write: its task rejects
- * with an outage error. A call also rejects if it gets no turn in time.
+ * Each turn has a fence: a process that was suspended past the end of its turn can no longer write, and its task
+ * rejects with an outage error. A call also rejects if it gets no turn in time.
  *
- * If a process's right covers the key, it starts without a lock, because no other process has that right. If another
+ * A process whose right covers the key starts without a lock, because no other process has that right. If another
  * process held the lock in the meantime, Redis rejects the writes, and the task runs again with a lock. So each task
  * can run twice.
  */
@@ -59,7 +59,7 @@ export function createSharedTurns(connection: RedisConnection, place: string): R
       return await task(withFence(right, fence));
     } catch (error) {
       if (!(error instanceof FencedError)) throw error;
-      // Either another process owns all of this now, or only the turn took too long. In that case, a new turn starts.
+      // Either another process owns all of this work now, or only this turn was too slow; then a new turn starts.
       await checkRight(right);
       throw new StoreError("The work took longer than its turn.", { cause: error });
     } finally {
@@ -70,8 +70,8 @@ export function createSharedTurns(connection: RedisConnection, place: string): R
 
   async function runCovered<T>(right: Right, fence: Fence, key: string, task: (held: Right) => Promise<T>): Promise<T> {
     const from = performance.now();
-    // A copy of the fence with its current name. After a rename, the right no longer covers the key, so writes must
-    // fail.
+    // A copy of the fence keeps the key's current name. After a rename the right no longer covers the key, so writes
+    // must fail.
     const covering: Fence = { key: fence.key, value: fence.value, check };
     const unlocked: Fence = {
       key,
@@ -92,12 +92,11 @@ export function createSharedTurns(connection: RedisConnection, place: string): R
   return (right, name, task) =>
     inTurn(name, async () => {
       const fence = right.fences.find((one) => one.covers?.(name));
-      // Hashed, because a name can contain a person's id, and the trace of a lock would outlive the erasure of that
-      // person.
+      // The name is hashed, because it can contain a person's id and the trace outlives the erasure of that person.
       const key = place + createHash("sha256").update(name).digest("base64url");
       return fence === undefined ? runLocked(right, key, task) : runCovered(right, fence, key, task);
     });
 }
 
-/** A turn writes only to the store, and the store checks the fence itself. */
+/** A turn writes only to the store, which checks the fence itself. */
 async function check(): Promise<void> {}

@@ -9,36 +9,35 @@ import type { Indexes, OwnedStore, TextEntry } from "./sqlite.ts";
 import { parseStored } from "./values.ts";
 import { describeRefusal, STORED_VERSION } from "./version.ts";
 
-/** Keys per step when the whole server is scanned. */
+/** How many keys one step reads when it scans the whole server. */
 const SCAN_COUNT = 1_000;
 const CLOCK_KEPT_MS = 60_000;
-/** Entries that one step of an export reads or one step of an erasure erases. Redis does nothing else during a step. */
+/** How many entries one step of an export or an erasure handles. Redis does nothing else during a step. */
 const READ_ENTRIES = 100;
 const ERASED_ENTRIES = 500;
-/** An index outlives its entries by this share, so that most writes need not extend its expiry. */
+/** An index outlives its entries by this share, so that most writes need not extend the index's expiry. */
 const INDEX_SPARE = 0.1;
-/** The indexes: sorted sets of keys by their expiry time. */
+/** The indexes are sorted sets of keys by their expiry time. */
 const INDEX_ROOT = "palaver:of:";
 const VERSION_KEY = "palaver:layout";
-/** Every Palaver writes this key permanently at its first start. */
+/** Every Palaver writes this permanent key at its first start. */
 const IDENTITY_KEY = "palaver:identity:pseudonym-key";
-/** Limit for the names of indexes in an entry, in characters. */
+/** The limit for the names of an entry's indexes, in characters. */
 const OWNERS_CHARS = 4_096;
 
 export interface OpenStore {
-  /** Returns the store for writes under a right. */
   storeUnder: (right: Right) => OwnedStore;
-  /** The time by which entries expire. */
+  /** The clock by which entries expire. */
   now: Clock;
-  /** Absent if no other process can share the store. */
+  /** The connection that processes share. */
   shared?: RedisConnection;
-  /** Tries a write. Resolves to whether the store accepted it. Never rejects. */
+  /** Tries a write. Resolves to true if the store accepted it, else to false. Never rejects. */
   isReachable: () => Promise<boolean>;
   close: () => Promise<void>;
 }
 
 /**
- * A Keyv store on Redis or Valkey. During an outage every operation rejects within two seconds, so that no caller
+ * A store for Keyv on Redis or Valkey. During an outage every operation rejects within two seconds, so that no caller
  * mistakes an outage for an empty store. Does not change keys: the caller adds `{namespace}:`.
  */
 export function createRedisStore(url: string, log: Logger): OpenStore {
@@ -59,8 +58,8 @@ export function createRedisStore(url: string, log: Logger): OpenStore {
 }
 
 /**
- * Checks the server before the first operation, and refuses one that Palaver cannot use. Entries expire by the server's
- * clock. Reads that clock at the start and from time to time, and counts evenly in between.
+ * Checks the server before the first operation, and refuses a server that Palaver cannot use. Entries expire by the
+ * server's clock: reads that clock at the start and from time to time, and counts evenly in between.
  */
 function withFirstLook(connection: RedisConnection, url: string) {
   const { client, run } = connection;
@@ -73,8 +72,7 @@ function withFirstLook(connection: RedisConnection, url: string) {
       if (refusal !== undefined) throw new StoreError(refusal);
       if (version !== STORED_VERSION) await client.set(VERSION_KEY, STORED_VERSION);
     }
-    // A server can refuse to report its time to a user without that permission. The operation itself will then show the
-    // problem.
+    // Some servers let this user read no time. If there is another problem, the operation itself will show it.
     const answer = await client.sendCommand(["TIME"]).catch(() => undefined);
     const [seconds, microseconds] = Array.isArray(answer) ? answer.map(Number) : [];
     const serverMs = seconds === undefined ? now() : seconds * 1_000 + (microseconds ?? 0) / 1_000;
@@ -96,17 +94,17 @@ function withFirstLook(connection: RedisConnection, url: string) {
   return { now, connection: timed };
 }
 
-/** Several keys change in one step. A cluster allows that only for keys in one slot. */
+/** One step changes several keys, and a cluster allows that only for keys in one slot. */
 export const CLUSTER_REFUSAL =
   "REDIS_URL names a node of a Redis Cluster, which Palaver cannot use: it changes several keys in one step, and a cluster spreads keys over nodes. Use a single primary; replicas are fine.";
 
-/** Also false if the server does not report it. */
+/** False if the server does not report that. */
 export async function isCluster(client: RedisConnection["client"]): Promise<boolean> {
   const info = await client.info("cluster").catch(() => "");
   return info.includes("cluster_enabled:1");
 }
 
-/** Finds the version of the data at this address, if there is data, and why it cannot be used, if so. */
+/** Finds the version of existing data at this address, and the reason if Palaver cannot use the data. */
 export async function checkVersion(
   client: RedisConnection["client"],
   url: string,
@@ -128,11 +126,11 @@ function createBoundStores(connection: RedisConnection, now: Clock): (right: Rig
     throwOnConnectError: true,
     useUnlink: true,
   });
-  // The client's own listener logs errors. Without a listener here, the adapter would throw in an event handler.
+  // The client's own listener logs errors, but an "error" event of the adapter without a listener would throw.
   adapter.on("error", () => {});
   const read = createReads(connection);
 
-  /** Replaces the adapter's own iterator, which scans ten keys per step. That is slow on a server with many keys. */
+  /** Replaces the adapter's iterator, which scans ten keys per step: too slow on a server with many keys. */
   async function* iterator(namespace?: string): AsyncGenerator<[string, string], void> {
     const match = namespace === undefined ? "*" : `${escapeGlob(namespace)}:*`;
     let cursor = "0";
@@ -142,7 +140,7 @@ function createBoundStores(connection: RedisConnection, now: Clock): (right: Rig
       const values = page.keys.length === 0 ? [] : await read(page.keys);
       for (const [index, key] of page.keys.entries()) {
         const value = values[index];
-        // It may have expired since the key was listed.
+        // A key without a value has expired since it was listed.
         if (value !== undefined) yield [key, value];
       }
     } while (cursor !== "0");
@@ -170,10 +168,7 @@ function createBoundStores(connection: RedisConnection, now: Clock): (right: Rig
   return (right) => storeUnder(createOwnedTexts(connection, now, right));
 }
 
-/**
- * Reads that start at the same time go out as one command. Unlike GET, MGET returns nothing for a value that is not a
- * string.
- */
+/** Sends reads that start at the same time as one MGET, which skips a value that is not a string. */
 function createReads({
   client,
   run,
@@ -181,7 +176,7 @@ function createReads({
   let next: { keys: string[]; values: Promise<Array<string | null>> } | undefined;
 
   async function send(keys: string[]): Promise<Array<string | null>> {
-    // All tasks that are ready now have then asked for their keys.
+    // After this tick, all tasks that were ready have added their keys.
     await new Promise((resolve) => process.nextTick(resolve));
     next = undefined;
     return run(() => client.mGet(keys));
@@ -210,10 +205,10 @@ local function namesOf(key)
 end`;
 
 /**
- * Writes and removes entries with the indexes that find them.
+ * Writes and removes entries together with the indexes that find them.
  *
- * The script's values are first the entries: each has its value, its TTL and a word ("rewrite" if the key must exist,
- * "list", or ""). Then come the members of each index.
+ * The script's values start with the entries: each has its value, its TTL and a word ("rewrite" if the key must exist,
+ * "list", or ""). The members of each index follow.
  *
  * An index outlives its members. When its expiry is extended, it drops the members whose entries have expired.
  */
@@ -255,7 +250,7 @@ for index = entries + removed + 1, #KEYS do
 end
 return gone`;
 
-/** Erases these keys if their entries name all the given indexes, and removes them from every index. */
+/** Erases those of these keys whose entries name all the given indexes, and removes them from every index. */
 const ERASE = `${NAMES}
 local wanted = cjson.decode(ARGV[1])
 local erased, changed = 0, 0
@@ -278,11 +273,11 @@ for index = 2, #KEYS do
 end
 return {erased, changed}`;
 
-/** An entry starts with the names of its indexes. If an index disagrees, the entry is right. */
+/** An entry starts with the names of its indexes. If an index disagrees with an entry, the entry counts. */
 const owners = z.object({ of: z.array(z.string()).default([]) });
 
 function createOwnedTexts({ client, run }: Pick<RedisConnection, "client" | "run">, now: Clock, right: Right) {
-  /** Resolves to how many of `removed` existed; -1 if a key that must exist was missing. */
+  /** Resolves to the number of `removed` keys that existed, or to -1 if a key that must exist was missing. */
   async function change(entries: readonly TextEntry[], removed: readonly string[]): Promise<number> {
     if (entries.length + removed.length === 0) return 0;
     return run(async () => {
@@ -330,7 +325,7 @@ function createOwnedTexts({ client, run }: Pick<RedisConnection, "client" | "run
     async eraseOf(of: Indexes, prefix: string): Promise<number> {
       const names = JSON.stringify(of.filter((name) => name !== undefined));
       let erased = 0;
-      // Repeats until nothing is left, so that entries written meanwhile are erased too.
+      // Erasing repeats until nothing is left, so that entries written meanwhile are erased too.
       for (let isChanged = true; isChanged; ) {
         isChanged = false;
         const keys = await keysOf(of[0], prefix);
@@ -357,14 +352,14 @@ function createOwnedTexts({ client, run }: Pick<RedisConnection, "client" | "run
 
 const erasedAnswer = z.tuple([z.number(), z.number()]);
 
-/** The text of an entry is a JSON object. The names of its indexes become its first member. */
+/** Makes the names of an entry's indexes the first member of its JSON. */
 function withOwners(text: string, of: readonly string[] = []): string {
   return of.length === 0 ? text : `{"of":${JSON.stringify(of)},${text.slice(1)}`;
 }
 
-/** The keys of the indexes that find these entries, with the script's input for each. */
+/** Returns the keys of the indexes that find these entries, with the script's input for each. */
 function toIndexes(entries: readonly TextEntry[], now: number) {
-  // An entry that keeps its expiry also keeps its position in its indexes.
+  // An entry that keeps its expiry keeps its position in its indexes too.
   const placed = entries.flatMap(({ key, ttl, of = [] }) =>
     ttl === undefined ? [] : of.map((of) => ({ of, key, ttl })),
   );

@@ -4,19 +4,16 @@ import { setImmediate } from "node:timers/promises";
 import { type Clock, createClock } from "./clock.ts";
 import { emptyLog, transact } from "./database.ts";
 
-/** Pause between two deletions of expired rows. Reads ignore expired rows. */
+/** How long to wait between two sweeps of expired rows. Reads ignore expired rows. */
 const SWEEP_INTERVAL_MS = 60_000;
-/** Maximum number of rows per delete statement, because a statement blocks the event loop. */
+/** The most rows that one statement deletes, because a statement blocks the event loop. */
 const SWEEP_ROWS = 1_000;
 const ITERATOR_ROWS = 100;
 const ERASED_ROWS = 500;
-/** Sorts after every key. */
+/** A key that sorts after all others. */
 const LAST_KEY = "\u{10FFFF}";
 
-/**
- * A store for Keyv. Its values are texts, because Keyv serializes before it writes. Changes all keys of a call in one
- * step, or none.
- */
+/** A store for Keyv, with texts as values because Keyv serializes. A call changes all its keys in one step, or none. */
 export interface TextStore {
   opts: { dialect: string; url: string };
   namespace: string | undefined;
@@ -43,41 +40,39 @@ export interface TextEntry {
   value: string;
   /** Absent: the entry never expires. */
   ttl?: number | undefined;
-  /** Names of the indexes that find the entry. They replace the previous ones. */
+  /** The names of the indexes that find the entry. They replace earlier ones. */
   of?: readonly string[] | undefined;
-  /** Writes only if the key exists. Without `ttl`, the entry keeps its expiry. */
+  /** Set if the write needs an existing key. Without `ttl` the entry then keeps its expiry. */
   isRewrite?: true | undefined;
-  /** The first text of a list that `append` extends. Replaces an existing value. */
+  /** Set if this is the first text of a list that `append` extends. It replaces an existing value. */
   isList?: true | undefined;
 }
 
-/** Entries by the names of indexes. `prefix` limits a call to keys that start with it. */
+/** Finds entries by the names of their indexes. `prefix` limits a call to keys that start with it. */
 export interface OwnedTexts {
-  /** Writes and removes in one step. If a key to rewrite is missing, changes nothing and resolves to false. */
+  /** Makes all writes and removals in one step. Resolves to false, without a change, if a key to rewrite is missing. */
   write(entries: readonly TextEntry[], removed: readonly string[]): Promise<boolean>;
-  /** Adds a text of one line to a list. Does not check rights. Resolves to false if the list does not exist. */
+  /** Adds a text of one line to a list. Checks no right. Resolves to false if the list does not exist. */
   append(key: string, text: string): Promise<boolean>;
   readAppended(key: string): Promise<string[]>;
-  /**
-   * Keys that an index finds. The one that expires last is at the end. In a shared store, some keys may meanwhile
-   * belong to others.
-   */
+  /** Lists the keys that an index finds; the entry that expires last is last. Keys can have other owners meanwhile. */
   keysOf(index: string, prefix: string): Promise<string[]>;
-  /** Reads the entries that all of these indexes find. */
   readOf(of: Indexes, prefix: string): AsyncIterable<[key: string, value: string]>;
-  /** Erases the entries that all of these indexes find, including those written meanwhile. Resolves to their number. */
+  /**
+   * Erases the entries that all of these indexes find, and those that are written meanwhile. Resolves to the number.
+   */
   eraseOf(of: Indexes, prefix: string): Promise<number>;
-  /** Names of the indexes that start with `prefix` and find an entry, or did so until recently. */
+  /** Lists the indexes whose names start with `prefix` and that find an entry, or found one until recently. */
   indexes(prefix: string): AsyncIterable<string>;
 }
 
-/** One index or two. If there are two, an entry must be in both. */
+/** One index, or two that must both have the entry. */
 export type Indexes = readonly [string, string?];
 
 export interface SqliteStoreOptions {
-  /** Created if it is missing. Used without quotes, so it can contain only letters, digits and underscores. */
+  /** Created if it is missing. The name must consist of letters, digits and underscores. */
   table: string;
-  /** The clock that expires values. Absent: the database's own clock. */
+  /** The clock that expires entries. Absent: the database's own clock. */
   now?: Clock;
 }
 
@@ -100,9 +95,9 @@ interface Statements {
 }
 
 /**
- * A store for Keyv in one table of an open database. A call commits all of its changes together before it resolves.
- * `iterator` and `clear` cover keys that start with `{namespace}:`, or all keys if there is no namespace. `disconnect`
- * ends the regular deletion of expired rows; the database belongs to the caller and stays open.
+ * A store for Keyv in one table of an open database. A call commits all its changes together before it resolves.
+ * `iterator` and `clear` cover the keys that start with `{namespace}:`, or all keys without a namespace. `disconnect`
+ * ends the sweeps of expired rows; the database belongs to the caller and stays open.
  */
 export function createSqliteStore(
   database: DatabaseSync,
@@ -117,7 +112,7 @@ export function createSqliteStore(
     isSweeping = true;
     sweep(database, statements, now)
       .catch((error: unknown) => {
-        // The next deletion makes up for a failed one. Without a listener, an "error" event would end the process.
+        // The next sweep makes up for a failed one. An "error" event without a listener would end the process.
         if (events.listenerCount("error") > 0) events.emit("error", error);
       })
       .finally(() => {
@@ -288,12 +283,12 @@ async function* iterate(
   }
 }
 
-/** The first key of a namespace and the end of its keys; ";" is the character after ":". */
+/** Returns the first key of a namespace and the end of its keys: ";" is the character after ":". */
 function rangeOf(namespace: string | undefined): [from: string, to: string] {
   return namespace === undefined ? ["", LAST_KEY] : [`${namespace}:`, `${namespace};`];
 }
 
-/** Deletes all expired rows in limited batches, so that they don't accumulate. */
+/** Deletes all expired rows in batches, because one statement for all would block too long. */
 async function sweep(database: DatabaseSync, statements: Statements, now: Clock): Promise<void> {
   while (database.isOpen && Number(statements.sweep.run(now()).changes) === SWEEP_ROWS) await setImmediate();
   if (database.isOpen) emptyLog(database);

@@ -4,26 +4,26 @@ import type { z } from "zod";
 
 /** The keys that each log has reported, so that a damaged value with several readers is logged once. */
 const loggedKeys = new WeakMap<Logger, Set<string>>();
-/** Maximum number of damaged keys of one kind that are logged. */
+/** The most damaged keys of one kind that a log reports. */
 const MAX_LOGGED_KEYS = 1_000;
 
-/** Everything in a namespace, see `Stores.open`. */
+/** Iterates over everything in a namespace that `Stores.open` opened. */
 export async function* walk({ namespace, iterator }: Keyv): AsyncGenerator<[key: string, value: unknown]> {
   if (iterator === undefined) throw new TypeError(`The store of ${namespace} cannot be iterated.`);
   yield* iterator(undefined) as AsyncIterable<[string, unknown]>;
 }
 
-/** The keys of a namespace, each once, even if the store changes meanwhile. */
+/** Returns the keys of a namespace, each once, even if the store changes meanwhile. */
 export async function keysOf(keyv: Keyv): Promise<Set<string>> {
   return new Set(await Array.fromAsync(walk(keyv), ([key]) => key));
 }
 
-/** Parses JSON from a store or another process. Undefined if the text does not match `schema`. */
+/** Parses JSON from a store or another process; undefined if the text does not match `schema`. */
 export function parseStored<T>(schema: z.ZodType<T>, text: string): T | undefined {
   return schema.safeParse(parseJson(text)).data;
 }
 
-/** Creates a `parseStored` that logs each unreadable `kind` of text once. */
+/** Creates a `parseStored` that logs each unreadable text of one `kind` once. */
 export function createStoredParser<T>(
   schema: z.ZodType<T>,
   place: string,
@@ -45,7 +45,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** The `kind` in a text, as a suffix. A newer version can send kinds that this version does not know. */
+/** Returns the `kind` in a text, as a suffix. A newer version can send kinds that this version does not know. */
 function kindOf(text: string): string {
   const [, kind] = /"kind":"(\w{1,40})"/.exec(text) ?? [];
   return kind === undefined ? "" : `:${kind}`;

@@ -10,14 +10,14 @@ const MIGRATIONS: ReadonlyArray<(namespace: string, value: unknown) => unknown> 
  */
 export const STORED_VERSION = OLDEST_VERSION + MIGRATIONS.length;
 
-/** Migrates a stored value to the current version. Undefined for a version that this code does not know. */
+/** Migrates a stored value to the current version; undefined if this code does not know the value's version. */
 export function migrate(namespace: string, version: number, value: unknown): unknown {
   if (!isReadable(version)) return undefined;
   return MIGRATIONS.slice(version - OLDEST_VERSION).reduce((older, step) => step(namespace, older), value);
 }
 
 /**
- * Explains why a store with this version cannot be used. Undefined if it can. `store` names the store and its address;
+ * Explains why a store of this version cannot be used; undefined if it can. `store` names the store and its address.
  * `startEmpty` says how to start without its data.
  */
 export function describeRefusal(version: number, store: string, startEmpty: string): string | undefined {
