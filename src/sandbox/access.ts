@@ -11,10 +11,7 @@ export interface ModelCard {
 export interface Account {
   key: string;
   models: readonly string[];
-  /**
-   * The image endpoint responds with 401 to this key as a Bearer token, because it accepts the key only in a key
-   * header.
-   */
+  /** True if the image endpoint accepts this key only in a key header, and refuses it as a Bearer token (401). */
   imageByHeaderOnly: boolean;
 }
 
@@ -32,10 +29,7 @@ export const ACCOUNTS: readonly Account[] = [
 
 const MAX_QUOTED_CHARS = 100;
 
-/**
- * Headers in which the image endpoint accepts a key, in addition to `Authorization`. Google's client sends the second
- * one.
- */
+/** The headers in which the image endpoint also accepts a key. Google's client sends the second one. */
 const IMAGE_KEY_HEADERS = ["x-sandbox-api-key", "x-goog-api-key"] as const;
 
 /** Finds the account for a request's `Authorization: Bearer`. Throws a 401. */
@@ -50,7 +44,7 @@ export function readAccount(request: IncomingMessage): Account {
   return findAccount(readBearer(values));
 }
 
-/** Reads the key in one of `IMAGE_KEY_HEADERS`, if there is one. Throws a 401 if there are several keys. */
+/** Reads the key from one of `IMAGE_KEY_HEADERS`. Throws a 401 if there are several keys. */
 function readNamedKey(request: IncomingMessage): string | undefined {
   const keys = new Set(IMAGE_KEY_HEADERS.flatMap((name) => headerValues(request, name)));
   if (keys.size > 1) throw ambiguous();
@@ -75,10 +69,7 @@ export function readImageAccount(request: IncomingMessage): Account {
   );
 }
 
-/**
- * Finds the model that a request names. Throws 404 for an unknown model, 403 for a forbidden one, and 400 at the wrong
- * endpoint.
- */
+/** Finds the model that a request names. Throws 404 for an unknown model, 403 for a forbidden one, else 400. */
 export function requireModel(account: Account, id: string, kind: ModelCard["kind"]): ModelCard {
   const card = MODELS.find((model) => model.id === id);
   if (card === undefined) {
@@ -127,9 +118,7 @@ function findAccount(key: string): Account {
   throw unauthorized("The API key is not known. The sandbox prints its keys when it starts.", "invalid_api_key");
 }
 
-/**
- * Returns all values of a header, because `request.headers` keeps only the first of several `Authorization` headers.
- */
+/** Returns every value of a header: `request.headers` keeps only the first of several `Authorization` headers. */
 function headerValues(request: IncomingMessage, name: string): string[] {
   return request.headersDistinct[name] ?? [];
 }
@@ -145,10 +134,7 @@ function unauthorized(message: string, code: string): ApiError {
 
 const WINDOW_MS = 60_000;
 
-/**
- * Counts one request with a key to a model. Above the limit, throws a 429 with `Retry-After` in whole seconds and does
- * not count the request.
- */
+/** Counts a request. Above the limit, counts nothing and throws a 429 with `Retry-After` in whole seconds. */
 export type CountRequest = (key: string, model: string) => void;
 
 /** Allows `requestsPerMinute` in any 60 seconds, separately for each key and model. `now` returns milliseconds. */

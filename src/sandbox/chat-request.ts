@@ -10,7 +10,7 @@ const imagePart = z.strictObject({
 const text = z.union([z.string(), z.array(textPart).min(1)]);
 const name = z.string().min(1).nullish();
 
-/** SDKs add `index` and `parsed_arguments` to the calls in an answer, and send them back. */
+/** SDKs send the calls of an answer back with the fields `index` and `parsed_arguments`. */
 const toolCall = z.strictObject({
   id: z.string().min(1),
   type: z.literal("function"),
@@ -22,7 +22,7 @@ const toolCall = z.strictObject({
   index: z.int().nullish(),
 });
 
-/** The roles and their fields. If SDKs send an answer's fields back, the sandbox accepts and ignores them. */
+/** The roles and their fields, including an answer's fields that SDKs send back and that the sandbox ignores. */
 const message = z.discriminatedUnion("role", [
   z.strictObject({ role: z.literal("system"), content: text, name }),
   z.strictObject({
@@ -50,10 +50,7 @@ const message = z.discriminatedUnion("role", [
 const FUNCTION_NAME = /^[a-zA-Z0-9_-]{1,64}$/;
 const functionName = z.string().regex(FUNCTION_NAME, "must be 1 to 64 letters, digits, underscores or dashes.");
 
-/**
- * `{}` describes no parameters, as OpenAI's schema allows. Any other schema must describe an object, as the interface
- * says.
- */
+/** `{}` describes no parameters, as in OpenAI's schema. Any other schema must describe an object, by the interface. */
 const parameters = z
   .looseObject({
     type: z.literal("object").optional(),
@@ -77,7 +74,7 @@ const tool = z.strictObject({
 
 const responseFormat = z.discriminatedUnion("type", [
   z.strictObject({ type: z.literal("text") }),
-  // Some gateways accept the schema here, and some clients send it here.
+  // Some clients send the schema in this field, and some gateways accept it here.
   z.strictObject({ type: z.literal("json_object"), schema: z.record(z.string(), z.unknown()).nullish() }),
   z.strictObject({
     type: z.literal("json_schema"),
@@ -90,10 +87,7 @@ const responseFormat = z.discriminatedUnion("type", [
   }),
 ]);
 
-/**
- * Fields that the common SDKs send although the interface does not have them. The sandbox checks their types and
- * ignores them.
- */
+/** Fields that common SDKs send although the interface lacks them. The sandbox checks their types and ignores them. */
 const beyond = {
   stream_options: z
     .strictObject({ include_usage: z.boolean().nullish(), include_obfuscation: z.boolean().nullish() })
@@ -177,8 +171,8 @@ function requireTools({ tools, tool_choice: choice, parallel_tool_calls: paralle
 }
 
 /**
- * Checks the order in a tool conversation. A `tool` message must answer a call in the assistant message before it, and
- * only once. Every call needs an answer before the next user or assistant message. Throws a 400 that names the message.
+ * Checks the order of tool messages. A `tool` message must answer a call of the assistant message before it, and only
+ * once. Every call needs an answer before the next user or assistant message. Throws a 400 that names the message.
  */
 function requireAnswered(messages: readonly SandboxMessage[]): void {
   let open = new Set<string>();

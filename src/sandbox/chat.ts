@@ -14,7 +14,7 @@ import { imageUrls } from "./tokens.ts";
 
 /**
  * `POST /v1/chat/completions`. Checks in this order: key, content type, JSON, fields, model, the model's abilities,
- * rate limit, fault. All checks run before the head of the response is sent, so that every refusal has its own status.
+ * rate limit, fault. All checks run before the response starts, so that every refusal has its own status.
  */
 export const completeChat: Handler = async (exchange) => {
   const { request, response, signal, context } = exchange;

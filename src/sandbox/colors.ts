@@ -1,6 +1,6 @@
 export type Rgb = readonly [red: number, green: number, blue: number];
 
-/** Colours by name, to describe pictures and to understand prompts. */
+/** Colours by name. The practice model finds them in prompts and describes images with them. */
 export const COLORS: Readonly<Record<string, Rgb>> = {
   black: [16, 16, 16],
   white: [250, 250, 250],

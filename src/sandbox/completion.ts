@@ -4,13 +4,12 @@ import type { SandboxChatRequest } from "./chat-request.ts";
 import { toInvalidRequest } from "./errors.ts";
 import { countPromptTokens, countTokens, truncateToTokens } from "./tokens.ts";
 
-/** The model's answer before the request's limits are applied. */
+/** The model's answer before `stop` and the token limit shorten it. */
 export interface Answer {
   content: string;
   toolCalls: ToolCall[];
 }
 
-/** The response body of a request without `stream`. */
 interface ChatCompletion {
   id: string;
   object: string;
@@ -33,12 +32,10 @@ export interface Completion {
   usage: TokenUsage;
 }
 
-/** The limit for prompt and answer together. */
+/** The most tokens of a prompt and its answer together. */
 const CONTEXT_TOKENS = 128_000;
 
-/**
- * Returns the largest number of tokens for the answer. Throws a 400 if the prompt and `max_tokens` exceed the context.
- */
+/** Returns the most tokens that the answer can have. Throws a 400 if the prompt and `max_tokens` exceed the context. */
 function readMaxTokens(request: SandboxChatRequest, promptTokens: number): number {
   const { max_tokens: maxTokens, max_completion_tokens: maxCompletionTokens } = request;
   if (promptTokens >= CONTEXT_TOKENS) {
@@ -59,7 +56,7 @@ function readMaxTokens(request: SandboxChatRequest, promptTokens: number): numbe
   );
 }
 
-/** Applies `stop` and the token limit to an answer and counts its remaining tokens. */
+/** Shortens an answer to `stop` and the token limit, and counts its tokens. */
 export function toCompletion(model: string, request: SandboxChatRequest, answer: Answer): Completion {
   const promptTokens = countPromptTokens(request);
   const maxTokens = readMaxTokens(request, promptTokens);
@@ -100,7 +97,7 @@ function truncateAtStop(content: string, stop: string | string[]): string {
   return content.slice(0, Math.min(content.length, ...ends));
 }
 
-/** Truncates the arguments of calls, as real models do if they run out of tokens inside a call. */
+/** Truncates the arguments of calls, as real models do if they run out of tokens within a call. */
 function cutCalls(calls: ToolCall[], maxTokens: number): ToolCall[] {
   let left = maxTokens;
   return calls.flatMap((call) => {

@@ -1,12 +1,12 @@
-/** Removes text that chat bots add to people's words, so that the practice model answers only the words themselves. */
+/** Removes the text that chat bots add to people's words, so that the practice model answers only those words. */
 import type { SandboxMessage } from "./chat-request.ts";
 import { textOf } from "./tokens.ts";
 
-/** With these words, a bot announces that each message starts with its author's name. */
+/** A bot that starts each message with its author's name says so with these words. */
 const NAMED = /\bmessages begins with the name of who wrote it and a colon\b/i;
 const NAME = /^[^\n:]{1,60}:(?: |$)/;
 
-/** Removes the authors' names. One message can contain several names, one after each empty line. */
+/** Removes the authors' names. One message can contain several names, each after an empty line. */
 export function withoutNames(messages: readonly SandboxMessage[]): readonly SandboxMessage[] {
   if (!messages.some((message) => message.role === "system" && NAMED.test(textOf(message)))) return messages;
   return messages.map((message): SandboxMessage => {
@@ -25,18 +25,15 @@ function withoutName(text: string): string {
 
 const GO_ON = /^Your answer was cut off\b[^\n]*\n\n/;
 
-/** A request to finish a truncated answer. */
+/** A request to finish a truncated answer, and how to finish it. */
 export interface CutAnswer {
   /** The messages before the truncated answer. */
   before: SandboxMessage[];
-  /**
-   * Returns the part of `whole` that starts with the last words in the request, or all of `whole` if it does not
-   * contain them.
-   */
+  /** Returns `whole` from the last words in the request on, or all of `whole` if those words are not in it. */
   toRest(whole: string): string;
 }
 
-/** Returns undefined for all other requests. */
+/** Undefined if the messages do not request the rest of a truncated answer. */
 export function readCutAnswer(messages: readonly SandboxMessage[]): CutAnswer | undefined {
   const at = messages.findLastIndex(({ role }) => role === "user");
   const [said, asked] = [messages[at - 1]?.content, messages[at]?.content];
@@ -50,7 +47,7 @@ export function readCutAnswer(messages: readonly SandboxMessage[]): CutAnswer | 
   };
 }
 
-/** Returns the latest message. Clients join unanswered messages with an empty line between them. */
+/** Returns the last message of a text: clients join unanswered messages with an empty line. */
 export function lastParagraph(text: string): string {
   return text.slice(text.lastIndexOf("\n\n") + 1);
 }

@@ -20,13 +20,10 @@ const EVERY_FAULT = new RegExp(FAULT, "gi");
 const FAULT_LIST = /^\W*sandbox faults?\W*$/i;
 const SPEED = /\bat ([\d,]{1,9}) (?:words|tokens)(?: per second|\/s)\b/i;
 
-/**
- * Matches a file that was sent as text, and the name of a picture. Each is a separate part and not the user's own
- * words.
- */
+/** Matches a file that was sent as text, or the name of an image. A file is a separate part of the message. */
 const FILE = /^<file name="[^"\n]*" mark="([0-9a-f]{16})">\n[^]*<\/file mark="\1">$|^Attached picture "[^"\n]*":$/;
 
-/** Directions are at the beginning, so searching a longer text would only cost time. */
+/** Directions are at the start of a message, so searching a longer text would only cost time. */
 const MAX_HEAD_CHARS = 4000;
 
 const SLOW_TOKENS_PER_SECOND = 6;
@@ -35,9 +32,8 @@ const SLOW_TOKENS_PER_SECOND = 6;
 const FAULT_TEXT = "write 80 words about what can go wrong";
 
 /**
- * Reads the last user message. The text after `say:` and the text in files contain no directions. Only the last
- * paragraph can request a fault, because the earlier ones can be messages that already had their fault and therefore
- * got no answer.
+ * Reads the last user message. Text after `say:` and text in files contain no directions. Only the last paragraph can
+ * request a fault, because earlier ones can be messages that got no answer because of their fault.
  */
 export function readDirections(messages: readonly SandboxMessage[], faults: Faults): Directions {
   const message = messages.findLast(({ role }) => role === "user");
@@ -50,7 +46,7 @@ export function readDirections(messages: readonly SandboxMessage[], faults: Faul
   const last = lastParagraph(spoken === null ? whole.trimEnd() : whole.slice(0, spoken.index)).slice(0, MAX_HEAD_CHARS);
   const asked = FAULT.exec(last)?.[1];
   const fault = asked === undefined ? undefined : findFault(asked, faults);
-  // If a user mistypes a fault, the answer is the list of faults instead of an error.
+  // A user who mistypes a fault gets the list of faults instead of an error.
   if (FAULT_LIST.test(last) || (asked !== undefined && fault === undefined)) {
     return { ...plain, echo: describeFaults(faults) };
   }
@@ -61,7 +57,6 @@ export function readDirections(messages: readonly SandboxMessage[], faults: Faul
   return { ...plain, ...matter, fault };
 }
 
-/** Reads the user's own words. */
 function readWords(content: SandboxMessage["content"] | undefined): string {
   if (typeof content === "string") return content;
   const words = (content ?? []).flatMap((part) => (part.type === "text" && !FILE.test(part.text) ? [part.text] : []));

@@ -21,14 +21,14 @@ const SIDE_PX: Readonly<Record<SandboxImageRequest["imageSize"], number>> = { "1
 const DISCS = 6;
 const WHITE: Rgb = [255, 255, 255];
 
-/** Returns a width and a height with exactly this ratio, and about as many pixels as a square of this size. */
+/** Returns a width and a height in exactly this ratio, with about as many pixels as a square of this size. */
 export function toPixelSize(aspectRatio: DrawingOptions["aspectRatio"], imageSize: DrawingOptions["imageSize"]): Size {
   const [width = 1, height = 1] = aspectRatio.split(":").map(Number);
   const unit = Math.floor(SIDE_PX[imageSize] / Math.sqrt(width * height));
   return { widthPx: width * unit, heightPx: height * unit };
 }
 
-/** Creates a PNG with discs in the prompt's colours, and with the references in frames. Each one looks different. */
+/** Creates a PNG with discs in the prompt's colours and with the references in frames. Each image looks different. */
 export async function drawPicture(options: DrawingOptions, signal: AbortSignal): Promise<Buffer> {
   const size = toPixelSize(options.aspectRatio, options.imageSize);
   const [svg, insets] = [drawScene(options.prompt, size), toInsets(options.references, size)];

@@ -35,7 +35,7 @@ export function toInvalidRequest(message: string, code: string, param: string | 
   return new ApiError(message, { status: 400, type: "invalid_request_error", code, param });
 }
 
-/** Makes the 429 in the interface, with the documented type, code and message, and without `param`. */
+/** Makes the 429 of the interface: the documented type, code and message, and no `param`. */
 export function toRateLimited(model: string, headers: Readonly<Record<string, string>>): ApiError {
   return new ApiError(`rate limit exceeded for model ${model}`, {
     status: 429,

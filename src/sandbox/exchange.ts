@@ -3,9 +3,8 @@ import type { Logger } from "pino";
 import type { CountRequest } from "./access.ts";
 import type { Faults } from "./faults.ts";
 
-/** The gateway's own count of its answers, like the count for a bill. */
+/** Counts what the gateway sent, like the counts on a bill. */
 export interface Served {
-  /** The number of accepted requests. */
   requests: number;
   promptTokens: number;
   /** Includes the tokens that callers received before they disconnected. */
@@ -18,15 +17,14 @@ export interface Served {
 export interface SandboxContext {
   log: Logger;
   countRequest: CountRequest;
-  /** The speed if the user's words request none. */
+  /** The speed of answers, unless the user's words request another. */
   tokensPerSecond: number;
   /** Origins with private addresses from which the sandbox can fetch files. */
   trustedFileOrigins: readonly string[];
   /** True if the first answer in a conversation says that its text is made up. */
   isPractice: boolean;
-  /** The faults that a request can ask for. */
   faults: Faults;
-  /** Requests with a `-once` fault that had their fault and were not repeated yet. */
+  /** Requests with a `-once` fault that had their fault but no second attempt yet. */
   metOnce: Set<string>;
   served: Served;
 }
@@ -35,7 +33,7 @@ export interface SandboxContext {
 export interface Exchange {
   request: IncomingMessage;
   response: ServerResponse;
-  /** The captures of the route's pattern, decoded. */
+  /** The decoded captures of the route's pattern. */
   parameters: readonly string[];
   signal: AbortSignal;
   context: SandboxContext;

@@ -7,13 +7,13 @@ import { splitPieces } from "./tokens.ts";
 
 export type Send = Extract<ScriptStep, { type: "send" }>;
 
-/** A part of an image answer. The interface allows two spellings for a picture. */
+/** A part of an image answer. The interface allows two spellings for an image. */
 export type Part =
   | { text: string }
   | { inlineData: { mimeType: string; data: string } }
   | { inline_data: { mime_type: string; data: string } };
 
-/** A fault: its description and its effects. `argument` is the N in `name=N`. */
+/** What a fault does. `argument` is the N in `name=N`. */
 export interface Effect {
   what: string;
   /** The error to send instead of an answer. */
@@ -24,17 +24,16 @@ export interface Effect {
   send?(script: Script, argument: number | undefined): Script;
   /** Changes the parts of an image answer. */
   show?(parts: readonly Part[]): readonly Part[];
-  /** Sends the whole completion as the response to a streaming request. */
+  /** True if a streaming request gets the whole completion at once. */
   isWhole?: boolean;
 }
 
-/** Effects by the names of their faults. */
 export type Faults = Readonly<Record<string, Effect>>;
 
 /** The steps of a connection that stays open and sends nothing. */
 export const SILENCE: ScriptStep = { type: "wait", forMs: 600_000 };
 
-/** The faults in every sandbox. An argument is optional, and its default is in brackets. */
+/** The faults of every sandbox. An argument is optional; its default is in brackets. */
 export const FAULTS: Faults = {
   "401": {
     what: "answers 401, as if the key were unknown",
@@ -89,16 +88,16 @@ export const FAULTS: Faults = {
 export interface Fault {
   name: string;
   effect: Effect;
-  /** Seconds, pieces or MiB, depending on the fault's description. */
+  /** The N in `name=N`: seconds, pieces or MiB, as the fault's description says. */
   argument: number | undefined;
-  /** If true, only the first of two equal requests has the fault: `503-once`. */
+  /** True for `503-once`: only the first of two equal requests has the fault. */
   isOnce: boolean;
 }
 
 const MAX_ARGUMENT = 600;
 const MAX_REMEMBERED = 1000;
 
-/** Reads `name`, `name=N` or `name-once`. Returns undefined if there is no such fault. */
+/** Reads `name`, `name=N` or `name-once`. Undefined if no fault has the name. */
 export function findFault(text: string, faults: Faults): Fault | undefined {
   const [, stem = "", value] = /^([\w-]*)(?:=(\d{1,9}))?$/.exec(text.trim()) ?? [];
   const name = stem.replace(/-once$/, "");
@@ -116,7 +115,7 @@ export function describeFaults(faults: Faults): string {
   ].join("\n\n");
 }
 
-/** A model id, and the requests after the colons: `sandbox-chat:stall=5:speed=20`. */
+/** A model id without its suffixes, and what the suffixes request: `sandbox-chat:stall=5:speed=20`. */
 export interface AskedModel {
   id: string;
   fault: Fault | undefined;
@@ -125,10 +124,7 @@ export interface AskedModel {
 
 const SPEED = /^speed=(\d{1,6})$/;
 
-/**
- * Reads a model id and its suffixes. A fault can also come from the header `x-sandbox-fault`, which takes precedence
- * over a suffix.
- */
+/** Reads a model id and its suffixes. A fault in the header `x-sandbox-fault` takes precedence over a suffix. */
 export function readAskedModel(
   text: string,
   { headersDistinct }: IncomingMessage,
@@ -149,8 +145,8 @@ export function readAskedModel(
 }
 
 /**
- * Throws the fault if it is an error, and otherwise returns it. Returns undefined if this is the second of two equal
- * requests with a `-once` fault. `met` remembers the first ones.
+ * Throws a fault that is an error, and returns any other. Undefined for the second of two equal requests with a `-once`
+ * fault. `met` remembers the first of the two.
  */
 export function meetFault(
   fault: Fault | undefined,
@@ -161,7 +157,7 @@ export function meetFault(
   if (fault === undefined) return undefined;
   if (fault.isOnce) {
     const kind = `${fault.name} ${fingerprint}`;
-    // Forgotten after the second request, so that the same demonstration works again.
+    // After the second request the sandbox forgets the first, so that the same demonstration works again.
     if (met.delete(kind)) return undefined;
     if (met.size >= MAX_REMEMBERED) met.clear();
     met.add(kind);
@@ -171,7 +167,7 @@ export function meetFault(
   return fault;
 }
 
-/** A fault that breaks an answer after N pieces of text. `toSteps` gets the next event. */
+/** Makes a fault that breaks an answer after N pieces of text. `toSteps` gets the next event. */
 export function breaking(what: string, toSteps: (next: Send) => ScriptStep[]): Effect {
   return { what, send: (script, pieces) => breakAt(script, pieces, toSteps) };
 }
@@ -222,7 +218,7 @@ export function isSend(step: ScriptStep): step is Send {
   return step.type === "send";
 }
 
-/** Plans a write that does not wait for the model's speed. */
+/** Plans a write that ignores the model's speed. */
 export function send(bytes: string | Uint8Array): Send {
   return { type: "send", bytes, tokens: 0 };
 }

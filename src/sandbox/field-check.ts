@@ -39,13 +39,13 @@ function toFieldError(issue: Issue, parent: Path): ApiError {
   return toInvalidRequest(`${param} ${rule}`, code, param);
 }
 
-/** Returns the value in the request. If a discriminator is wrong, zod reports the object around it. */
+/** Returns the value that an issue is about. For a wrong discriminator, zod reports the object around it. */
 function inputOf(issue: Issue): unknown {
   if (!("discriminator" in issue) || typeof issue.discriminator !== "string") return issue.input;
   return Reflect.get(Object(issue.input), issue.discriminator);
 }
 
-/** Finds the alternative that the caller probably meant. Its type matches, and its error is deeper inside. */
+/** Finds the alternative that the caller probably meant: its type matches, and its error is deeper inside. */
 function closestBranch(branches: Issue[][]): Issue | undefined {
   return branches.flat().find((issue) => issue.path.length > 0 || issue.code !== "invalid_type");
 }
@@ -67,7 +67,7 @@ function readRule(issue: Issue, value: unknown): { code: string; rule: string } 
   return { code: "invalid_type", rule: `must be ${types.join(" or ")}, not ${describeType(value)}.` };
 }
 
-/** Lists the values of a discriminator. Zod's issues contain them, but the TypeScript types of the issues do not. */
+/** Lists the values of a discriminator. Zod's issues contain the values, but their types do not. */
 function readOptions(issue: object): string {
   return toOptions("options" in issue && Array.isArray(issue.options) ? issue.options : []);
 }

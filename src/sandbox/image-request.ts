@@ -6,7 +6,9 @@ export const ASPECT_RATIOS = ["1:1", "16:9", "9:16", "4:3", "3:4", "3:2", "2:3",
 export const IMAGE_SIZES = ["1K", "2K", "4K"] as const;
 const MAX_REFERENCES = 16;
 
-/** The interface gives examples instead of a list. For any other value in the same format, the nearest one is used. */
+/**
+ * The interface gives examples instead of a list. Another value of the same form is replaced by the nearest example.
+ */
 const ratio = z.string().regex(/^[1-9]\d?:[1-9]\d?$/, "must be width:height, such as 16:9.");
 const size = z.string().regex(/^[1-9]\d?K$/, "must be a number and an upper-case K, such as 2K.");
 
@@ -15,7 +17,7 @@ const mimeType = z
   .regex(/^image\/[a-z0-9.+-]+$/, "must be the type of a picture in lower case, such as image/png.");
 const displayName = z.string().nullish();
 
-/** Google's Python client spells these with underscores, but not `fileData` and `inlineData`. */
+/** Google's Python client spells these fields with underscores, but not `fileData` and `inlineData`. */
 const SPELLINGS: ReadonlyMap<string, string> = new Map([
   ["mime_type", "mimeType"],
   ["file_uri", "fileUri"],
@@ -36,10 +38,7 @@ const part = z
 
 const content = z.strictObject({ role: z.enum(["user", "model"]).nullish(), parts: z.array(part).min(1) });
 
-/**
- * Fields that Google's client sends although the interface does not have them. The sandbox checks their types and
- * ignores them.
- */
+/** Fields that Google's client sends although the interface lacks them. The sandbox checks and ignores them. */
 const beyond = {
   temperature: z.number().min(0).max(2).nullish(),
   topP: z.number().min(0).max(1).nullish(),
@@ -58,8 +57,8 @@ const imageRequest = z.strictObject({
   contents: z.array(content).min(1),
   generationConfig: z
     .strictObject({
-      // The interface says both that this field is required and that it has a default. If it is missing, the default is
-      // used.
+      // The interface says both that this field is required and that it has a default; the sandbox fills in the
+      // default.
       responseModalities: z
         .array(z.enum(["TEXT", "IMAGE"]))
         .min(1)
@@ -75,9 +74,9 @@ const imageRequest = z.strictObject({
 });
 
 export interface Reference {
-  /** The path of the picture's part, as error objects write it. */
+  /** The path of the image's part, as error objects write it. */
   param: string;
-  /** The type that the request declares. It is not compared with the bytes yet. */
+  /** The type that the request declares, possibly not the type of the bytes. */
   mimeType: string;
   source: { type: "uri"; uri: string } | { type: "inline"; data: string };
 }
@@ -90,7 +89,7 @@ export interface SandboxImageRequest {
   hasText: boolean;
   aspectRatio: (typeof ASPECT_RATIOS)[number];
   imageSize: (typeof IMAGE_SIZES)[number];
-  /** Names of requested options that the sandbox does not have. It uses the nearest ones instead. */
+  /** The requested options that the sandbox lacks. It uses the nearest ones instead. */
   missing: string[];
 }
 
@@ -160,7 +159,7 @@ function readReference({ fileData, inlineData }: z.infer<typeof part>, param: st
   ];
 }
 
-/** Does not change a field that has both spellings, so that the check refuses it as unknown. */
+/** Leaves a field with both spellings unchanged, so that the check refuses one of them as unknown. */
 function respell(value: unknown): unknown {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
   const entries = Object.entries(value).map(([name, inner]) => {

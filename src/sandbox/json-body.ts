@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { ApiError, toInvalidRequest } from "./errors.ts";
 
-/** Large enough for a few reference pictures as base64. */
+/** Fits a few reference images in base64. */
 export const MAX_BODY_BYTES = 20 * 1024 * 1024;
 
 /** Reads a JSON object. Throws a 415, a 413 above `MAX_BODY_BYTES`, or a 400. Rejects when the caller disconnects. */
@@ -14,7 +14,7 @@ export async function readJsonBody(request: IncomingMessage): Promise<Record<str
   throw toInvalidRequest(`The body must be a JSON object, not ${describeType(body)}.`, "invalid_type", null);
 }
 
-/** Names a JSON value's type with its article, for error messages. */
+/** Describes the type of a JSON value with its article, for error messages. */
 export function describeType(value: unknown): string {
   if (value === null) return "null";
   if (Array.isArray(value)) return "an array";
@@ -56,8 +56,8 @@ async function readBytes(request: IncomingMessage): Promise<Buffer> {
 }
 
 function tooLarge(request: IncomingMessage): ApiError {
-  // Ignores the rest, because callers read the response only when they have sent everything. The server's time limit
-  // ends it.
+  // Reads and ignores the rest, because callers read the response only after they have sent everything. The server's
+  // time limit ends this.
   request.resume();
   return new ApiError(`The body is larger than ${MAX_BODY_BYTES} bytes.`, {
     status: 413,

@@ -6,7 +6,6 @@ import { type Sandbox, startSandbox } from "./server.ts";
 
 const HOST = "127.0.0.1";
 const DEFAULT_PORT = 8787;
-/** The default port of the service on this machine. */
 const DEFAULT_SERVICE_PORT = "3000";
 
 const LEVELS = [...Object.keys(pino.levels.values), "silent"];
@@ -16,7 +15,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 /** Starts the sandbox and prints its address, its keys and an example. Rejects with a sentence for the terminal. */
 export async function runGateway(env: Environment, print: (line: string) => void): Promise<Sandbox> {
   const log = pino({ level: readLevel(env["LOG_LEVEL"]) });
-  // Allows references from the service on this machine, which has no public address.
+  // The service on this machine has no public address, so this allows references from it.
   const service = `http://${HOST}:${env["PORT"] || DEFAULT_SERVICE_PORT}`;
   const port = readPort(env["GATEWAY_PORT"]);
   const sandbox = await startSandbox({ host: HOST, port, log, trustedFileOrigins: [service] });

@@ -1,7 +1,7 @@
 import { ACCOUNTS, type Account, MODELS, readAccount, readListAccount, requireModel } from "./access.ts";
 import { type Handler, sendJson } from "./exchange.ts";
 
-/** Creation time for all models in Unix seconds. It is fixed, so that lists compare equal. */
+/** The creation time of all models, in Unix seconds. It never changes, so that lists compare equal. */
 const CREATED_AT_SECONDS = 1_767_225_600;
 
 /** `GET /v1/models`: the models that this key can use. */
@@ -10,7 +10,7 @@ export const listModels: Handler = async ({ request, response }) => {
   sendJson(response, { object: "list", data: account.models.map(toEntry) });
 };
 
-/** `GET /v1/models/{model}`: one of them. */
+/** `GET /v1/models/{model}`: one of the key's models. */
 export const showModel: Handler = async ({ request, response, parameters: [id = ""] }) => {
   const account = readAccount(request);
   const kind = MODELS.find((model) => model.id === id)?.kind ?? "chat";
@@ -22,7 +22,7 @@ export const listGoogleModels: Handler = async ({ request, response }) => {
   sendJson(response, { models: readListAccount(request).models.map(toGoogleEntry) });
 };
 
-/** `GET /v1beta/models/{model}`: one of them. */
+/** `GET /v1beta/models/{model}`: one of the key's models in Google's form. */
 export const showGoogleModel: Handler = async ({ request, response, parameters: [id = ""] }) => {
   const account = readListAccount(request);
   const kind = MODELS.find((model) => model.id === id)?.kind ?? "image";

@@ -7,24 +7,24 @@ import type { Exchange } from "./exchange.ts";
 import { fetchRemoteFile, MAX_FILE_BYTES, RemoteFileError } from "./remote-file.ts";
 import { imageUrls } from "./tokens.ts";
 
-/** The largest number of pictures in one conversation, because the sandbox fetches each one. */
+/** The most images in one conversation, because the sandbox fetches each one. */
 const MAX_PICTURES = 50;
 const MAX_PIXELS = 50_000_000;
-/** Side length of the sample that is used to describe a picture's colours. */
+/** The side of the sample that shows an image's colours. */
 const SAMPLE_PX = 48;
 const TYPES = ["image/png", "image/jpeg", "image/webp", "image/gif"];
 
 export interface Picture {
   bytes: Buffer;
-  /** The type, read from the bytes. */
+  /** The type that the bytes show. */
   mimeType: string;
   widthPx: number;
   heightPx: number;
-  /** Some of its pixels: red, green, blue, opacity. */
+  /** A sample of the pixels: red, green, blue, opacity. */
   sample: Uint8Array;
 }
 
-/** Loads all pictures, and describes those in the last user message. Throws a 400 that names the part. */
+/** Loads all images, and describes those in the last user message. Throws a 400 that names the part. */
 export async function describePictures(
   messages: readonly SandboxMessage[],
   exchange: Exchange,
@@ -60,7 +60,7 @@ function describe(pictures: Picture[]): string {
   return `I see ${lines.length} pictures:\n\n${lines.map((line, index) => `${index + 1}. ${line}`).join("\n")}`;
 }
 
-/** Loads a picture from a data URL or the public network. Throws a 400 that names `param`. */
+/** Loads an image from a data URL or the public network. Throws a 400 that names `param`. */
 async function loadPicture(url: string, param: string, { context, signal }: Exchange): Promise<Picture> {
   const data = /^data:([^;,]*)(;base64)?,(.*)$/s.exec(url);
   if (data === null)
@@ -93,10 +93,7 @@ export function decodeBase64(text: string, param: string): Buffer {
   return Buffer.from(text, "base64");
 }
 
-/**
- * Checks that a picture's bytes have a known type, that this is the declared type if there is one, and that they can be
- * decoded.
- */
+/** Checks that an image's bytes can be decoded, and that their type is a known one and the declared one, if any. */
 export async function readPicture(
   bytes: Buffer,
   declared: string | undefined,
@@ -115,7 +112,7 @@ export async function readPicture(
     );
   }
   try {
-    // A valid head proves nothing, because the rest can be damaged.
+    // A valid head proves little, because the rest can be damaged.
     const job = { type: "sample", bytes, maxPixels: MAX_PIXELS, sidePx: SAMPLE_PX } as const;
     const { width, height, pixels } = await decode(job, "sandbox", signal);
     return { bytes, mimeType, widthPx: width, heightPx: height, sample: pixels };

@@ -15,10 +15,10 @@ const MAX_QUOTED_CHARS = 200;
 
 /**
  * The model behind the sandbox. It understands a few words, shows what an answer can contain, and says that it is for
- * practice. The same request always gets the same answer. Throws a 400 for a picture that it cannot read.
+ * practice. The same request always gets the same answer. Throws a 400 for an image that it cannot read.
  */
 export async function answer(request: SandboxChatRequest, directions: Directions, exchange: Exchange): Promise<Answer> {
-  // Reads all pictures, even those in earlier messages, because real gateways refuse an expired link too.
+  // Loads the images of earlier messages too, because real gateways also refuse an expired link.
   const seen = await describePictures(request.messages, exchange);
   const toolCalls = chooseCalls(request, directions);
   if (toolCalls.length > 0) return { content: "", toolCalls };
@@ -37,21 +37,21 @@ export async function answer(request: SandboxChatRequest, directions: Directions
 
 const DRAWS = /image|picture|draw/i;
 
-/** Questions that need a tool without naming it. Each has its words, and the names of tools that can answer it. */
+/** Questions that need a tool without naming one, with patterns for the tools that can answer them. */
 const NEEDS: readonly [RegExp, RegExp][] = [
   [/\bwhat(?:'s| is)? the time\b|\bwhat time is it\b/i, /time|clock/i],
   [/\b(?:draw|paint)\b/i, DRAWS],
 ];
 
-/** Words that change the newest picture. */
+/** Matches words that change the newest image. */
 const CHANGE = /^(?:now (?:all|as|at|by|from|in|make|on|under|with|without)|the same|make (?:it|them|the))\b/i;
 
 /** Makes the model call its tools again after every result, to test the limit on rounds. */
 const FOREVER = /\b(?:forever|over and over)\b/i;
 
 /**
- * Chooses the calls that answer the last message. Empty if it needs no tool. The model calls all tools that the message
- * names, or the one that `tool_choice` demands. "use A, then B" takes two rounds.
+ * Chooses the calls that answer the last message; empty if it needs no tool. The model calls all tools that the message
+ * names, or the tool that `tool_choice` demands. "use A, then B" takes two rounds.
  */
 export function chooseCalls(request: SandboxChatRequest, { head }: Directions): ToolCall[] {
   const { tools, tool_choice: choice, messages } = request;
@@ -71,10 +71,7 @@ export function chooseCalls(request: SandboxChatRequest, { head }: Directions): 
   return allowed.map((call, index) => ({ id: toCallId(messages, index), type: "function", function: call }));
 }
 
-/**
- * Finds the tools that the words name, in that order. If they name none, finds those that answer a question in the
- * words.
- */
+/** Finds the tools that the words name, in that order, or else the tools that answer a question in the words. */
 function findNamed(tools: SandboxTool[], words: string): SandboxTool[] {
   const named = tools
     .map((tool) => ({ tool, at: words.search(toPattern(tool.function.name)) }))
@@ -85,15 +82,15 @@ function findNamed(tools: SandboxTool[], words: string): SandboxTool[] {
   );
 }
 
-/** "current time" and "current-time" name `current_time` too. */
+/** "current time" and "current-time" also name `current_time`. */
 function toPattern(name: string): RegExp {
   return new RegExp(`(?<![\\w-])${name.replace(/[_-]+/g, "[ _-]+")}(?![\\w-])`, "i");
 }
 
-/** Creates the call that changes the newest picture. Empty if the conversation has no picture. */
+/** Creates the call that changes the newest image; none if the conversation has no image. */
 function changePicture(tools: SandboxTool[], messages: readonly SandboxMessage[], words: string) {
   const tool = tools.find(({ function: { name } }) => DRAWS.test(name));
-  // A bot can note its own picture in a paragraph before the user's words.
+  // A bot can mention its own image in a paragraph before the user's words.
   const change = lastParagraph(words).trim();
   if (tool === undefined || !CHANGE.test(change)) return [];
   const { name, parameters } = tool.function;
@@ -109,7 +106,7 @@ function toCall({ function: { name, parameters } }: SandboxTool, words: string, 
   return { name, arguments: JSON.stringify({ ...Object(filled), ...more }) };
 }
 
-/** Creates the same id for the same request, and a different one for every call in a conversation. */
+/** Creates the same id for the same request, and a different id for every call of a conversation. */
 function toCallId(messages: readonly SandboxMessage[], index: number): string {
   const hash = createHash("sha256").update(`${index} ${JSON.stringify(messages)}`);
   return `call_${hash.digest("hex").slice(0, 24)}`;
@@ -123,7 +120,7 @@ function sinceAsked(messages: readonly SandboxMessage[]): readonly SandboxMessag
   return messages.slice(messages.findLastIndex(({ role }) => role === "user") + 1);
 }
 
-/** Repeats the results of the latest calls. Returns undefined if the last message is not a result. */
+/** Repeats the results of the latest calls. Undefined if the last message is not a result. */
 export function answerFromResults(messages: readonly SandboxMessage[]): string | undefined {
   if (messages.at(-1)?.role !== "tool") return undefined;
   const names = new Map(messages.flatMap(callsOf).map((call) => [call.id, call.function.name]));
@@ -160,7 +157,7 @@ const TABLE = [
   "| 2 | 長崎 | 2.1 m | rising |",
 ].join("\n");
 const JAPANESE = "私は練習用のモデルです。港の朝はとても静かです。「急がなくていい」と彼女は言いました。";
-/** The words that request a block. Kana request Japanese. */
+/** The words that request a block of code, a table and so on. Kana request Japanese. */
 const BLOCKS: readonly [RegExp, string][] = [
   [/\bcode\b|\bpython\b/i, CODE],
   [/\btables?\b/i, TABLE],
@@ -168,7 +165,7 @@ const BLOCKS: readonly [RegExp, string][] = [
 ];
 const NOTE = "_This is a practice model that makes up its text. Connect a gateway to ask a real one._";
 
-/** Answers "write 300 words about tea with code, a table and Japanese", or any part of it. */
+/** Answers "write 300 words about tea with code, a table and Japanese", or any part of that. */
 function writeText({ messages, response_format }: SandboxChatRequest, head: string, isPractice: boolean) {
   const blocks = BLOCKS.flatMap(([asked, block]) => (asked.test(head) ? [block] : []));
   const isMore = /^\W*(?:go on|continue)\b/i.test(head);
@@ -177,13 +174,13 @@ function writeText({ messages, response_format }: SandboxChatRequest, head: stri
   if (words === undefined && blocks.length === 0) return undefined;
   const topic = /\babout (?:an? |the )?((?:(?! with\b)[^.,;!?\n]){1,60})/i.exec(head)?.[1] ?? "the harbour";
   const paragraphs = words === undefined ? [] : writeParagraphs(Number(words.replaceAll(",", "")));
-  // A user could think that the first text is from a real model.
+  // A user could otherwise think that the first text comes from a real model.
   const isNoted = isPractice && !response_format && messages.every(({ role }) => role !== "assistant");
   const heading = isMore || words === undefined ? [] : [`# About ${topic.trim()}`];
   return [...heading, ...paragraphs, ...blocks, ...(isNoted ? [NOTE] : [])].join("\n\n");
 }
 
-/** Writes whole sentences until there are enough words. Every third paragraph is a list. */
+/** Writes whole sentences up to the number of words. Every third paragraph is a list. */
 function writeParagraphs(words: number): string[] {
   const sentences: string[] = [];
   for (let left = Math.min(MAX_WORDS, words); left > 0; left -= sentences.at(-1)?.split(" ").length ?? left) {
@@ -201,7 +198,7 @@ const ASKS_WHO =
 
 function introduce(model: string, head: string, asked: string): string | undefined {
   if (!ASKS_WHO.test(head) && asked.trim() !== "") return undefined;
-  // A suffix requests a speed or a fault. It is not part of the name.
+  // A suffix of the model's name only requests a speed or a fault.
   return `Hello! I am **${model.replace(/:.*$/, "")}**, a practice model inside this program. I need no account and no key, and nothing leaves this machine. I understand little, but I can show what the bot does:
 
 - \`write 300 words with code, a table and Japanese\` (add \`slowly\`, or \`at 20 words per second\`)
@@ -214,7 +211,7 @@ function introduce(model: string, head: string, asked: string): string | undefin
 To talk to a real model, press *Connect a model* on an empty page, or set \`GATEWAY_BASE_URL\`, \`GATEWAY_API_KEY\` and \`CHAT_MODEL\`.`;
 }
 
-/** The default answer. It quotes the first message and the previous one to show that the conversation arrived. */
+/** The default answer. It quotes the first message and the previous one, to show that the conversation arrived. */
 function quoteMessages(messages: readonly SandboxMessage[], asked: string): string {
   const earlier = messages.filter(({ role }) => role === "user").slice(0, -1);
   const quotes = new Set([...earlier.slice(0, 1), ...earlier.slice(-1)].map((message) => quote(textOf(message))));
@@ -231,7 +228,7 @@ function quote(text: string): string {
   return shown.replace(/^/gm, "> ");
 }
 
-/** Puts an answer into the requested format. Does not change an answer that is already JSON (`say: {…}`). */
+/** Puts an answer into the requested format. Leaves JSON unchanged (`say: {…}`). */
 function toFormat({ response_format: format, messages }: SandboxChatRequest, content: string, words: string): string {
   if (!format || format.type === "text" || parseObject(content) !== undefined) return content;
   const schema = (format.type === "json_schema" ? format.json_schema.schema : format.schema) ?? findSchema(messages);

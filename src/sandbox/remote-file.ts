@@ -5,14 +5,14 @@ import { createPublicLookup, isPublicAddress } from "../media/public-address.ts"
 export const MAX_FILE_BYTES = 20 * 1024 * 1024;
 const TIMEOUT_MS = 10_000;
 
-/** A file could not be fetched. The message completes the sentence "The file …" for the API's caller. */
+/** The sandbox could not fetch a file. The message completes the sentence "The file …" for the API's caller. */
 export class RemoteFileError extends Error {
   override readonly name = "RemoteFileError";
 }
 
 /**
- * Fetches a file over http or https, without redirects and up to `MAX_FILE_BYTES`. When the socket connects, refuses
- * private addresses except those of trusted origins. Rejects with `RemoteFileError`.
+ * Fetches a file over http or https, without redirects and up to `MAX_FILE_BYTES`. Refuses private addresses when the
+ * socket connects, except those of trusted origins. Rejects with `RemoteFileError`.
  */
 export async function fetchRemoteFile(
   url: string,

@@ -1,19 +1,19 @@
-/** Finds values that a JSON schema allows, for the arguments of tool calls and for answers with a schema. */
+/** Finds values that a JSON schema allows: for the arguments of tool calls, and for answers with a schema. */
 import type { SandboxMessage } from "./chat-request.ts";
 import { textOf } from "./tokens.ts";
 
 type Schema = Readonly<Record<string, unknown>>;
 
 export interface ValueSource {
-  /** The user's words. The sandbox searches them for values. */
+  /** The user's words, in which the sandbox looks for values. */
   words: string;
   /** The value for a text field that the words do not mention. */
   text: string;
 }
 
-/** Schemas below this depth stay empty, because recursive ones would never end. */
+/** Deeper schemas stay empty, because recursive ones would never end. */
 const MAX_DEPTH = 8;
-/** The largest number of values, because a small schema can request any number. Further values are empty. */
+/** The most values, because a small schema can request any number. Further values are empty. */
 const MAX_VALUES = 1000;
 /** This many characters count as one value. */
 const CHARS_PER_VALUE = 1000;
@@ -70,7 +70,7 @@ function fillObject(schema: Schema, place: Place): unknown {
   return Object.fromEntries(entries);
 }
 
-/** Some schema libraries write the minimum -9007199254740991 for any number, so the minimum is not a good value. */
+/** Some schema libraries give any number the minimum -9007199254740991, so a minimum can be a bad value. */
 function fillNumber(schema: Schema, wanted: number): number {
   const isInteger = typeOf(schema) === "integer";
   const step = isInteger ? 1 : 0.5;
@@ -133,9 +133,7 @@ function isNamed(name: string, words: string): boolean {
   return new RegExp(`(?<![\\w-])${RegExp.escape(name).replaceAll("_", "[ _]")}(?![\\w-])`, "i").test(words);
 }
 
-/**
- * Finds the subject of a search or a picture: the quoted words, or those after "for", "about" or "of", or all words.
- */
+/** Finds the subject of a search or an image: the quoted words, or those after "for", "about" or "of", or all words. */
 function findSubject(words: string): string | undefined {
   const quoted = /"([^"\n]+)"/.exec(words)?.[1];
   const named = /\b(?:for|about|of)\s+([^.?!\n]+)/i.exec(words)?.[1];
@@ -173,7 +171,7 @@ function toSchema(value: unknown): Schema {
   return typeof value === "object" && value !== null ? Object.fromEntries(Object.entries(value)) : {};
 }
 
-/** Finds the newest schema in a message. Clients write it there if they request `json_object`. */
+/** Finds the newest schema in a message, where clients write it if they request `json_object`. */
 export function findSchema(messages: readonly SandboxMessage[]): Schema | undefined {
   const told = messages.filter(({ role }) => role === "system" || role === "user").map(textOf);
   return told
@@ -182,7 +180,7 @@ export function findSchema(messages: readonly SandboxMessage[]): Schema | undefi
     .find((value) => typeof value?.["properties"] === "object" && value["properties"] !== null);
 }
 
-/** Returns undefined for text that is not a JSON object. */
+/** Undefined for text that is not a JSON object. */
 export function parseObject(text: string): Schema | undefined {
   try {
     const value: unknown = JSON.parse(text);

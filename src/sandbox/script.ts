@@ -4,23 +4,20 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type Completion, toWholeBody } from "./completion.ts";
 import { splitPieces } from "./tokens.ts";
 
-/** One step of a response. `tokens` delays a send according to the model's speed. Only text has tokens. */
+/** One step of a response. The model's speed delays a send by its `tokens`; only text has tokens. */
 export type ScriptStep =
   | { type: "head" }
   | { type: "send"; bytes: string | Uint8Array; tokens: number }
   | { type: "wait"; forMs: number }
   | { type: "cut" };
 
-/** A response as a plan. Faults change the plan before the first byte is sent. */
+/** The plan of a response. Faults change the plan before the first byte is sent. */
 export interface Script {
   contentType: string;
   steps: ScriptStep[];
 }
 
-/**
- * Plans the stream as the interface describes it: the role with empty content, increments, the finish reason with an
- * empty delta, [DONE].
- */
+/** Plans the stream in the interface's order: role with empty content, increments, finish reason, [DONE]. */
 export function toStreamScript(completion: Completion, hasUsage: boolean): Script {
   const { id, created, model, content, toolCalls, finishReason, usage } = completion;
   const envelope = { id, object: "chat.completion.chunk", created, model };
@@ -48,7 +45,7 @@ export function toStreamScript(completion: Completion, hasUsage: boolean): Scrip
   };
 }
 
-/** Plans one JSON body. It takes as long as the stream would. */
+/** Plans one JSON body that takes as long as the stream would. */
 export function toWholeScript(completion: Completion, tokensPerSecond: number): Script {
   const forMs = (completion.usage.completion_tokens / tokensPerSecond) * 1000;
   return toJsonScript(toWholeBody(completion), forMs);
@@ -82,7 +79,7 @@ export async function playScript(
       const waitMs = dueAt - performance.now();
       if (waitMs > 1) await sleep(waitMs, undefined, { signal });
       onSent(step.tokens);
-      // `end` with the whole body sets Content-Length, as plain JSON responses do.
+      // Ending with the whole body sets Content-Length, as plain JSON responses do.
       if (index === steps.length - 1) response.end(step.bytes);
       else if (!response.write(step.bytes)) await once(response, "drain", { signal });
       continue;
@@ -107,7 +104,7 @@ async function perform(
       await sleep(step.forMs, undefined, { signal });
       return;
     case "cut":
-      // Flushes first, so that the caller receives everything before the connection closes.
+      // The caller must receive everything before the connection closes.
       if (response.headersSent) await new Promise<void>((resolve) => response.write("", () => resolve()));
       response.destroy();
   }

@@ -13,18 +13,16 @@ import { listGoogleModels, listModels, showGoogleModel, showModel } from "./mode
 
 export interface SandboxOptions {
   host: string;
-  /** 0 means any free port. */
+  /** The port to listen on; 0 is any free port. */
   port: number;
   log: Logger;
-  /** Applies separately to each key and model. `Infinity` removes the limit. */
+  /** The limit for each key and model. `Infinity` removes it. */
   requestsPerMinute?: number;
-  /** The speed of answers if the user's words request none. `Infinity` sends as fast as the caller reads. */
+  /** The speed of answers, unless the user's words request another. `Infinity` sends as fast as the caller reads. */
   tokensPerSecond?: number;
   /** Origins with private addresses from which the sandbox can fetch files, such as `http://127.0.0.1:3000`. */
   trustedFileOrigins?: readonly string[];
-  /**
-   * For users who did not ask for a sandbox. If true, the first answer in a conversation says that its text is made up.
-   */
+  /** True if the user asked for no sandbox: the first answer of a conversation then says that its text is made up. */
   isPractice?: boolean;
   /** Faults in addition to those of every sandbox. */
   faults?: Faults;
@@ -53,7 +51,7 @@ const ROUTES: readonly Route[] = [
   { method: "GET", pattern: /^\/healthz$/, handle: async ({ response }) => sendJson(response, { status: "ok" }) },
   { method: "GET", pattern: /^\/v1\/models$/, handle: listModels },
   { method: "POST", pattern: /^\/v1\/chat\/completions$/, handle: completeChat },
-  // Google's clients also call it under /v1, and as a stream.
+  // Google's clients also call this path under /v1, and as a stream.
   {
     method: "POST",
     pattern: /^\/v1(?:beta)?\/models\/([^/]+):(generateContent|streamGenerateContent)$/,
@@ -64,7 +62,7 @@ const ROUTES: readonly Route[] = [
   { method: "GET", pattern: /^\/v1beta\/models\/([^/:]+)$/, handle: showGoogleModel },
 ];
 
-/** Helps callers whose base URL contains the version twice or not at all. */
+/** Some callers' base URL contains the version twice, or not at all. */
 const PATHS =
   "There are GET /v1/models, POST /v1/chat/completions and POST /v1beta/models/{model}:generateContent behind the base URL.";
 
@@ -112,7 +110,7 @@ async function serve(request: IncomingMessage, response: ServerResponse, context
     const { handle, parameters } = findRoute(request);
     await handle({ request, response, parameters, signal: left.signal, context });
   } catch (error) {
-    // A disconnected caller gets no response, and the server did not fail.
+    // A disconnected caller gets no response, but the server did not fail.
     if (left.signal.aborted || request.socket.destroyed) context.log.debug("the caller left");
     else refuse(response, error, context.log);
   }
@@ -122,7 +120,7 @@ function findRoute({ method, url = "/" }: IncomingMessage): { handle: Handler; p
   // Requests through a proxy can contain the whole URL.
   const path = url.replace(/^https?:\/\/[^/?]*/i, "").split("?", 1)[0] ?? "/";
   const routes = ROUTES.filter(({ pattern }) => pattern.test(path));
-  // Node omits the body from a response to HEAD.
+  // Node omits the body of a response to HEAD.
   const asked = method === "HEAD" ? "GET" : method;
   const route = routes.find((candidate) => candidate.method === asked);
   if (route !== undefined) {
@@ -179,9 +177,7 @@ const REFUSALS: Readonly<Record<string, { status: number; code: string; message:
 };
 const MALFORMED = { status: 400, code: "malformed_request", message: "The request is not HTTP that can be read." };
 
-/**
- * Refuses invalid requests with the usual error object. Closes the connection if a response has already started on it.
- */
+/** Refuses invalid requests with the usual error object. Closes the connection if its response has started. */
 function refuseOnTheWire(server: Server, isAnswering: (socket: Duplex) => boolean): void {
   server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
     if (!socket.writable || isAnswering(socket)) {

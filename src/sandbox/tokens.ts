@@ -1,15 +1,15 @@
 import { estimateTokenCount } from "tokenx";
 import type { SandboxChatRequest, SandboxMessage } from "./chat-request.ts";
 
-/** Tokens of a message in addition to its text. */
+/** The tokens of a message in addition to its text. */
 const MESSAGE_TOKENS = 4;
 const IMAGE_TOKENS = 85;
 
-/** Roughly one token: a short run of letters with the space before it, one Japanese character, or one mark. */
+/** Matches roughly one token: a short run of letters with the space before it, one Japanese character, or one mark. */
 const TOKEN =
   /\s?(?:[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]|[\p{L}\p{N}\p{M}]{1,6}|[^\s\p{L}\p{N}\p{M}])|\s/gsu;
 
-/** The sizes of the pieces repeat, so that a stream has uneven steps that are the same every time. */
+/** The sizes of pieces repeat, so that a stream is uneven but the same every time. */
 const TOKENS_PER_PIECE = [1, 2, 3, 2];
 
 export interface Piece {
@@ -34,7 +34,6 @@ export function splitPieces(text: string): Piece[] {
   return pieces;
 }
 
-/** Truncates a text to whole tokens, at most `maxTokens`. */
 export function truncateToTokens(text: string, maxTokens: number): string {
   if (countTokens(text) <= maxTokens) return text;
   const tokens = text.match(TOKEN) ?? [];
@@ -48,7 +47,7 @@ export function truncateToTokens(text: string, maxTokens: number): string {
   return tokens.slice(0, low).join("");
 }
 
-/** Estimates the tokens of a request: messages, pictures, tool definitions. */
+/** Estimates the tokens of a request: its messages, images and tool definitions. */
 export function countPromptTokens({ messages, tools }: SandboxChatRequest): number {
   const shown = messages.reduce((sum, message) => sum + countMessage(message), 0);
   return shown + (tools?.length ? countTokens(JSON.stringify(tools)) : 0);
@@ -60,7 +59,6 @@ function countMessage(message: SandboxMessage): number {
   return MESSAGE_TOKENS + countTokens(textOf(message)) + countTokens(calls) + images * IMAGE_TOKENS;
 }
 
-/** Joins the text parts of a message. */
 export function textOf({ content }: SandboxMessage): string {
   if (typeof content === "string") return content;
   return (content ?? []).flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n");

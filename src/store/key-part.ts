@@ -4,7 +4,8 @@ import { createHash } from "node:crypto";
 const MAX_KEY_PART_CHARS = 200;
 
 /**
- * Turns an id into a part of a key without ":". Different ids give different parts. Long or malformed ids are hashed.
+ * Turns an id into a part of a key without ":". Different ids give different parts. Long and malformed ids become
+ * hashes.
  */
 export function toKeyPart(id: string): string {
   if (id.length <= MAX_KEY_PART_CHARS && id.isWellFormed()) {
