@@ -6,9 +6,7 @@ export const ASPECT_RATIOS = ["1:1", "16:9", "9:16", "4:3", "3:4", "3:2", "2:3",
 export const IMAGE_SIZES = ["1K", "2K", "4K"] as const;
 const MAX_REFERENCES = 16;
 
-/**
- * The interface gives examples instead of a list. Another value of the same form is replaced by the nearest example.
- */
+/** The interface gives examples instead of a list. The nearest example replaces another value of the same form. */
 const ratio = z.string().regex(/^[1-9]\d?:[1-9]\d?$/, "must be width:height, such as 16:9.");
 const size = z.string().regex(/^[1-9]\d?K$/, "must be a number and an upper-case K, such as 2K.");
 

@@ -3,10 +3,7 @@ import { createHash } from "node:crypto";
 /** Longer ids are hashed, so that keys stay short. */
 const MAX_KEY_PART_CHARS = 200;
 
-/**
- * Turns an id into a part of a key without ":". Different ids give different parts. Long and malformed ids become
- * hashes.
- */
+/** Turns an id into a part of a key without ":". Different ids give different parts; long ids become hashes. */
 export function toKeyPart(id: string): string {
   if (id.length <= MAX_KEY_PART_CHARS && id.isWellFormed()) {
     const part = encodeURIComponent(id);

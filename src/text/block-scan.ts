@@ -6,7 +6,7 @@ import type { Ruler, SplitLimits } from "./ruler.ts";
 import { nextCodePoint } from "./ruler.ts";
 import { skip } from "./sticky.ts";
 
-/** A line start at which the next part can begin. */
+/** The start of a line at which the next part (the text of the next message) can begin. */
 export interface Candidate {
   at: number;
   frame: Frame | undefined;
@@ -15,7 +15,7 @@ export interface Candidate {
 
 export interface Rest {
   text: string;
-  /** The end of the text without trailing white space. */
+  /** The end of the text, without trailing white space. */
   textEnd: number;
   place: PartStart;
 }
@@ -29,29 +29,26 @@ export interface BlockScan {
   outcome: "whole" | "full" | "closed";
   at: number;
   need: number;
-  /** The end of the text that fits, and the fence that is open there. */
+  /** The end of the text that fits, with the fence that is open there. */
   contentEnd: number;
   frame: Frame | undefined;
   header: string;
-  /** Quote marks of the line that did not fit. */
+  /** The quote marks of the line that did not fit. */
   quote: string;
-  /**
-   * The last place of each kind: before a heading, before any block, before an item or a row, and after a blank line in
-   * code.
-   */
+  /** The last possible ends of the part: before a heading, before another block, and before an item or a row. */
   heading: Candidate | undefined;
   block: Candidate | undefined;
   item: Candidate | undefined;
-  /** A place between a heading and its text, or between a table's header and its rows. */
+  /** A possible end between a heading and its text, or between a table's header and its rows. */
   orphan: Candidate | undefined;
-  /** Line starts in the last block. That block starts at `blockStart`. */
+  /** The starts of the lines in the last block. That block starts at `blockStart`. */
   lines: Candidate[];
   blockStart: number;
-  /** The first place at which the part is full enough to end, and the start of the block before that place. */
+  /** The first end at which the part is full enough, with the start of the block before that end. */
   due: (Candidate & { blockStart: number }) | undefined;
 }
 
-/** A part ends at the first place between paragraphs after `paragraph`, or between any two lines after `line`. */
+/** A part ends at the first end of a paragraph after `paragraph`, or at the first end of a line after `line`. */
 export interface DueFrom {
   paragraph: number;
   line: number;
@@ -72,21 +69,19 @@ interface Walk extends BlockScan {
 }
 
 interface Line {
-  /** The part of the line that fits, without trailing white space. */
+  /** The text of the line that fits, without trailing white space. */
   text: string;
   end: number;
-  /**
-   * The position of the line feed. Undefined if the line is longer than what fits, or if the text ends in this line.
-   */
+  /** The position of the line feed. Undefined if the line does not fit, or if the text ends in this line. */
   feedAt: number | undefined;
-  /** True if the line has more text than `text`. */
+  /** True if more of the line follows `text`. */
   goesOn: boolean;
 }
 
 const BLANK_LINES = /(?:[^\S\n]*\n)*/y;
 const BLANK = /[^\S\n]*/y;
 
-/** Reads lines until one does not fit. Does not look further, so a chosen place stays the same when the text grows. */
+/** Reads lines until one does not fit. Ignores all later text, so the result stays the same when the text grows. */
 export function scanBlocks(
   { text, textEnd, place }: Rest,
   ruler: Ruler,
@@ -147,7 +142,7 @@ function endQuotedFence(walk: Walk): void {
   walk.blockStart = at;
 }
 
-/** Adds a line outside fences. Returns false if it does not fit. */
+/** Adds a line outside fences. Returns false if the line does not fit. */
 function takeProse(walk: Walk, line: Line, midLine: boolean): boolean {
   const kind = midLine ? "text" : readLineKind(line.text);
   const fence = midLine ? undefined : readFence(line.text);
@@ -156,7 +151,7 @@ function takeProse(walk: Walk, line: Line, midLine: boolean): boolean {
 
   const need = walk.ruler("");
   if (line.end > need || line.goesOn) return stop(walk, need);
-  // Only after its line feed is it certain that the line opens a fence and needs room for a closing line.
+  // Before its line feed, no one knows whether the line opens a fence, which needs space for a closing line.
   const frame =
     line.feedAt === undefined ? undefined : midLine ? readCutFence(walk) : fence && toFrame(fence, walk.limits);
   const closedNeed = walk.ruler(toSuffix(frame));
@@ -171,15 +166,13 @@ function takeProse(walk: Walk, line: Line, midLine: boolean): boolean {
   return true;
 }
 
-/** A fence whose opening line is too long for a part. It cannot be closed, so its code continues as plain text. */
+/** Reads a fence whose opening line is too long for a part. It cannot be closed, so its code becomes plain text. */
 function readCutFence({ text, at }: Walk): Frame | undefined {
   const fence = readFence(text.slice(text.lastIndexOf("\n", at - 1) + 1, lineEnd(text, at)));
   return fence && { fence, open: "", close: "" };
 }
 
-/**
- * Notes that a part can end before this line. A heading stays with its text, and a table's header with its first row.
- */
+/** Records that a part can end before this line, but not after a heading or a table's header. */
 function noteBlock(walk: Walk, kind: LineKind | "fence", line: string): void {
   const { previous, afterGap } = walk;
   const candidate = { at: walk.at, frame: undefined, header: walk.header };
@@ -193,7 +186,7 @@ function noteBlock(walk: Walk, kind: LineKind | "fence", line: string): void {
     walk.heading = candidate;
     walk.block = candidate;
   } else if (previous.kind === "heading" || (previous.kind === "delimiter" && !afterGap)) {
-    // The line may be an incomplete opening line of a fence. A part must not end in it.
+    // The line can become the opening line of a fence, and a part must not end within it.
     if (/^[ \t>*+\d.)-]*(?:[`~]|$)/.test(line)) walk.item = candidate;
     else walk.orphan = candidate;
   } else if (!afterGap && mayUnderline(line, previous.kind)) {
@@ -219,7 +212,7 @@ function noteDue(walk: Walk, candidate: Candidate, blockStart: number, isParagra
   if (candidate.at >= (isParagraph ? paragraph : line)) walk.due ??= { ...candidate, blockStart };
 }
 
-/** True if the known part of the line can turn the previous line into a table's header or a heading. */
+/** True if the line can turn the previous line into a table's header or a heading. */
 function mayUnderline(line: string, previous: Walk["previous"]["kind"]): boolean {
   return (previous === "row" && (line === "" || isUnderline(line))) || (previous === "text" && isUnderline(line));
 }
@@ -235,7 +228,7 @@ function noteTable(walk: Walk, kind: LineKind, line: string): void {
   walk.previous = { kind: isHeader ? "delimiter" : kind, line };
 }
 
-/** Adds a line in a fence. Returns false if it does not fit. */
+/** Adds a line within a fence. Returns false if the line does not fit. */
 function takeCode(walk: Walk, frame: Frame, line: Line, midLine: boolean): boolean {
   const { text, at } = walk;
   const { kind, end } = midLine ? { kind: "content", end: at } : readFenceLine(text, at, frame.fence);
@@ -266,7 +259,7 @@ function closeFence(walk: Walk, end: number): boolean {
   walk.contentEnd = end;
   walk.frame = undefined;
   walk.previous = { kind: "none", line: "" };
-  // The text before this place is code, so a part cannot end at one of its lines.
+  // The text before this position is code, so a part cannot end at one of its lines.
   walk.blockStart = end;
   return true;
 }

@@ -5,15 +5,15 @@ import { skip } from "./sticky.ts";
 export interface CodeFence {
   /** The backticks or tildes that opened the fence. */
   marker: string;
-  /** The text before the marker when the fence is reopened: quote marks stay, list markers become spaces. */
+  /** The text before the marker when the fence reopens: quote marks stay, list markers become spaces. */
   indent: string;
-  /** The language and any other text after the marker. */
+  /** The text after the marker, such as the language. */
   info: string;
 }
 
 /**
- * The kind of a line in an open fence. `closing`: it closes the fence. `undecided`: the text ends in this line, which
- * can still become the closing line. `content`: any other line. `end` is the position after its last mark.
+ * A line within an open fence. `closing`: the line closes the fence. `undecided`: the text ends in this line, which can
+ * still become a closing line. `content`: any other line. `end` is the position after its last mark.
  */
 export interface FenceLine {
   kind: "closing" | "undecided" | "content";
@@ -28,7 +28,7 @@ const FENCE_RUN = /`{3,}|~{3,}/y;
 const MARKER_RUN = { "`": /`*/y, "~": /~*/y };
 const BLANK = /[^\S\n]*/y;
 
-/** Reads the opening line of a fence. Undefined for other lines. A fence can follow list and quote markers. */
+/** Reads the opening line of a fence, which can follow list and quote markers. Undefined for another line. */
 export function readFence(line: string): CodeFence | undefined {
   let at = skip(LEAD, line, 0);
   for (let next = skip(LIST_MARKER, line, at); next > at; next = skip(LIST_MARKER, line, at))
@@ -37,12 +37,12 @@ export function readFence(line: string): CodeFence | undefined {
   if (end === at) return undefined;
   const marker = line.slice(at, end);
   const info = line.slice(end).trim();
-  // At the start of a line, ```like this``` is inline code.
+  // A line that starts with ```like this``` is inline code.
   if (marker.startsWith("`") && info.includes("`")) return undefined;
   return { marker, indent: line.slice(0, at).replace(/[^ \t>]/g, " "), info };
 }
 
-/** Reads a line in an open fence. Never looks beyond the line that starts at `start`. */
+/** Reads a line within an open fence. Never reads beyond the line that starts at `start`. */
 export function readFenceLine(text: string, start: number, fence: CodeFence): FenceLine {
   const at = skip(LEAD, text, start);
   const end = skip(MARKER_RUN[fence.marker.startsWith("`") ? "`" : "~"], text, at);
@@ -54,7 +54,7 @@ export function readFenceLine(text: string, start: number, fence: CodeFence): Fe
   return { kind: "content", end };
 }
 
-/** True if the fence is in a block quote. Then it ends before the first line that is not quoted. */
+/** True if the fence is in a quote: it ends before the first line that is not quoted. */
 export function isQuoted(fence: CodeFence): boolean {
   return fence.indent.includes(">");
 }
@@ -68,7 +68,7 @@ export function readLineKind(line: string): LineKind {
   return "text";
 }
 
-/** True if the line is or can become the delimiter row of a table or the line under a heading. */
+/** True if the line is, or can become, a table's delimiter row or the line under a heading. */
 export function isUnderline(line: string): boolean {
   return /^[ \t]*[|:=-][ \t|:=-]*$/.test(line) && line.trim() !== "-";
 }
@@ -77,7 +77,7 @@ export function isDelimiterRow(line: string): boolean {
   return isUnderline(line) && line.includes("-") && line.includes("|") && !line.includes("=");
 }
 
-/** The quote marks at the start of a line; "" if there are none or they are longer than `maxChars`. */
+/** Returns the quote marks at the start of a line; "" if the line has none, or more than `maxChars`. */
 export function readQuote(line: string, maxChars: number): string {
   const quote = /^(?:[ \t]{0,3}>[ \t]?){1,4}/.exec(line)?.[0] ?? "";
   return quote.length > maxChars ? "" : quote;

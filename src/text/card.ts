@@ -1,21 +1,21 @@
-/** A card, alert or preview by another app, in the platform's markup. */
+/** A card, alert or preview of another app, in the platform's markup. */
 export interface Card {
-  /** Text above the card. */
+  /** The text above the card. */
   before?: string | undefined;
-  /** 24-bit RGB. In alerts, the color shows the severity. */
+  /** 24-bit RGB. The color of an alert shows its severity. */
   color?: number | undefined;
   author?: string | undefined;
   title?: string | undefined;
   text?: string | undefined;
   fields?: ReadonlyArray<{ name: string; value: string }>;
-  /** Everything else on the card. Each item has its own lines. */
+  /** Everything else on the card. Each item is shown on its own lines. */
   more?: readonly string[];
   footer?: string | undefined;
   /** Unix milliseconds. */
   at?: number | undefined;
 }
 
-/** Describes a card as text, in reading order; "" if the card is empty. */
+/** Describes a card as text in reading order; "" if the card is empty. */
 export function describeCard({ before, color, author, title, text, fields = [], more = [], footer, at }: Card): string {
   const time = at === undefined || Number.isNaN(new Date(at).getTime()) ? undefined : toMinute(at);
   const body = [
@@ -44,7 +44,7 @@ function toMinute(atMs: number): string {
   return `${new Date(atMs).toISOString().slice(0, 16).replace("T", " ")} UTC`;
 }
 
-/** Names of hues. `until` is the largest hue in degrees with that name. */
+/** The names of hues. `until` is the largest hue, in degrees, of that name. */
 const HUES: ReadonlyArray<[until: number, name: string]> = [
   [15, "red"],
   [45, "orange"],
@@ -56,7 +56,7 @@ const HUES: ReadonlyArray<[until: number, name: string]> = [
   [360, "red"],
 ];
 
-/** The common name of a color. Undefined for shades of gray, because they mean nothing. */
+/** Returns the common name of a color; undefined for a shade of gray, which means nothing. */
 export function nameColor(rgb: number): string | undefined {
   const [red, green, blue] = [rgb >> 16, rgb >> 8, rgb].map((part) => (part & 255) / 255) as [number, number, number];
   const most = Math.max(red, green, blue);

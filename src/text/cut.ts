@@ -5,51 +5,42 @@ import { type InlineScan, scanInline } from "./inline.ts";
 import { nextCodePoint } from "./ruler.ts";
 import { skip } from "./sticky.ts";
 
-/**
- * The end of a part. If it is inside a line, it also has what the rest of that line needs (`frame`, `header`, `quote`).
- */
+/** The end of a part. Within a line, it has the `frame`, `header` and `quote` that the rest of the line needs. */
 export interface Cut extends Candidate {
   quote: string;
 }
 
 interface InlineView {
-  /** The text from the part's start to the code point after `need`. Positions are relative to the part's start. */
+  /** The text from the part's start to the code point after `need`. Positions count from the part's start. */
   window: string;
   from: number;
   need: number;
   code: boolean;
-  /**
-   * By position: 0 means that the text can be split there, 1 is inside emphasis, 2 is inside a span that loses its
-   * meaning if it is split.
-   */
+  /** A number for each position: the text can be split at 0. At 1 a split breaks emphasis, at 2 it destroys a span. */
   bonds: Uint8Array;
-  /** Created when first needed. */
   graphemes?: Intl.Segments;
 }
 
-/** Limit for quote marks that are repeated when the quote continues. */
+/** The most quote marks that are repeated when a quote continues. */
 const MAX_QUOTE_CHARS = 16;
 const SPACE = /\s/;
-/** Matches text that would start a block if the line before it ended here. */
+/** Matches text that would start a block if the previous line ended here. */
 const BLOCK_START = /\s*(?:```|~~~|[`~]{1,2}$|(?:#{1,6}|[-*+>]|\d{1,9}[.)])(?:\s|$)|\|)/y;
 const FENCE_START = /\s*(?:```|~~~|[`~]{1,2}$)/y;
-/** The same for complete fence markers only, without inline code. */
+/** Matches complete fence markers, but no inline code. */
 const WHOLE_FENCE_START = /\s*(?:`{3,}(?![^\n]*`)|~~~)/y;
-/** Matches an end of text in a fence's opening line, or in a line that can become one. */
+/** Matches the end of a text within a line that opens a fence or can become such a line. */
 const IN_FENCE_LINE = /\n[ \t>*+\d.)-]*(?:[`~]{1,2}|[`~]{3}.*)$/;
-/** Characters with which an unsplittable span can start. */
+/** Matches characters that can start a span that must not be split. */
 const OPENERS = /[^\S\n]*[`[!<*_~\\&]+/y;
 const SENTENCE_END = /[.!?…][)\]"'”’*_~]{0,3}$/;
-/** The number of a list item. Its full stop does not end a sentence. */
+/** Matches the number of a list item, whose full stop ends no sentence. */
 const ITEM_NUMBER = /(?:^|\n)[ \t>]*\d{1,9}\.$/;
 const WIDE_SENTENCE_END = /[。！？][」』）”’*_~]{0,3}$/;
 const WIDE_PAUSE = /[。！？、，；：」』）]$/;
 const WIDE_CLOSING = /^[。！？、，；：」』）*_~]/;
 
-/**
- * Chooses where a part ends: at the best kind of place that fills at least a third of the part. Splits a block only if
- * there is no better place.
- */
+/** Chooses the best kind of end that fills at least a third of the part. Splits a block only as a last resort. */
 export function chooseCut(text: string, start: number, scan: BlockScan): Cut {
   const { need, frame } = scan;
   const view = toView(text, start, need, scan);
@@ -80,8 +71,8 @@ export function chooseCut(text: string, start: number, scan: BlockScan): Cut {
 }
 
 /**
- * The first acceptable end of a part that is full enough. From `sentenceFrom` on, the end of a sentence is acceptable
- * too. Undefined if no end is acceptable.
+ * Returns the first acceptable end of a part that is full enough. From `sentenceFrom` on, the end of a sentence is
+ * acceptable too. Undefined if no end is acceptable.
  */
 export function findDueCut(
   text: string,
@@ -106,7 +97,7 @@ export function findDueCut(
   return due === undefined || due.at > end ? undefined : { ...due, quote: "" };
 }
 
-/** The last place between words, at or after `least`, that splits no span. Undefined if there is none. */
+/** Returns the last position between words, from `least` on, that splits no span; undefined if all split one. */
 export function findLastBreak(
   text: string,
   start: number,
@@ -120,7 +111,7 @@ export function findLastBreak(
   return at < from ? undefined : toInlineCut(start + at, scan);
 }
 
-/** The last place at or after `least` that splits no span; it can be inside a word. Undefined if there is none. */
+/** Returns the last position from `least` on that splits no span, even within a word. Undefined if every one does. */
 export function findLastBoundary(
   text: string,
   start: number,
@@ -132,10 +123,7 @@ export function findLastBoundary(
   return at < least ? undefined : at;
 }
 
-/**
- * The end of the character that contains `at`. Returns `at` itself if it is between characters or if that end is after
- * `end`.
- */
+/** Returns the end of the character that contains `at`. Returns `at` if that end is after `end`. */
 export function toCharacterEnd(text: string, at: number, end: number): number {
   const found = characterEnd(text, at);
   return found >= end ? at : found;
@@ -158,9 +146,7 @@ function toInlineCut(at: number, { frame, header, quote }: BlockScan): Cut {
   return { at, frame, header, quote };
 }
 
-/**
- * Splits between words, or else between characters, or else between code points. Fills at least a third of the part.
- */
+/** Splits between words, else between characters, else between code points. Fills at least a third of the part. */
 function takeApart(view: InlineView): number {
   const { window, need, code } = view;
   const from = skip(OPENERS, window, view.from);
@@ -185,7 +171,7 @@ function takeApart(view: InlineView): number {
 function toBonds({ spans, open }: InlineScan, length: number): Uint8Array {
   const bonds = new Uint8Array(length + 1);
   if (spans.length === 0 && open.length === 0) return bonds;
-  // Counted at the ends of spans and summed once, so that nested spans cost no more than flat ones.
+  // Counts at the ends of spans and sums up once, so that nested spans cost no more than flat ones.
   const soft = new Int32Array(length + 2);
   const hard = new Int32Array(length + 2);
   for (const span of spans) bind(span.soft ? soft : hard, span.start, Math.max(span.end, span.start + 1));
@@ -203,7 +189,7 @@ function bind(depth: Int32Array, start: number, end: number): void {
   depth[end] = (depth[end] ?? 0) - 1;
 }
 
-/** The last break of this kind, at or after `least`, whose bond is at most `bond`. */
+/** Returns the last break of this kind, from `least` on, whose bond is at most `bond`. */
 function findBreak(
   view: InlineView,
   bond: number,
@@ -216,7 +202,7 @@ function findBreak(
   return undefined;
 }
 
-/** True if a split there does not change how the following text is read, and splits no character. */
+/** True if a split here leaves the meaning of the following text unchanged, and splits no character. */
 function isFree(view: InlineView, at: number): boolean {
   return skip(BLOCK_START, view.window, at) === at && characterStart(view, at) === at;
 }
@@ -237,10 +223,7 @@ function isSentenceEnd({ window, code }: InlineView, at: number): boolean {
   return SENTENCE_END.test(before) && !ITEM_NUMBER.test(window.slice(Math.max(at - 20, 0), at));
 }
 
-/**
- * The last place between characters that splits no span. Never after white space, because that would become
- * indentation.
- */
+/** Returns the last position between characters that splits no span. White space before it would become indentation. */
 function findBoundary(view: InlineView, fenceStart = FENCE_START): number | undefined {
   for (let at = view.need; at > view.from; ) {
     if ((view.bonds[at] ?? 0) > 1 || SPACE.test(view.window[at - 1] ?? "") || skip(fenceStart, view.window, at) > at) {

@@ -1,7 +1,4 @@
-/**
- * The number of insertions, deletions, replacements and swaps of neighbors that turn one text into the other (optimal
- * string alignment).
- */
+/** Counts the insertions, deletions, replacements and swaps that turn one text into the other (string alignment). */
 export function editDistance(a: string, b: string): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, column) => column);

@@ -1,8 +1,8 @@
 /** An option in a text, such as `--size 2K`. */
 export interface Flag {
-  /** As written. Phones turn two dashes into one long dash, but that also occurs in ordinary sentences. */
+  /** The dash as written. Phones turn two dashes into one long dash, which also occurs in ordinary sentences. */
   dash: string;
-  /** In lower case. */
+  /** The name in lower case. */
   name: string;
   value: string | undefined;
 }

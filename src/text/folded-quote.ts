@@ -1,16 +1,15 @@
-/** The mark before the title of a folded quote. Other programs use the same mark. */
+/** The mark before the title of a folded quote. Other programs use it too. */
 export const FOLD_MARK = "[!thinking]-";
 
-/** A quote that is shown folded. */
 export interface FoldedQuote {
   title: string;
-  /** Lines without their quote marks. */
+  /** The lines without their quote marks. */
   lines: string[];
-  /** Number of lines of the quote in the text. */
+  /** How many lines the quote has in the text. */
   count: number;
 }
 
-/** Reads the folded quote that starts at `lines[at]`. Undefined if there is none. */
+/** Reads the folded quote that starts at `lines[at]`; undefined if none starts there. */
 export function readFoldedQuote(lines: readonly string[], at: number): FoldedQuote | undefined {
   const start = `> ${FOLD_MARK} `;
   const head = lines[at] ?? "";

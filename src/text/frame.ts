@@ -1,33 +1,30 @@
 import { type CodeFence, isQuoted } from "./blocks.ts";
 import type { SplitLimits } from "./ruler.ts";
 
-/** A fence that can be closed at the end of one part and reopened at the start of the next. */
+/** A fence that is closed at the end of one part and reopened at the start of the next. */
 export interface Frame {
   fence: CodeFence;
-  /** The lines that reopen and close the fence. Both are "" if there is no room for them. */
+  /** The lines that reopen and close the fence. Both are "" if they do not fit. */
   open: string;
   close: string;
 }
 
-/** The start of a part, with what it needs from the text before it. */
+/** The start of a part, with what the part needs from the text before it. */
 export interface PartStart {
   at: number;
   frame: Frame | undefined;
-  /** The header and the delimiter row of the table that continues here, each with its line feed. "" outside tables. */
+  /** The header and delimiter row of a table that continues here, each with its line feed. "" outside tables. */
   header: string;
-  /** Quote marks of the line that continues here. */
+  /** The quote marks of a line that continues here. */
   quote: string;
-  /** True if this place is inside a line. */
+  /** True if the part starts within a line. */
   midLine: boolean;
 }
 
-/** A frame leaves at least this much room for code, so that any character fits, in any unit. */
+/** A frame leaves at least this much space for code, so that any character fits, in any unit. */
 const CODE_ROOM_UNITS = 4;
 
-/**
- * Chooses how the next part reopens a fence. If room is short, leaves out the info string, or does not reopen the
- * fence.
- */
+/** Chooses how the next part reopens a fence. If space is short, leaves out the info string, or does not reopen it. */
 export function toFrame(fence: CodeFence, limits: SplitLimits): Frame {
   const close = fence.indent + fence.marker;
   const cost = (open: string): number => limits.lengthOf(`${open}\n${isQuoted(fence) ? fence.indent : ""}\n${close}`);
@@ -37,14 +34,14 @@ export function toFrame(fence: CodeFence, limits: SplitLimits): Frame {
     : { fence, open: "", close: "" };
 }
 
-/** Returns the prefix for a part that starts at this place. */
+/** Returns the text to put before a part that starts here. */
 export function toPrefix({ frame, header, quote, midLine }: PartStart): string {
   const lead = midLine ? quote : "";
   if (frame !== undefined) return frame.open === "" ? lead : `${frame.open}\n${lead}`;
   return midLine ? lead : header;
 }
 
-/** Returns the suffix for a part that ends inside `frame`. */
+/** Returns the text to put after a part that ends within `frame`. */
 export function toSuffix(frame: Frame | undefined): string {
   return frame === undefined || frame.close === "" ? "" : `\n${frame.close}`;
 }

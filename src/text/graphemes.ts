@@ -1,35 +1,35 @@
 /** More UTF-16 units than any character in use has. */
 const LONG_CHARACTER_UNITS = 64;
-/** Distance in which to look back for a place that certainly starts a character. */
+/** How far to look back for the certain start of a character. */
 const MAX_CONTEXT_UNITS = 1_024;
 
-/** Latin letters, Chinese characters and Korean syllables. Each starts a character after any other text. */
+/** Matches Latin letters, Chinese characters and Korean syllables: each starts a character after any other text. */
 const STARTER = /[\0-\u02FF\u3400-\u9FFF\uAC00-\uD7A3]/;
 
-/** A flag consists of two special letters. Each letter is a surrogate pair. */
+/** Matches half of a flag: a flag consists of two special letters, and each letter is a surrogate pair. */
 const FLAG_UNIT = /\uD83C|[\uDDE6-\uDDFF]/;
 const FLAG_UNITS = 4;
 
 let segmenter: Intl.Segmenter | undefined;
 
-/** Characters as people see them. Creates the segmenter on first use, because that takes 9 ms. */
+/** Splits a text into characters as people see them. Creates the segmenter on first use, because that takes 9 ms. */
 export function toGraphemes(text: string): Intl.Segments {
   segmenter ??= new Intl.Segmenter("en", { granularity: "grapheme" });
   return segmenter.segment(text);
 }
 
-/** The last place at or before `at` that is not inside a character, such as a flag or a family. */
+/** Returns the last position, up to `at`, that is not within a character such as a flag or a family. */
 export function characterStart(text: string, at: number): number {
   return characterAt(text, at)?.start ?? at;
 }
 
-/** The first place at or after `at` that is not inside a character. */
+/** Returns the first position, from `at` on, that is not within a character. */
 export function characterEnd(text: string, at: number): number {
   return characterAt(text, at)?.end ?? at;
 }
 
 /**
- * The character around a place. Undefined if the place is between characters. Returns a code point if the character is
+ * Returns the character around a position; undefined between characters. Returns only a code point if the character is
  * extremely long, such as an `a` with 500 accents.
  */
 function characterAt(text: string, at: number): { start: number; end: number } | undefined {

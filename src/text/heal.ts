@@ -9,25 +9,20 @@ import {
 } from "./blocks.ts";
 import { type OpenMark, scanInline } from "./inline.ts";
 
-/**
- * A healed text has at most this many more UTF-16 units than its source. They are ASCII, so it has at most this many
- * more bytes too.
- */
+/** A healed text has at most this many more UTF-16 units than its source, and as many more bytes. */
 export const HEAL_ROOM_UNITS = 16;
 
 interface Tail {
   /** The start of the text after the last closed fence. */
   proseStart: number;
-  /** The fence that is open at the end, with the starts of its opening line and its code. */
+  /** The fence that is open at the end, with the starts of its opening line and of its code. */
   open: { fence: CodeFence; start: number; codeStart: number } | undefined;
 }
 
-/** A line that is only the beginning of a quote, a heading, an item, a rule or a fence. */
+/** Matches a line that is only the beginning of a quote, a heading, an item, a rule or a fence. */
 const HALF_MARKER = /^[ \t>]*(?:#{1,6}|[-+*~]|--|==?|\d{1,9}[.)])?$/;
 
-/**
- * Closes everything that is open in growing Markdown. Returns complete text unchanged. Adds at most `HEAL_ROOM_UNITS`.
- */
+/** Closes everything that is open in growing Markdown. Returns complete text unchanged. */
 export function healMarkdown(text: string): string {
   const trimmed = text.trimEnd();
   const { proseStart, open } = readTail(trimmed);
@@ -69,7 +64,7 @@ function healFence(text: string, { fence, start, codeStart }: NonNullable<Tail["
   if (code.length <= codeStart) return text.slice(0, start).trimEnd();
   const closings = [`\n${fence.indent}${fence.marker}`, `\n${fence.marker}`];
   const closing = closings.find(({ length }) => length <= HEAL_ROOM_UNITS);
-  // If the closing line would be too long, removes the fence and shows its code as plain text.
+  // If the closing line is too long, the fence goes and its code becomes plain text.
   return closing === undefined ? text.slice(0, start) + code.slice(codeStart + 1) : code + closing;
 }
 
@@ -118,14 +113,14 @@ function readBlockStart(text: string, lastStart: number, proseStart: number): nu
   return start;
 }
 
-/** Heals the last block of the text. It starts at `from`. */
+/** Heals the last block of the text, which starts at `from`. */
 function healInline(text: string, from: number, room: number): string {
   const body = dropHalfLinks(text, from).trimEnd();
   if (body.length <= from) return body;
   return closeMarks(body, scanInline(body, from, body.length, false).open, room);
 }
 
-/** Keeps the words of an incomplete link. Removes an incomplete image or mention. */
+/** Keeps the words of an incomplete link, and removes an incomplete image or mention. */
 function dropHalfLinks(text: string, from: number): string {
   const { open } = scanInline(text, from, text.length, false);
   let kept = "";
@@ -159,18 +154,12 @@ function closeMarks(text: string, open: OpenMark[], room: number): string {
   return body + closers;
 }
 
-/**
- * True for marks as in 2*3, which are more likely arithmetic or a wildcard than emphasis. False in scripts without
- * spaces, where emphasis is between letters.
- */
+/** True for marks as in 2*3, which are arithmetic rather than emphasis. False in scripts without spaces. */
 function isBetweenLetters(text: string, start: number, length: number): boolean {
   return /\w/.test(text[start - 1] ?? "") && /\w/.test(text[start + length] ?? "");
 }
 
-/**
- * Removes what would break a closing mark at the end: the first character of that mark, or a backslash that would
- * escape it.
- */
+/** Removes what would spoil a closing mark at the end: the mark's first character, or a backslash. */
 function dropHalfCloser(text: string, from: number, mark: string): string {
   let end = text.length;
   if (/[`~]/.test(mark)) while (end > from && text[end - 1] === mark[0]) end--;

@@ -1,17 +1,17 @@
-/** Finds spans in one block of Markdown text: what belongs together, and what is still open at the end. */
+/** Finds spans in one block of Markdown: what belongs together, and what is still open at the end. */
 
 import { skip } from "./sticky.ts";
 
 export interface Span {
   start: number;
   end: number;
-  /** True for emphasis, which should stay whole. Other spans lose their meaning if they are split. */
+  /** True for emphasis, which should stay whole. Any other span loses its meaning if it is split. */
   soft: boolean;
 }
 
 /**
- * A span that has not ended. `code` and emphasis (`*`, `_`, `~`) are closed with `length` of their characters. `text`
- * is the text of a link or an image, `target` its address, `angle` a mention in `<…>`.
+ * A span that has not ended. `length` characters of their own kind close `code` and emphasis (`*`, `_`, `~`). `text` is
+ * the text of a link or an image, `target` its address, `angle` a mention in `<…>`.
  */
 export interface OpenMark {
   kind: "code" | "*" | "_" | "~" | "text" | "target" | "angle";
@@ -21,7 +21,7 @@ export interface OpenMark {
 
 export interface InlineScan {
   spans: Span[];
-  /** The outermost first. */
+  /** The open spans, the outermost first. */
   open: OpenMark[];
 }
 
@@ -29,20 +29,20 @@ interface Scan extends InlineScan {
   text: string;
   from: number;
   to: number;
-  /** True if more text can follow `to`. Then a mark that touches `to` is uncertain. */
+  /** True if more text can follow `to`, so that a mark that touches `to` is uncertain. */
   growing: boolean;
   brackets: number[];
   codeRuns: Map<number, number[]>;
   parens: Map<number, number>;
 }
 
-/** Deeper emphasis counts as plain text, which also limits the search for its start. */
+/** Deeper emphasis counts as plain text. This also limits the search for its start. */
 const MAX_DEPTH = 16;
-/** The longest `<…>` that is not an address. Slack's dates with a fallback text are almost as long. */
+/** Matches `<…>`. Without an address it has at most 256 characters, which fits Slack's dates with a fallback text. */
 const ANGLE = /<(?:[@#!:/]|a:|t:|id:)[^<>\n]{0,256}>|<(?:https?:|mailto:)[^<>\s]*>/y;
 const OPEN_ANGLE = /<(?:[@#!:/]|a:|t:|id:|https?:|mailto:)?[^<>\n]{0,256}/y;
 const ADDRESS = /https?:\/\/[^\s<>`。、，！？「」『』（）]*/y;
-/** An address that is the text of a link: `[https://a](https://b)`. */
+/** Matches an address that is the text of a link: `[https://a](https://b)`. */
 const ADDRESS_AS_WORDS = /https?:\/\/[^\s<>`[\]。、，！？「」『』（）]*/y;
 const REFERENCE = /\[[^[\]\n]{0,200}\]?/y;
 const ENTITY = /&#?\w{0,31};?/y;
@@ -67,7 +67,7 @@ export function scanInline(text: string, from: number, to: number, growing: bool
   let at = from;
   while (at < to) at = step(scan, at);
   for (const start of scan.brackets) scan.open.push({ kind: "text", start, length: 1 });
-  // Spans are recorded when they end, but callers need them in text order.
+  // Spans are recorded at their end, but callers need them in the order of their start.
   scan.open.sort((a, b) => a.start - b.start);
   return { spans: scan.spans, open: scan.open };
 }
@@ -115,7 +115,7 @@ function leaveOpen(scan: Scan, kind: OpenMark["kind"], start: number, length: nu
 function readCode(scan: Scan, at: number): number {
   const length = runLength(scan.text, at, scan.to);
   const runs = scan.codeRuns.get(length) ?? [];
-  // In reverse order, so that runs can be popped from the end.
+  // The runs are in reverse order, so that the next one can be popped.
   while ((runs.at(-1) ?? Infinity) <= at) runs.pop();
   const closing = runs.pop();
   return closing === undefined ? leaveOpen(scan, "code", at, length) : keep(scan, at, closing + length);
@@ -176,10 +176,7 @@ function readLink(scan: Scan, at: number): number {
   return at + 1;
 }
 
-/**
- * Opens and closes emphasis, depending on the white space around its marks. `_` does not work inside words, and `~`
- * only in pairs.
- */
+/** Opens or closes emphasis by the white space around its marks. `_` does not work within words, `~` only in pairs. */
 function readEmphasis(scan: Scan, at: number, kind: "*" | "_" | "~"): number {
   const { text, to, open } = scan;
   const length = runLength(text, at, to);
@@ -197,7 +194,7 @@ function readEmphasis(scan: Scan, at: number, kind: "*" | "_" | "~"): number {
   return end;
 }
 
-/** Closes the emphasis that a run of marks ending at `end` can close. Returns the number of marks that are left. */
+/** Closes the emphasis that a run of marks before `end` can close. Returns the number of marks that are left. */
 function closeEmphasis({ spans, open }: Scan, kind: OpenMark["kind"], length: number, end: number): number {
   let left = length;
   for (let i = open.length - 1; i >= 0 && left > 0; i--) {
@@ -207,13 +204,13 @@ function closeEmphasis({ spans, open }: Scan, kind: OpenMark["kind"], length: nu
     spans.push({ start: mark.start, end, soft: true });
     left -= used;
     mark.length -= used;
-    // Marks that were opened in between and not closed are plain text.
+    // Marks that opened in between and did not close are plain text.
     open.length = mark.length === 0 ? i : i + 1;
   }
   return left;
 }
 
-/** Positions of backtick runs by their length, in reverse order. */
+/** Returns the positions of backtick runs by their length, in reverse order. */
 function readCodeRuns(text: string, from: number, to: number, growing: boolean): Map<number, number[]> {
   const runs = new Map<number, number[]>();
   for (let at = text.lastIndexOf("`", to - 1); at >= from; at = text.lastIndexOf("`", at - 1)) {
@@ -228,7 +225,7 @@ function readCodeRuns(text: string, from: number, to: number, growing: boolean):
   return runs;
 }
 
-/** The position of the parenthesis that closes each `](`; -1 if the line is incomplete. */
+/** Returns the position of the parenthesis that closes each `](`; -1 if the line is incomplete. */
 function readParens(text: string, from: number, to: number): Map<number, number> {
   const closes = new Map<number, number>();
   let stack: number[] = [];

@@ -1,9 +1,9 @@
-/** Joins the parts that are not empty, each on its own lines. */
+/** Joins texts, each on its own lines. Leaves out empty ones. */
 export function joinLines(...parts: readonly string[]): string {
   return parts.filter((part) => part.trim() !== "").join("\n");
 }
 
-/** Joins the parts that are not empty, with a blank line between them. */
+/** Joins texts with a blank line between them. Leaves out empty ones. */
 export function joinParagraphs(...parts: readonly string[]): string {
   return parts.filter((part) => part.trim() !== "").join("\n\n");
 }

@@ -1,9 +1,6 @@
 import { characterEnd, characterStart } from "./graphemes.ts";
 
-/**
- * Keeps the beginning and the end, because questions are usually there, and puts a mark between them. `keptChars` does
- * not include the mark.
- */
+/** Keeps the beginning and the end of a text, where questions usually are. `keptChars` does not count the mark. */
 export function leaveOut(text: string, keptChars: number): string {
   if (keptChars >= text.length) return text;
   const from = characterStart(text, Math.max(Math.ceil(keptChars / 2), 0));

@@ -7,7 +7,7 @@ const SITE_ENDINGS = new Set(
 );
 const HOST_LIKE = /(?:https?:\/\/|\/\/|www\.)?((?:[\p{L}\p{N}_-]+\.)+\p{L}{2,24})(?![\p{L}\p{N}])/giu;
 
-/** True if a link's text names a host other than the one that the link leads to. */
+/** True if a link's text names another host than the link leads to. */
 export function isDeceptive(words: string, target: string): boolean {
   if (isSameAddress(words, target)) return false;
   const host = hostOf(target);
@@ -20,7 +20,7 @@ export function isSameAddress(words: string, target: string): boolean {
   return bare(words.trim()) === bare(target);
 }
 
-/** True if a text names a host. If a link's text names no host, the link cannot deceive. */
+/** True if a text names a host. A link whose text names no host cannot deceive. */
 export function namesHost(words: string): boolean {
   return findHosts(words).length > 0;
 }
@@ -32,7 +32,7 @@ function hostOf(target: string): string {
   return toHost(protocol === "mailto:" ? pathname.slice(pathname.lastIndexOf("@") + 1) : host);
 }
 
-/** The hosts that a text names, as a reader sees them: compatibility forms of letters count as the normal letters. */
+/** Returns the hosts that a text names, as a reader sees them: compatibility forms count as the normal letters. */
 function findHosts(text: string): string[] {
   const plain = decode(text)
     .normalize("NFKC")

@@ -1,12 +1,12 @@
 import { neutralize } from "./neutralize.ts";
 import { toLine } from "./quote-name.ts";
 
-/** The fields in the form of `/persona`, named as in `CommandEvent.options`. Both contain text that people write. */
+/** The fields of the `/persona` form, named as in `CommandEvent.options`. Both contain text that people write. */
 export type PersonaFields = Record<"persona" | "prompts", string>;
 
-/** Fits into one message on every platform. */
+/** A persona of this length fits into one message on every platform. */
 export const MAX_PERSONA_CHARS = 1_500;
-/** Slack shows at most this many. */
+/** Slack shows no more prompts than this. */
 const MAX_PROMPTS = 4;
 const MAX_PROMPT_CHARS = 150;
 
@@ -25,7 +25,7 @@ export function findPersonaProblems({ persona, prompts }: Partial<PersonaFields>
   };
 }
 
-/** Reads the prompts in a field: one per line, or separated by bars. */
+/** Reads the prompts of a field: one per line, or separated by bars. */
 export function readPrompts(text = ""): string[] {
   return text.split(/[|\n]/).map(toLine).filter(Boolean);
 }

@@ -3,12 +3,11 @@ import { truncate } from "./truncate.ts";
 
 const MAX_QUOTED_CHARS = 100;
 
-/** Puts a name on one line. */
 export function toLine(name: string): string {
   return neutralize(name).replace(/\s+/g, " ").trim();
 }
 
-/** Quotes a name as code on one line. Truncates it if it is too long. */
+/** Quotes a name as code on one line, and truncates a long one. */
 export function quoteName(name: string): string {
   return `\`${truncate(toLine(name).replaceAll("`", "'"), MAX_QUOTED_CHARS)}\``;
 }

@@ -1,27 +1,16 @@
 export interface SplitLimits {
-  /** Length of the longest part, as `lengthOf` counts it. Works well from about 20. */
+  /** The longest part, as `lengthOf` counts it. Works well from about 20. */
   maxLength: number;
-  /**
-   * Length of a text as the platform counts it. A longer text should rarely count as shorter, because its part must
-   * then be split again.
-   */
+  /** The length of a text in the platform's count. A longer text should rarely count as shorter. */
   lengthOf(text: string): number;
-  /**
-   * If a growing part is longer than this, it ends at the first acceptable place, so that text that people have read
-   * does not move.
-   */
+  /** A growing part longer than this ends at the first good position, so that text that people read does not move. */
   keptLength?: number | undefined;
 }
 
-/**
- * Returns the last boundary where the text can end so that prefix + text + suffix is within the limit. Always takes at
- * least one code point, even if that is too long.
- */
+/** Returns the last boundary at which prefix + text + suffix fits. Always takes at least one code point. */
 export type Ruler = (suffix: string) => number;
 
-/**
- * Uses bisection, because the unit can be anything. Calls `lengthOf` about fifteen times, with texts as long as a part.
- */
+/** Bisects, because the unit can be anything. Calls `lengthOf` about fifteen times, with texts as long as a part. */
 export function createRuler(text: string, start: number, prefix: string, limits: SplitLimits): Ruler {
   const known = new Map<string, number>();
 
@@ -50,7 +39,7 @@ export function createRuler(text: string, start: number, prefix: string, limits:
   };
 }
 
-/** The index after the code point that starts at `at`. */
+/** Returns the index after the code point that starts at `at`. */
 export function nextCodePoint(text: string, at: number): number {
   return Math.min(at + ((text.codePointAt(at) ?? 0) > 0xffff ? 2 : 1), text.length);
 }

@@ -8,13 +8,13 @@ export interface Source {
   url: string;
   /** Untrusted text; "" if unknown. */
   title: string;
-  /** The numbers that the gateway's model uses for it in the text; absent if only a tool read it. */
+  /** The page's numbers in the text of the gateway's model. Absent if only a tool read the page. */
   marks?: number[];
 }
 
-/** Most sources of one answer. */
+/** The most sources of one answer. */
 const MAX_SOURCES = 30;
-/** Most sources under an answer. */
+/** The most sources that are shown under an answer. */
 const MAX_SHOWN = 8;
 const MAX_URL_CHARS = 500;
 const MAX_TITLE_CHARS = 80;
@@ -23,7 +23,7 @@ const HEADING = "-# Sources:";
 const SMALL_PRINT = new RegExp(`(?:^|\\n\\n)${HEADING}((?:\\n-# \\d+\\. [^\\n]+)+)$`);
 const SMALL_LINE = /^-# (\d+)\. \[(.*)\]\((\S+)\)$/;
 
-/** Undefined if the address is not one that people can open. */
+/** Undefined if people cannot open the address. */
 export function toSource(address: unknown, title: unknown = ""): Source | undefined {
   const url = typeof address === "string" ? URL.parse(address.trim()) : null;
   if (url === null || !/^https?:$/.test(url.protocol) || url.username !== "" || url.password !== "") return undefined;
@@ -32,7 +32,7 @@ export function toSource(address: unknown, title: unknown = ""): Source | undefi
   return { url: href, title: typeof title === "string" ? truncate(toLine(title), MAX_TITLE_CHARS) : "" };
 }
 
-/** Lists each address once, with the first title and all marks. Cited sources come first. Pure. */
+/** Lists each address once, with its first title and all its marks. Cited sources come first. Pure. */
 export function joinSources(...lists: ReadonlyArray<readonly Source[]>): Source[] {
   const joined = new Map<string, Source>();
   for (const source of lists.flat()) {
@@ -47,7 +47,7 @@ export function joinSources(...lists: ReadonlyArray<readonly Source[]>): Source[
   return [...all.filter(isCited), ...all.filter((source) => !isCited(source))].slice(0, MAX_SOURCES);
 }
 
-/** Code and links stay as they are, except a link in parentheses, which is how OpenAI's models cite. */
+/** Matches code and links, which stay unchanged, and links in parentheses, the form in which OpenAI's models cite. */
 const PIECE = new RegExp(
   [
     /(?<fence>^[ \t>]*(?<marker>`{3,}|~{3,})[^]*?(?:^[ \t>]*\k<marker>[`~]*[ \t]*$|(?![^])))/,
@@ -63,13 +63,12 @@ const PIECE = new RegExp(
     .join("|"),
   "gm",
 );
-/** The end of a text that can become a mark, or a link. */
+/** Matches the end of a text that can become a mark or a link. */
 const UNDECIDED = /(?:\[\d{0,3}\]?|【[^【】\n]{0,80})$/;
 
 /**
  * Turns the model's citation marks into numbered links: `[2]`, `【2†source】` and `([words](address))`. Leaves a mark
- * alone if no source or several sources have its number. If the text is still growing, leaves out a possible mark at
- * its end. Pure.
+ * alone if no source or several sources have its number. Leaves out a possible mark at the end of growing text. Pure.
  */
 export function linkMarks(text: string, sources: readonly Source[], isGrowing = false): string {
   const cited = sources.filter(({ marks }) => marks !== undefined);
@@ -87,7 +86,7 @@ export function linkMarks(text: string, sources: readonly Source[], isGrowing = 
   });
 }
 
-/** The sources as lines of small print, to put under an answer; [] for none. */
+/** Returns the sources as lines of small print to put under an answer; [] if there are no sources. */
 export function toSmallPrint(sources: readonly Source[]): string[] {
   const lines = sources.slice(0, MAX_SHOWN).map((source, index) => {
     return `-# ${index + 1}. [${escapeLabel(toLabel(source))}](${source.url})`;
@@ -95,12 +94,12 @@ export function toSmallPrint(sources: readonly Source[]): string[] {
   return lines.length === 0 ? [] : [HEADING, ...lines];
 }
 
-/** The label of a link: the title, unless it is empty or names another site. */
+/** Returns the label of a link: the title, unless it is empty or names another site. */
 export function toLabel({ url, title }: Source): string {
   return title === "" || isDeceptive(title, url) || /https?:\/\//i.test(title) ? new URL(url).host : title;
 }
 
-/** A label as the words of a Markdown link. Markdown readers disagree on brackets there. */
+/** Makes a label safe as the words of a Markdown link: Markdown readers disagree on brackets in them. */
 export function escapeLabel(label: string): string {
   return label
     .replaceAll("[", "(")
@@ -108,14 +107,13 @@ export function escapeLabel(label: string): string {
     .replace(/[\\`*_~|<>]/g, "\\$&");
 }
 
-/** A line of small print. */
 export interface SmallLine {
   number: string;
   label: string;
   url: string;
 }
 
-/** Separates the small print from the text above. */
+/** Separates the small print from the text above it. */
 export function readSmallPrint(markdown: string): { text: string; lines: SmallLine[] } {
   const found = SMALL_PRINT.exec(markdown);
   if (found === null) return { text: markdown, lines: [] };
@@ -126,7 +124,7 @@ export function readSmallPrint(markdown: string): { text: string; lines: SmallLi
   return { text: markdown.slice(0, found.index), lines };
 }
 
-/** Keeps the model's own words from looking like the small print. */
+/** Changes the model's own words if they look like the small print. */
 export function withoutSmallPrint(text: string): string {
   return text.replaceAll(HEADING, HEADING.slice(3));
 }

@@ -5,23 +5,20 @@ import { type PartStart, toPrefix, toSuffix } from "./frame.ts";
 import { createRuler, type SplitLimits } from "./ruler.ts";
 import { skip } from "./sticky.ts";
 
-/** The part of a longer text in one message. */
+/** The text of one message, from a longer text. */
 export interface Part {
-  /** The source without white space at its ends. Fences are closed and reopened, and table headers are repeated. */
+  /** The source without white space at its ends, with open fences closed and reopened and table headers repeated. */
   text: string;
   /** The part shows `source.slice(start, end)`. The parts of a text cover it without gaps or overlaps. */
   start: number;
   end: number;
-  /** UTF-16 units at the end of `text` that close what is still open in the source. */
+  /** How many UTF-16 units at the end of `text` close what is still open in the source. */
   closingLength: number;
 }
 
 /** Splits a growing text without repeating the work for finished parts. */
 export interface Splitter {
-  /**
-   * Splits the text so far. If the text does not continue the previous one, starts over. If `isOver`, holds nothing
-   * back.
-   */
+  /** Splits the current text. Starts over if it does not continue the previous one. Holds nothing back if `isOver`. */
   update(text: string, isOver?: boolean): Part[];
 }
 
@@ -45,7 +42,7 @@ export function createSplitter(limits: SplitLimits, from = 0): Splitter {
   let settledText = "";
   let last: PartStart | undefined;
   let growth = toGrowth(from);
-  /** The part of the text that has been shown. */
+  /** The text that has been shown. */
   let shownText = "";
 
   return {
@@ -114,8 +111,7 @@ interface Reading {
 }
 
 /**
- * Reads one part. The finished part can count as longer than measured, because it ends earlier or lost white space.
- * Then reads it again with less text.
+ * Reads one part. A finished part can be longer than measured, as it lost white space; then reads it with less text.
  */
 function readPart(unread: Unread, limits: SplitLimits): Reading {
   for (let room = limits.maxLength; ; ) {
@@ -154,31 +150,28 @@ function readWithin({ growth, isOver, ...rest }: Unread, limits: SplitLimits): R
   return { ...show(sureEnd, scan.frame), end: sureEnd };
 }
 
-/**
- * The place at which the text continues after a split. White space belongs to the part before, but indentation does
- * not.
- */
+/** Returns where the text continues after a split. White space belongs to the part before, but indentation does not. */
 function toPlace(text: string, cutAt: number, carried: Omit<Cut, "at">, limits: SplitLimits): PartStart {
   const contentAt = skip(SPACE, text, cutAt);
   const afterFeed = cutAt === 0 || text[cutAt - 1] === "\n";
   const lastFeed = text.slice(cutAt, contentAt).lastIndexOf("\n");
   const midLine = !afterFeed && lastFeed === -1;
   const lineAt = midLine ? contentAt : cutAt + lastFeed + 1;
-  // Drops indentation that would fill much of the part.
+  // Indentation that would fill much of the part is dropped.
   const at = contentAt - lineAt > limits.maxLength / 3 ? contentAt : lineAt;
-  // A blank line ends the table. Inside a row, the header waits for the next row.
+  // A blank line ends the table. Within a row, the header waits for the next row.
   const goesOn = midLine || (lastFeed === -1 && text[contentAt] === "|");
   const header = goesOn ? carried.header : "";
   return { at, frame: carried.frame, quote: midLine ? carried.quote : "", midLine: midLine || at > lineAt, header };
 }
 
-/** Keeps everything that a part has shown. Once the part is nearly full, ends it at the first acceptable place. */
+/** Keeps everything that a part has shown. Once the part is nearly full, ends it at the first acceptable position. */
 interface Keeper {
   dueFrom: DueFrom;
-  /** Finds an early end for a part that is not full. Undefined if there is none yet. */
+  /** Finds an early end for a part that is not full; undefined if the part has no such end yet. */
   findCut(scan: BlockScan): Cut | undefined;
   chooseCut(scan: BlockScan): Cut;
-  /** The end of the text that will certainly stay in a growing part. */
+  /** Returns the end of the text that will certainly stay in a growing part. */
   toSureEnd(scan: BlockScan): number;
 }
 
@@ -192,7 +185,7 @@ interface Growth {
 /** A part that people see grow. */
 interface Growing extends Growth, Rest {}
 
-/** A line that opens a fence, or can become one. It needs room for a closing line, which may be missing. */
+/** Matches a line that opens a fence or can become such a line. A part needs space for the closing line. */
 const FENCE_BEGINS = /^[ \t>*+\d.)-]*(?:[`~]{0,2}$|[`~]{3})/;
 
 function createKeeper(growing: Growing, keptLength: number, limits: SplitLimits): Keeper {
@@ -212,7 +205,7 @@ function createKeeper(growing: Growing, keptLength: number, limits: SplitLimits)
   const least = Math.max(kept, shownEnd);
   const line = isNearlyFull ? Math.max(reach((keptLength + limits.maxLength) / 2), shownEnd) : least;
 
-  /** An incomplete table row or opening line of a fence means nothing, so it is shown completely or not at all. */
+  /** An incomplete table row or opening line of a fence means nothing, so the part shows all of it or nothing. */
   function toWholeLines(): number | undefined {
     const lineStart = text.lastIndexOf("\n", textEnd - 1) + 1;
     const lastLine = text.slice(lineStart, textEnd);

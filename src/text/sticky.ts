@@ -1,7 +1,4 @@
-/**
- * Returns the end of the match of `pattern` at `at`, or `at` if there is none. `pattern` must be sticky, so that it
- * does not search further.
- */
+/** Returns the end of the match of `pattern` at `at`, or `at` without a match. `pattern` must be sticky. */
 export function skip(pattern: RegExp, text: string, at: number): number {
   pattern.lastIndex = at;
   return pattern.test(text) ? pattern.lastIndex : at;

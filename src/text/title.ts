@@ -1,12 +1,10 @@
 import { characterStart } from "./graphemes.ts";
 
-/**
- * The start of a text as one plain line of at most `maxLetters`, truncated between words; "" if the text has no words.
- */
+/** Returns the start of a text as one plain line of at most `maxLetters`; "" if the text has no words. */
 export function toTitle(text: string, maxLetters: number): string {
   const line = text
     .replace(/[`~|>[\]]+|(?<![\p{L}\p{N}])#+/gu, "")
-    // Inside a word, these marks stay: `tracker__read_file`, 2*3. Tries each run of marks only from its start, because
+    // Within a word these marks stay: `tracker__read_file`, 2*3. Matches each run of marks only from its start, because
     // trying each of thousands of marks would take seconds.
     .replace(/(?<![\p{L}\p{N}_*])[_*]+|(?<![_*])[_*]+(?![\p{L}\p{N}_*])/gu, "")
     .replace(/https?:\/\/\S+/g, "")
