@@ -1,4 +1,4 @@
-/** A map that keeps its `maxEntries` newest entries. Setting an entry makes it the newest; reading does not. */
+/** A map of its `maxEntries` newest entries. Setting an entry makes it the newest; reading does not. */
 export class BoundedMap<K, V> extends Map<K, V> {
   readonly maxEntries: number;
 

@@ -1,19 +1,19 @@
-/** Limits the bytes that all holders of one kind in this process hold together. */
+/** Limits the bytes that all holders of one kind hold together in this process. */
 export interface ByteBudget {
   /** Opens an empty share for a new holder. */
   open(): ByteShare;
-  /** Resolves when a share is released. */
+  /** Resolves when the next share is released. */
   released(): Promise<void>;
 }
 
 export interface ByteShare {
-  /** Requests to hold `sizeBytes` in total. Returns false and changes nothing if there is no room. */
+  /** Requests to hold `sizeBytes` in total. Returns false and changes nothing if the budget does not allow that. */
   hold(sizeBytes: number): boolean;
-  /** Releases all bytes of the share. Calling it again changes nothing. */
+  /** Releases all bytes of the share. A second call changes nothing. */
   release(): void;
 }
 
-/** A share can hold at most half of the free bytes, so holders that never release them cannot use up the budget. */
+/** A share gets at most half of the free bytes, so holders that never release theirs cannot use up the budget. */
 export function createByteBudget(maxBytes: number): ByteBudget {
   let heldBytes = 0;
   let next = Promise.withResolvers<void>();
@@ -25,7 +25,7 @@ export function createByteBudget(maxBytes: number): ByteBudget {
       return {
         hold(sizeBytes) {
           const othersBytes = heldBytes - ownBytes;
-          // Also false for NaN. Adding NaN to the total would disable the limit.
+          // False for NaN too: adding NaN to the total would disable the limit.
           const hasRoom = sizeBytes <= maxBytes - othersBytes - sizeBytes;
           if (!isOpen || !hasRoom) return false;
           heldBytes = othersBytes + sizeBytes;

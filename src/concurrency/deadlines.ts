@@ -6,7 +6,7 @@ export const NEVER = new AbortController().signal;
 
 /**
  * Runs `task` for at most `timeoutMs`. Aborts the task's signal with a `TimeoutError` after that time, or when `signal`
- * aborts. Then it rejects at once, even if the task continues.
+ * aborts. In both cases it rejects at once, even if the task continues.
  */
 export async function runWithin<T>(
   timeoutMs: number,
@@ -28,10 +28,7 @@ export async function runWithin<T>(
   }
 }
 
-/**
- * Waits for `work` for at most `timeoutMs`. Then rejects with a `LoggableError` with the message `words` and ignores
- * `work`.
- */
+/** Waits for `work`. After `timeoutMs`, ignores it and rejects with a `LoggableError` of the message `words`. */
 export async function waitWithin<T>(timeoutMs: number, work: Promise<T>, words: string): Promise<T> {
   const late = Promise.withResolvers<never>();
   const timer = setTimeout(() => late.reject(new LoggableError(words)), timeoutMs);
@@ -42,12 +39,12 @@ export async function waitWithin<T>(timeoutMs: number, work: Promise<T>, words: 
   }
 }
 
-/** Waits for `work` for at most `ms`, then resolves to undefined. The timer does not keep the process alive. */
+/** Waits for `work`, or resolves to undefined after `ms`. The timer does not keep the process alive. */
 export function waitAtMost<T>(work: Promise<T>, ms: number): Promise<T | undefined> {
   return Promise.race([work, sleep(ms, undefined, { ref: false })]);
 }
 
-/** Waits for `promise` until `signal` aborts. Then rejects with the signal's reason and ignores the promise. */
+/** Waits for `promise`. When `signal` aborts, ignores the promise and rejects with the signal's reason. */
 export async function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   const aborted = Promise.withResolvers<never>();
   const onAbort = () => aborted.reject(signal.reason);
@@ -60,13 +57,13 @@ export async function untilAborted<T>(promise: Promise<T>, signal: AbortSignal):
   }
 }
 
-/** Resolves to `otherwise` if `ask` fails or takes longer than `ms` milliseconds. */
+/** Resolves to `otherwise` if `ask` fails or takes longer than `ms`. */
 export function askWithin<T>(ms: number, ask: (signal: AbortSignal) => Promise<T>, otherwise: T): Promise<T> {
   const signal = AbortSignal.timeout(ms);
   return untilAborted(ask(signal), signal).catch(() => otherwise);
 }
 
-/** Maps with at most `concurrency` calls at a time and keeps the order. Starts nothing after a rejection. */
+/** Maps items in order, with at most `concurrency` calls at a time. Starts no further call after a rejection. */
 export async function mapBounded<T, R>(
   items: readonly T[],
   concurrency: number,
@@ -76,7 +73,7 @@ export async function mapBounded<T, R>(
   const waiting = items.entries();
   let failed = false;
 
-  // All workers share one iterator, so the next item starts as soon as one of them is free.
+  // All workers share one iterator, so the next item starts as soon as a worker is free.
   async function work(): Promise<void> {
     for (const [index, item] of waiting) {
       try {

@@ -1,6 +1,6 @@
 /**
- * Runs a limited number of tasks at a time. Owners take turns, so an owner with many tasks does not delay an owner with
- * one. If the signal aborts while a task is waiting, rejects with the signal's reason. A running task must watch the
+ * Runs a limited number of tasks at a time. Owners take turns, so an owner with one task does not wait for all tasks of
+ * another. Rejects with the signal's reason if the signal aborts before the task starts; a running task must watch the
  * signal itself.
  */
 export type FairTurns = <T>(owner: string, task: () => Promise<T>, signal: AbortSignal) => Promise<T>;
@@ -8,7 +8,7 @@ export type FairTurns = <T>(owner: string, task: () => Promise<T>, signal: Abort
 type Begin = () => void;
 
 export function createFairTurns(places = 1): FairTurns {
-  /** The waiting tasks by owner. The owners are in the order of their turns. */
+  /** The waiting tasks by owner, in the order of the owners' turns. */
   const waiting = new Map<string, Begin[]>();
   let running = 0;
 
@@ -20,7 +20,7 @@ export function createFairTurns(places = 1): FairTurns {
       return;
     }
     const [owner, [begin, ...rest]] = turn;
-    // An owner with further tasks moves to the end.
+    // The owner of further tasks moves to the end.
     waiting.delete(owner);
     if (rest.length > 0) waiting.set(owner, rest);
     begin?.();

@@ -4,36 +4,35 @@ import { untilAborted } from "./deadlines.ts";
 import { createFairTurns } from "./fair-turns.ts";
 import { BYTES_FD, type Packed, pack, unpack } from "./packed-bytes.ts";
 
-/** Longest time that a job waits for earlier jobs. */
+/** The longest wait of a job for earlier jobs. */
 const WAIT_MS = 60_000;
-/** The process ends after this idle time, to free its memory. */
+/** An idle process ends after this time, to free its memory. */
 const IDLE_MS = 30_000;
 /**
- * The child does not inherit the environment. glibc keeps freed memory in every arena. After 25 large AVIFs, the
- * default number of arenas needs 328 MiB, and a single arena needs 51 MiB.
+ * The child does not inherit the environment. glibc keeps freed memory in every arena: after 25 large AVIFs, the
+ * default number of arenas needs 328 MiB, and a single arena 51 MiB.
  */
 const ENVIRONMENT = { MALLOC_ARENA_MAX: "1", UV_THREADPOOL_SIZE: "1" };
 
 export interface JobProcessOptions {
-  /** Path of a program that calls `serveJobs`. */
+  /** The path of a program that calls `serveJobs`. */
   program: string;
   nodeOptions?: readonly string[];
-  /** Longest time for one job. */
+  /** The longest time for one job. */
   jobMs: number;
   waitMs?: number;
   idleMs?: number;
 }
 
-/** `too-slow`: timed out. `busy`: never started. `failed`: the process died, usually because it was out of memory. */
+/** `too-slow`: the job timed out. `busy`: it never started. `failed`: the process died, usually of too much memory. */
 export interface Undone {
   problem: { kind: "too-slow" | "busy" | "failed" };
-  /** For the log. */
   cause?: unknown;
 }
 
 /**
- * Resolves to the process's result, or to the reason why there is none. `owner` is the person who needs it, or another
- * key; owners take turns. Rejects only when the signal aborts, with its reason.
+ * Resolves to the process's result, or to the reason why it sent no result. Owners take turns; an owner is the person
+ * who needs the result, or another key. Rejects only when the signal aborts, with the signal's reason.
  */
 export type AskProcess<Job, Answer> = (job: Job, owner: string, signal: AbortSignal) => Promise<Answer | Undone>;
 
@@ -52,10 +51,10 @@ export function createJobProcess<Job extends object, Answer>(options: JobProcess
       serialization: "advanced",
       execArgv: [...nodeOptions],
       env: ENVIRONMENT,
-      // The libraries' warnings can quote the file.
+      // Warnings of the libraries can quote the file, so no one reads them.
       stdio: ["ignore", "ignore", "ignore", "ipc", "pipe"],
     });
-    // `error` also reports failures to start the process or to write to it.
+    // `error` also reports that a process did not start, or that a write to it failed.
     for (const event of ["exit", "error"]) started.on(event, () => drop(started));
     bytesOf(started)?.on("error", () => drop(started));
     return started;
@@ -133,7 +132,7 @@ async function ask<Answer>(worker: ChildProcess, job: object): Promise<Answer> {
   }
 }
 
-/** The byte stream next to the messages. Undefined if the process could not be started. */
+/** Returns the byte stream next to the messages; undefined if the process did not start. */
 function bytesOf({ stdio }: Pick<ChildProcess, "stdio">): Socket | undefined {
   const stream = stdio.at(BYTES_FD);
   return stream instanceof Socket ? stream : undefined;

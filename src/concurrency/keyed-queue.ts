@@ -1,7 +1,7 @@
 export interface KeyedQueue {
   /** Runs tasks with the same key one after another, and tasks with different keys in parallel. */
   run<T>(key: string, task: () => Promise<T>): Promise<T>;
-  /** Resolves when all tasks that `run` has received so far have ended. */
+  /** Resolves when all tasks that `run` has received until now have ended. */
   idle(): Promise<void>;
 }
 

@@ -7,11 +7,10 @@ export interface LookupCacheOptions {
   /** How long a found value is reused, in milliseconds. */
   freshMs: number;
   maxEntries: number;
-  /** Milliseconds. */
   now(): number;
 }
 
-/** Caches lookups. Caches for a minute that a lookup found nothing. Concurrent callers share one lookup. */
+/** Caches lookups, for a minute also those that found nothing. Concurrent callers share one lookup. */
 export interface LookupCache {
   /** `find` must not reject. */
   get<T>(key: string, find: () => Promise<T | undefined>): Promise<T | undefined>;

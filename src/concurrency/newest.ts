@@ -1,8 +1,8 @@
 /** Shows a value that can change faster than it can be shown. */
 export interface Newest<T> {
-  /** Shows the value after the current one, unless a newer one replaces it first. */
+  /** Shows this value after the current one, unless a newer value replaces it first. */
   show(value: T): void;
-  /** Resolves when nothing is being shown or waiting. */
+  /** Resolves when no value is being shown or waits. */
   settled(): Promise<void>;
 }
 

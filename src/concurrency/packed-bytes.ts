@@ -1,9 +1,7 @@
 import { once } from "node:events";
 import type { Duplex } from "node:stream";
 
-/**
- * The file descriptor of the byte stream in the child process. It follows the standard streams and the message channel.
- */
+/** The child process's file descriptor for the byte stream, after the standard streams and the message channel. */
 export const BYTES_FD = 4;
 
 /** A message between processes. Its byte arrays are sent separately, in the order of `lengths`. */
@@ -12,7 +10,7 @@ export interface Packed {
   lengths: number[];
 }
 
-/** In a packed value, an object with this key replaces bytes. Its value is the index of the bytes. */
+/** An object with this key replaces bytes in a packed value; its value is the index of the bytes. */
 const PLACE = "bytes of the stream";
 
 /** Takes the bytes out of a plain value. Serializing bytes in a message would copy them and block the event loop. */

@@ -3,21 +3,19 @@ import { FencedError } from "../port/right.ts";
 import { NEVER } from "./deadlines.ts";
 
 export interface RetryOptions {
-  /** The pauses before the retries, in milliseconds. There is one attempt more than pauses. */
+  /** The pauses before the retries, in milliseconds. The number of attempts is one higher. */
   pausesMs: Iterable<number>;
-  /** Whether a retry can help; absent: it always can. */
+  /** True if a retry can help. Absent: a retry always can. */
   mayPass?(error: unknown): boolean;
-  /** The pause in milliseconds that the failure itself asks for; it replaces the next one. */
+  /** The pause in milliseconds that the failure itself requires; it replaces the next pause. */
   askedMs?(error: unknown): number | undefined;
-  /** Called with each failure before its retry. */
+  /** Called with each failure that a retry follows. */
   onRetry?(error: unknown): void;
-  /** If true, pauses do not keep the process alive. */
+  /** True if the pauses do not keep the process alive. */
   isIdle?: boolean;
 }
 
-/**
- * Retries a failed attempt after pauses. Rejects with the last failure, with one that a retry cannot help, or on abort.
- */
+/** Repeats a failed attempt after pauses. Rejects with the last failure, with one that no retry helps, or on abort. */
 export async function retry<T>(attempt: () => Promise<T>, options: RetryOptions, signal: AbortSignal): Promise<T> {
   const { pausesMs, mayPass, askedMs, onRetry, isIdle = false } = options;
   for (const pauseMs of pausesMs) {
@@ -36,10 +34,10 @@ export async function retry<T>(attempt: () => Promise<T>, options: RetryOptions,
 }
 
 const STORE_PAUSES_MS = [200, 1_000];
-/** Pauses for important writes. Their sum is the time that a store needs to restart. */
+/** The pauses of important writes. Together they last as long as a store needs to restart. */
 export const PATIENT_PAUSES_MS = [...STORE_PAUSES_MS, 2_000, 4_000];
 
-/** Writes to a store that can be briefly unavailable. Resolves to whether the write succeeded. */
+/** Writes to a store that can be briefly unavailable. Resolves to true if the write succeeded. */
 export async function persist(
   write: () => Promise<unknown>,
   onFailure: (error: unknown) => void,

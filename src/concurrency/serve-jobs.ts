@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { Socket } from "node:net";
 import { BYTES_FD, type Packed, pack, unpack } from "./packed-bytes.ts";
 
-/** Runs jobs for the parent process, see `createJobProcess`. `run` never rejects. */
+/** Runs jobs for the parent process (see `createJobProcess`). `run` never rejects. */
 export function serveJobs(run: (job: never) => Promise<object>): void {
   preferForKilling();
   const bytes = new Socket({ fd: BYTES_FD });
@@ -24,6 +24,6 @@ function preferForKilling(): void {
   try {
     writeFileSync("/proc/self/oom_score_adj", "1000");
   } catch {
-    // The system is not Linux, or does not permit this.
+    // This system is not Linux, or does not permit it.
   }
 }

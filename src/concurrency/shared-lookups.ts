@@ -1,4 +1,4 @@
-/** Makes each lookup once for all questions with the same signal, so a new piece of work looks everything up again. */
+/** Makes each lookup once per signal, so a new piece of work, with a new signal, looks everything up again. */
 export type SharedLookups = <T>(signal: AbortSignal, key: string, find: () => Promise<T>) => Promise<T>;
 
 export function createSharedLookups(): SharedLookups {

@@ -3,16 +3,16 @@ import type { Claim, Share } from "../port/shares.ts";
 /** Divides numbered parts evenly among processes that start and stop. Pure functions on plain data. */
 
 export interface Shares {
-  /** By process id. */
+  /** The processes by their ids. */
   readonly members: Readonly<Record<string, Member>>;
-  /** By the number of the part. */
+  /** The parts by their numbers. */
   readonly parts: readonly Part[];
 }
 
 interface Member {
-  /** After this time, the process counts as stopped unless it renews its claim. */
+  /** Without a new claim, the process counts as stopped after this time. */
   until: number;
-  /** The process is stopping: it hands over its parts and gets no new ones. */
+  /** True if the process is stopping: it hands over its parts and gets no new ones. */
   isLeaving: boolean;
 }
 
@@ -26,8 +26,8 @@ interface Part {
 export const NO_SHARES: Shares = { members: {}, parts: [] };
 
 /**
- * Gives a process its share. A part without a holder, or whose holder is stopping, goes to the process with the fewest
- * parts. Then a process that has at least two fewer parts than another gets one of them.
+ * Gives a process its share. A part whose holder is missing or stopping goes to the process with the fewest parts.
+ * After that, a process with at least two parts fewer than another gets one of the other's parts.
  */
 export function claimShare(before: Shares, claim: Claim): { after: Shares; share: Share } {
   const { id, count, inUse, atOnce, isLeaving, forMs, now } = claim;
@@ -45,13 +45,13 @@ export function claimShare(before: Shares, claim: Claim): { after: Shares; share
   const isOf = (member: string) => (part: Part) => (part.heir ?? part.holder) === member;
   const countOf = (member: string) => parts.filter(isOf(member)).length;
   for (const part of parts) {
-    // The holder had counted as stopped, but is back.
+    // The part has an heir although its holder is back after it had counted as stopped.
     const isNeedless = part.heir !== undefined && stays(part.holder) && countOf(part.heir) > countOf(part.holder ?? "");
     if (isNeedless) delete part.heir;
   }
 
   const isFree = ({ holder, heir }: Part) => heir === undefined && !stays(holder);
-  /** The next part for this process. Undefined if it has its share. */
+  /** Returns the next part for this process; undefined if the process has its share. */
   function findNext(): Part | undefined {
     const own = countOf(id);
     const free = parts.find(isFree);
@@ -75,7 +75,7 @@ export function claimShare(before: Shares, claim: Claim): { after: Shares; share
   };
 }
 
-/** Removes a process at once, so its parts have no holder. */
+/** Removes a process at once and leaves its parts without a holder. */
 export function leaveShares({ members, parts }: Shares, id: string): Shares {
   return { members: Object.fromEntries(Object.entries(members).filter(([member]) => member !== id)), parts };
 }

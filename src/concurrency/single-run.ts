@@ -1,14 +1,12 @@
-/** Runs a task at most once at a time, even if callers ask for it more often. */
+/** Runs a task at most once at a time, however often callers ask. */
 export interface SingleRun {
-  /**
-   * Runs the task. If the task is already running, it runs again afterwards. Resolves when the current run has ended.
-   */
+  /** Runs the task, or runs it again after the current run. Resolves when the current run has ended. */
   run(): Promise<void>;
-  /** Runs the task now, even if another run is stuck. */
+  /** Runs the task immediately, even if another run is stuck. */
   restart(): Promise<void>;
 }
 
-/** The task never rejects. */
+/** The task must never reject. */
 export function createSingleRun(task: () => Promise<unknown>): SingleRun {
   let current: Promise<void> | undefined;
   let isDue = false;

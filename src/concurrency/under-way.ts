@@ -1,7 +1,7 @@
 export interface UnderWay {
   /** Tracks a promise until it settles, and returns it. */
   hold<T>(work: Promise<T>): Promise<T>;
-  /** Resolves when all work that is tracked now has settled. */
+  /** Resolves when all work that is tracked at the moment has settled. */
   settled(): Promise<void>;
 }
 

@@ -110,9 +110,7 @@ interface Reading {
   next?: PartStart;
 }
 
-/**
- * Reads one part. A finished part can be longer than measured, as it lost white space; then reads it with less text.
- */
+/** Reads one part. A finished part can exceed the limit, as it lost white space; then reads it again with less text. */
 function readPart(unread: Unread, limits: SplitLimits): Reading {
   for (let room = limits.maxLength; ; ) {
     const reading = readWithin(unread, { ...limits, maxLength: room });
