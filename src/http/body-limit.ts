@@ -6,20 +6,20 @@ const DEFAULT_TIMEOUT_MS = 10_000;
 
 export interface BodyLimit {
   maxBytes: number;
-  /** Longest time until the whole body has arrived. */
+  /** The longest time until the whole body has arrived. */
   timeoutMs?: number;
-  /** The message for a person whose request is too large. */
+  /** The message to a person whose request is too large. */
   tooLong?: string;
 }
 
 /**
- * Reads the whole request body and passes it on. Mount it on a route after the checks that need no body; nothing else
+ * Reads the whole request body and passes it on. A route mounts it after the checks that need no body; nothing else
  * reads bodies.
  *
  * Responds with 413 if a body is too large, 408 if it is too slow, and 503 if all bodies together exceed the budget. A
  * body counts against the budget until its response is sent.
  *
- * Hono's own limit copies the request. That fails, because the server's request is not a standard one.
+ * Hono's own limit copies the request, which fails because the server's request is not a standard one.
  */
 export function limitBody({ maxBytes, timeoutMs = DEFAULT_TIMEOUT_MS, tooLong }: BodyLimit): MiddlewareHandler {
   return async (context, next) => {
@@ -36,7 +36,7 @@ export function limitBody({ maxBytes, timeoutMs = DEFAULT_TIMEOUT_MS, tooLong }:
       const body = source === null ? new Uint8Array() : await readBounded(source, { maxBytes, share }, bounded);
       if (body === "too-large") return refuseLength();
       if (body === "no-room") return refuseForNow(context);
-      // Passes a stream, because Hono would copy bytes at once, which takes 60 ms for the largest body.
+      // Passes a stream, because Hono would copy bytes at once: 60 ms for the largest body.
       const stream = new ReadableStream({
         start(controller) {
           controller.enqueue(body);

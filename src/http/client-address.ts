@@ -11,8 +11,8 @@ const FORWARDING =
   /forwarded|^(?:x-)?via$|^cdn-loop$|^(?:cf|tailscale|fastly|fly|ngrok|x-(?:amzn?|azure|arr|original|envoy|proxy|remote|scheme|request|correlation))(?:-|$)|(?:client|real|remote|connecting|source|user|origin|socket|cluster|peer|viewer)-?(?:ip|addr|address|host|port)(?:v?[46])?$/;
 
 /**
- * Names the source of a request, to count requests per source. Proxy headers count only if they come from a private
- * network, and only in addition to the address, so a client cannot impersonate another one. An IPv6 source is its /64.
+ * Names the source of a request, to count requests per source. Proxy headers count only from a private network, and
+ * only in addition to the address, so a client cannot pretend to be another one. An IPv6 source is its /64.
  */
 export function nameSource({ socket, headers }: Pick<IncomingMessage, "socket" | "headers">): string {
   const peer = toAddress(socket.remoteAddress ?? "");
@@ -31,9 +31,8 @@ export function nameSource({ socket, headers }: Pick<IncomingMessage, "socket" |
 }
 
 /**
- * True for a program on this machine. False if the request passed through a proxy or names another host. Does not
- * detect a local proxy that adds no header, sends a local host name and uses HTTP/1.1. (nginx is detected: its default
- * is HTTP/1.0.)
+ * True for a program on this machine. False if the request passed through a proxy or names another host. Misses a local
+ * proxy that adds no header, sends a local host name and uses HTTP/1.1. (It detects nginx, whose default is HTTP/1.0.)
  */
 export function isFromHere({
   socket,
@@ -53,7 +52,7 @@ export function isLoopbackHost(host: string): boolean {
   return /^(?:.+\.)?localhost$/i.test(name);
 }
 
-/** Removes the prefix that an IPv6 socket adds to an IPv4 address. */
+/** Removes the prefix of an IPv4 address on an IPv6 socket. */
 function toAddress(address: string): string {
   return address.replace(/^::ffff:(?=\d+\.)/i, "");
 }

@@ -4,13 +4,13 @@ import { bindingsOf } from "./bindings.ts";
 import { isFromHere, nameSource } from "./client-address.ts";
 import { createSecretGuard } from "./secret-guard.ts";
 
-/** The callers who can see this process's state. */
+/** Tells apart the callers who can see this process's state. */
 export interface Insiders {
-  /** Returns true for an insider, or the response for anyone else. */
+  /** Returns true for an insider, and the response for anyone else. */
   admit(context: Context): true | Response;
 }
 
-/** If a token is set, only callers who send it are insiders. Otherwise, requests from this machine are. */
+/** Insiders send the token. Without a token, all requests from this machine come from insiders. */
 export function createInsiders(token: string | undefined, log: Logger): Insiders {
   const guard = token && createSecretGuard({ secret: token, name: "METRICS_TOKEN", log, now: () => performance.now() });
   return {

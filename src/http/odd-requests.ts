@@ -1,17 +1,14 @@
 import type { MiddlewareHandler } from "hono";
 import { bindingsOf } from "./bindings.ts";
 
-/** A path segment, literal or percent-encoded. The paths of this service contain no other characters. */
+/** Matches a path segment, literal or percent-encoded. No path of this service contains other characters. */
 const SEGMENT = /^(?:[\w!$&'()*+,=:@~.-]|%[0-9a-f]{2})*$/i;
-/**
- * Encoded control characters, `%`, `.`, `/`, `;`, `\` and non-ASCII bytes. Programs disagree about the path that they
- * mean.
- */
+/** Matches encoded control characters, `%`, `.`, `/`, `;`, `\` and non-ASCII bytes: programs read them differently. */
 const HIDDEN = /%(?:[01][0-9a-f]|2[5ef]|3b|5c|7f|[89a-f][0-9a-f])/i;
 
 /**
  * Refuses requests that programs read in different ways: 404 for unusual paths, 400 for impossible hosts. Checks the
- * path before it is resolved, because otherwise a request could bypass a proxy that allows only some paths.
+ * path before anything resolves it, because a request could otherwise bypass a proxy that allows only some paths.
  */
 export const refuseOddRequests: MiddlewareHandler = async (context, next) => {
   const { incoming } = bindingsOf(context);
@@ -24,7 +21,7 @@ export const refuseOddRequests: MiddlewareHandler = async (context, next) => {
 
 /** True if the path has no unusual characters. Ignores the query. */
 export function isPlainTarget(target: string): boolean {
-  // Proxies send the target as a full URL, which leads to the same path.
+  // Proxies can send the target as a full URL, which leads to the same path.
   const [path = ""] = target.replace(/^https?:\/\/[^/?#]*/i, "").split("?", 1);
   const [before, ...segments] = path.split("/");
   if (before !== "" || segments.length === 0) return path === "";

@@ -1,7 +1,7 @@
 import type { Context, MiddlewareHandler } from "hono";
 import { isLoopbackHost } from "./client-address.ts";
 
-/** Accepts only requests whose host is this machine or an allowed name, to prevent DNS rebinding. */
+/** Accepts only requests for this machine or an allowed host, to prevent DNS rebinding. */
 export function checkHost(allowedHosts: readonly string[]): MiddlewareHandler {
   const allowed = new Set(allowedHosts.map((host) => host.toLowerCase()));
   return async (c, next) => {
@@ -16,7 +16,7 @@ export function checkHost(allowedHosts: readonly string[]): MiddlewareHandler {
   };
 }
 
-/** Refuses changes unless the page itself requests them. */
+/** Refuses a change unless the page itself requests it. */
 export const checkOrigin: MiddlewareHandler = async (c, next) => {
   if (c.req.method !== "GET" && c.req.method !== "HEAD" && !isSameOrigin(c)) {
     return c.json({ error: "This request did not come from the page itself, so it was refused." }, 403);

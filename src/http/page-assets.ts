@@ -9,15 +9,15 @@ const IMPORT_MAP = /<script type="importmap">([\s\S]*?)<\/script>/;
 export interface PageAssetsOptions {
   /** The page's folder, with `index.html` and all modules, styles and images. */
   folder: URL;
-  /** Paths at which `index.html` is served. */
+  /** The paths that show `index.html`. */
   paths: readonly string[];
-  /** The base path of all other files, such as "/assets". */
+  /** The start of all other files' paths, such as "/assets". */
   at: string;
-  /** The package files that are served. Maps a package to file names, or to a folder of fonts ending in "/". */
+  /** The files of packages that the server gives out, by package: file names, or a folder of fonts that ends in "/". */
   vendor: ReadonlyMap<string, readonly string[]>;
-  /** Packages that the page loads only when needed. */
+  /** The packages that the page loads only when it needs them. */
   onDemand?: readonly string[];
-  /** Names of the Trusted Types policies. The page's libraries create markup with them. */
+  /** The names of the Trusted Types policies with which the page's libraries create markup. */
   trustedTypes: readonly string[];
 }
 
@@ -29,7 +29,7 @@ interface Asset {
 
 const assets = new Map<string, Asset>();
 
-/** Serves a page and all files that it loads. Reads a file and removes its types on the first request. */
+/** Serves a page and all files that it loads. Reads a file, and removes its types, on the first request. */
 export function createPageAssets(options: PageAssetsOptions): Hono {
   const { folder, paths, at, vendor, onDemand = [], trustedTypes } = options;
   const readers = new Map<string, () => Asset>();
@@ -87,13 +87,13 @@ function serve(c: Context, { contentType, body, etag }: Asset): Response {
   return c.body(body);
 }
 
-/** Lists fonts in one format only, which every supported browser can read. */
+/** Lists the fonts in one format, which every supported browser can read. */
 function fontsIn(folder: string, root: string): string[] {
   const names = readdirSync(new URL(folder, `file://${root}`));
   return names.filter((name) => name.endsWith(".woff2")).map((name) => folder + name);
 }
 
-/** Undefined if the file is not part of a page. */
+/** Undefined if the file does not belong to a page. */
 function toPageReader(url: URL): (() => Asset) | undefined {
   const name = url.pathname;
   const read = () => readFileSync(url, "utf8");
@@ -111,16 +111,14 @@ function toAsset(contentType: string, body: Asset["body"]): Asset {
   return { contentType, body, etag: `"${hash}"` };
 }
 
-/** Preloads all modules in parallel. Otherwise, the browser would discover them one after another. */
+/** Preloads all modules in parallel, because the browser would discover them one after another. */
 function withPreloads(html: string, paths: readonly string[]): string {
   const modules = paths.filter((path) => /\.(ts|m?js)$/.test(path) && !path.endsWith("/wire.ts"));
   const links = modules.map((path) => `<link rel="modulepreload" href="${path}">`);
   return html.replace("<!-- modulepreload -->", links.join("\n    "));
 }
 
-/**
- * Only the page's own scripts run. Trusted Types forbid markup from strings, except by the libraries in `trustedTypes`.
- */
+/** Allows only the page's own scripts, and markup from strings only by the libraries in `trustedTypes`. */
 function toPolicy(html: string, trustedTypes: readonly string[]): string {
   const importMap = IMPORT_MAP.exec(html)?.[1] ?? "";
   const hash = createHash("sha256").update(importMap).digest("base64");

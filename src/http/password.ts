@@ -13,18 +13,18 @@ const PURPOSE = "palaver browser v1";
 
 export interface PasswordOptions {
   password: string;
-  /** Key that signs the cookies of known browsers. */
+  /** The key that signs the cookies of known browsers. */
   browserKey: string;
-  /** The message for a person whose password is missing or wrong. */
+  /** The message to a person whose password is missing or wrong. */
   hint: string;
-  /** The secret's name in the log. */
+  /** The password's name in the log. */
   name: string;
   log: Logger;
 }
 
 /**
- * HTTP Basic authentication with any user name. Wrong tries slow down further tries from their source. Known browsers
- * have a cookie. The cookie only spares them waits that someone else's guesses at the same address cause.
+ * HTTP Basic authentication with any user name. Wrong tries slow down further tries from their source. A known browser
+ * has a cookie, which only spares it the waits after other people's guesses from the same address.
  */
 export function requirePassword({ password, browserKey, hint, name, log }: PasswordOptions): MiddlewareHandler {
   const guard = createSecretGuard({ secret: password, name, log, now: () => performance.now() });

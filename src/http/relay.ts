@@ -1,7 +1,6 @@
 import { Hono } from "hono";
 import type { Relay } from "../media/relay.ts";
 
-/** These headers forbid caching, type sniffing, scripts and framing. */
 const HEADERS: Readonly<Record<string, string>> = {
   "x-content-type-options": "nosniff",
   "cache-control": "private, no-store",
@@ -13,9 +12,7 @@ const HEADERS: Readonly<Record<string, string>> = {
   "accept-ranges": "none",
 };
 
-/**
- * `GET` and `HEAD` for relayed images. Responds with 404 to any invalid request. The paths are secret and never logged.
- */
+/** `GET` and `HEAD` for relayed images; 404 for any invalid request. The paths are secret and never logged. */
 export function createRelayRoutes(relay: Pick<Relay, "open">): Hono {
   return new Hono().all("/relay/*", async (context) => {
     const { method, url, raw } = context.req;
@@ -32,7 +29,7 @@ export function createRelayRoutes(relay: Pick<Relay, "open">): Hono {
   });
 }
 
-/** The path as requested, not decoded and with its query. A valid link has no query, so it must not match one. */
+/** Returns the path as requested: not decoded, and with its query, because a valid link has no query. */
 function toPath(url: string): string {
   return url.replace(/^https?:\/\/[^/?#]*/i, "");
 }

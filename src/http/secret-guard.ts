@@ -2,13 +2,13 @@ import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import type { Logger } from "pino";
 import { BoundedMap } from "../concurrency/bounded-map.ts";
 
-/** Number of wrong tries per source before the first pause. */
+/** How many wrong tries a source has before its first pause. */
 const FREE_TRIES = 5;
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 60_000;
-/** After this time without a wrong try, a source's earlier tries are forgotten. */
+/** A source's wrong tries are forgotten this long after the last one. */
 const FORGET_MS = 15 * 60_000;
-/** Limit for wrong tries from all unknown sources together: this many at once, then one per second. */
+/** The limit for wrong tries of all unknown sources together: this many at once, then one per second. */
 const BURST_TRIES = 60;
 const REFILL_MS = 1_000;
 /** A source that waited through this many pauses gets a separate pace. */
@@ -20,18 +20,15 @@ const MAX_WRONG = 4;
 
 export interface TrySource {
   address: string;
-  /** The id of a known browser, already verified. */
+  /** The id of a known browser; the caller has verified it. */
   browser?: string | undefined;
 }
 
 export type Verdict = { kind: "right" } | { kind: "wrong" } | { kind: "wait"; waitMs: number };
 
-/**
- * Compares input with a secret, and slows down after each wrong try. Logs each wrong try, without its text but with the
- * number of tries refused before it.
- */
+/** Compares input with a secret, and slows down after each wrong try. Logs wrong tries without their text. */
 export interface SecretGuard {
-  /** While the source must wait, does not check the input at all, so the verdict reveals nothing about it. */
+  /** Does not read the input while its source must wait, so the verdict reveals nothing about the input. */
   judge(given: string, source: TrySource): Verdict;
 }
 
@@ -40,7 +37,7 @@ export interface SecretGuardOptions {
   /** The secret's name in the log. */
   name: string;
   log: Logger;
-  /** Milliseconds of a monotonic clock. */
+  /** Returns milliseconds of a monotonic clock. */
   now(): number;
 }
 
@@ -48,10 +45,7 @@ interface Failures {
   count: number;
   at: number;
   until: number;
-  /**
-   * Digests of the latest wrong tries. The same value again comes from a page that is still open, so it is not a new
-   * guess.
-   */
+  /** Digests of the latest wrong tries. A page that is still open repeats its value, which is no new guess. */
   wrong: string[];
 }
 
@@ -59,8 +53,8 @@ interface Failures {
  * After a few wrong tries, an address must pause for up to a minute. All unknown addresses share one pace, which limits
  * guesses from many addresses. An address that was right before is exempt. Addresses that waited through their pauses
  * share a second pace. Known browsers are counted separately, because everyone behind a proxy can have the same
- * address. Therefore, people who know the secret get in at once from a known place, and after a pause from anywhere
- * else.
+ * address. So people who know the secret get in at once from a known address or browser, and after a pause from any
+ * other.
  */
 export function createSecretGuard({ secret, name, log, now }: SecretGuardOptions): SecretGuard {
   const key = randomBytes(32);
@@ -70,7 +64,7 @@ export function createSecretGuard({ secret, name, log, now }: SecretGuardOptions
   const trusted = new Set<string>();
   const [unknown, patient] = [createPace(BURST_TRIES, now), createPace(1, now)];
   const waits = new BoundedMap<string, { count: number; until: number }>(MAX_SOURCES);
-  /** Tries from all sources that were refused since the last log line. */
+  /** How many tries from all sources were refused since the last log line. */
   let refused = 0;
 
   /** Picks the pace for an unknown address. */
@@ -147,7 +141,7 @@ export function createSecretGuard({ secret, name, log, now }: SecretGuardOptions
 }
 
 interface Pace {
-  /** Milliseconds until the next try; 0 if it is allowed now. */
+  /** Returns the milliseconds until the next try; 0 if a try is allowed now. */
   waitMs(): number;
   take(): void;
 }

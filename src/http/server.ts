@@ -13,41 +13,36 @@ import { refuseOddRequests } from "./odd-requests.ts";
 
 export interface HttpServerOptions {
   host: string;
-  /** 0 means any free port. */
+  /** The port to listen on; 0 is any free port. */
   port: number;
   log: Logger;
-  /** The checks behind `/readyz`, by name. */
+  /** The checks that `/readyz` makes, by name. */
   health: Readonly<Record<string, HealthCheck>>;
   /** Further facts in the response of `/readyz`. */
   states?: Readonly<Record<string, () => string>>;
   metrics: Pick<Metrics, "render">;
-  /**
-   * Grants access to the metrics and to the details of `/readyz`. If absent, only programs on this machine can read
-   * them.
-   */
+  /** Gives access to the metrics and to the details of `/readyz`. Absent: only programs on this machine have access. */
   metricsToken?: string | undefined;
-  /**
-   * Applications whose routes have full paths, in the order in which they are tried. They read bodies with `limitBody`.
-   */
+  /** Applications whose routes have full paths, in the order of trying. They read bodies with `limitBody`. */
   mounts: readonly Hono[];
-  /** Sentences for a browser at `/` if no application has that path. */
+  /** Sentences for a browser at `/`, if no application has that path. */
   about?: readonly string[];
-  /** Limit for the total size of all request bodies in use. */
+  /** The limit for the total size of all request bodies in use. */
   maxBodyBytes?: number;
-  /** Longest time that `close` waits for responses in progress, including streams. */
+  /** How long `close` waits for responses in progress, including streams. */
   closeTimeoutMs?: number;
 }
 
 export interface HttpServer {
   /** The address for programs on this machine, without a trailing slash. */
   url: string;
-  /** Stops accepting connections and closes idle ones. Waits for the others for a limited time, then closes them. */
+  /** Stops accepting connections and closes idle ones. Waits a limited time for the others, then closes them. */
   close(): Promise<void>;
 }
 
-/** Large enough for the page's largest file on each connection that a browser opens. */
+/** Fits the page's largest file on each connection that a browser opens. */
 const DEFAULT_MAX_BODY_BYTES = 128 * 1024 * 1024;
-/** Maximum number of connections. Each uses about ten kilobytes before its first request. */
+/** The most connections. Each uses about ten kilobytes before its first request. */
 const MAX_CONNECTIONS = 2_000;
 const DEFAULT_CLOSE_TIMEOUT_MS = 5000;
 const HEADERS_TIMEOUT_MS = 10_000;
@@ -66,7 +61,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     {
       headersTimeout: HEADERS_TIMEOUT_MS,
       requestTimeout: REQUEST_TIMEOUT_MS,
-      // Must be longer than a proxy's timeout. Otherwise, the proxy could send a request into a closed connection.
+      // Must exceed a proxy's timeout, because otherwise the proxy could send a request into a closed connection.
       keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
     },
     (incoming, outgoing) => void answer(incoming, outgoing),
@@ -152,7 +147,7 @@ function urlOf(server: Server, host: string): string {
   return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 
-/** Node closes only connections that are idle at that moment, so this checks again for connections that become idle. */
+/** Node closes only connections that are idle at that moment, so this checks repeatedly. */
 async function close(server: Server, timeoutMs: number): Promise<void> {
   const sweep = setInterval(() => server.closeIdleConnections(), IDLE_SWEEP_MS);
   const cut = setTimeout(() => server.closeAllConnections(), timeoutMs);
@@ -164,7 +159,7 @@ async function close(server: Server, timeoutMs: number): Promise<void> {
   }
 }
 
-/** Resolves to true if the part works. A rejection or a hang counts as false. */
+/** Resolves to true if the service works. A rejection or a hang counts as false. */
 type HealthCheck = () => Promise<boolean>;
 
 const CHECK_TIMEOUT_MS = 2000;
