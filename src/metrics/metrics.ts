@@ -2,16 +2,13 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom
 
 const PREFIX = "palaver_";
 
-/** In seconds. Fine steps up to five seconds, because people are waiting; coarse ones up to the longest turn. */
+/** In seconds: fine steps up to five seconds, because people are waiting, and coarse ones up to the longest turn. */
 const LATENCY_BUCKETS_S = [0.1, 0.25, 0.5, 0.75, 1, 1.5, 2, 3, 5, 8, 13, 20, 30, 60, 120];
 
-/**
- * Each sample wakes the process. With the default of 10 ms, an idle process uses 0.4 % of a core. Measured delays
- * include this interval.
- */
+/** Each sample wakes the process: the default of 10 ms costs 0.4 % of a core. Measured delays include this interval. */
 const LAG_SAMPLE_MS = 100;
 
-/** Gauges. They are read when the metrics are read. A gauge with a label has one series per value. */
+/** Gauges get their values when someone reads the metrics. A gauge with a label has one series per value. */
 const GAUGES = {
   role: { help: "1 for the role of this process.", label: "role" },
   queue_waiting: { help: "Accepted events of this process that are not finished; add up all processes." },
@@ -29,51 +26,43 @@ export type GaugeName = keyof typeof GAUGES;
 type Reading = number | Readonly<Record<string, number>>;
 type Read = () => Reading | Promise<Reading>;
 
-/** Counts events in this process. Methods never throw, because a turn must not fail because of a counter. */
+/** Counts events in this process. No method throws, because a turn must not fail because of a counter. */
 export interface Metrics {
   /** `outcome` must be one of a few fixed words, because each word creates a series. */
   turnEnded(outcome: string): void;
-  /** Time from the message, according to the platform, to the model's first text. */
+  /** Counts the seconds from a message, by the platform's clock, to the model's first text. */
   firstToken(seconds: number): void;
-  /** Time from the message, according to the platform, to the first text that a person can read. */
+  /** Counts the seconds from a message, by the platform's clock, to the first text that a person can read. */
   firstVisible(seconds: number): void;
   tokens(direction: "prompt" | "completion", count: number, estimated: boolean): void;
   feedback(platform: string, feedback: "good" | "bad"): void;
   reasonGiven(platform: string): void;
-  /**
-   * An image was created or failed. The same `id` counts once. Resolves when the image is counted or cannot be counted
-   * now.
-   */
+  /** Counts an image, once per `id`. Resolves when the image is counted or cannot be counted now. */
   pictureEnded(outcome: "drawn" | "failed" | "stopped", id: string): Promise<void>;
   platformCall(platform: string, call: "post" | "edit" | "upload" | "remove"): void;
-  /** The service received a 429. */
+  /** Counts a 429 that the service received. */
   rateLimited(side: "gateway" | "platform"): void;
-  /** The fallback model or the second gateway answered instead of the requested one. */
+  /** Counts an answer by the fallback model or the second gateway. */
   fellBack(to: "model" | "gateway"): void;
   streamOpened(): void;
   streamClosed(): void;
-  /** An event was not accepted, so the platform must deliver it again. */
+  /** Counts an event that was not accepted, so the platform must deliver it again. */
   intakeFailed(): void;
-  /** Another process took over work that this process was still doing. */
+  /** Counts work that another process took over while this process was still doing it. */
   takenOver(): void;
-  /** Palaver gave up on work that failed repeatedly or repeatedly killed its process. */
+  /** Counts work that Palaver gave up on because it failed, or killed its process, again and again. */
   givenUp(): void;
   /**
-   * Calls `read` whenever the metrics are read. A later call for the same gauge replaces it. If it fails, the gauge is
-   * 0 or has no value.
+   * Calls `read` for each reading of the metrics, instead of an earlier `read`. If it fails, the value is missing or 0.
    */
   observe(name: GaugeName, read: Read): void;
   /** Returns all metrics in Prometheus's text format. */
   render(): Promise<{ contentType: string; body: string }>;
 }
 
-/**
- * The runtime's own metrics: event-loop lag, memory, garbage collection. Collecting them cannot be stopped, so there is
- * only one registry for them.
- */
+/** The runtime's own metrics, such as memory. Node cannot stop collecting them, so all `Metrics` share one registry. */
 let runtime: Registry | undefined;
 
-/** Creates the metrics of one process. They include the runtime's. */
 export function createMetrics(): Metrics {
   runtime ??= observeRuntime();
   const registries = [runtime, new Registry()] as const;
