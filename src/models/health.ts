@@ -14,14 +14,14 @@ const FIXES: Partial<Record<GatewayErrorKind, string>> = {
 };
 
 interface ListFindings {
-  /** The gateway's finding, then one for each configured model. If the gateway failed, there is only its finding. */
+  /** The finding about the gateway, then one for each configured model. If the gateway failed, only the first. */
   findings: Finding[];
-  /** Configured models that the list does not contain. */
+  /** The configured models that are missing in the gateway's list. */
   unlisted: readonly string[];
   error?: GatewayError;
 }
 
-/** Models by the variable that names them. Undefined if the variable is not set. */
+/** The models by the variables that name them; undefined if a variable is not set. */
 export type NamedModels = Partial<Record<"CHAT_MODEL" | "CHAT_FALLBACK_MODEL" | "IMAGE_MODEL", string | undefined>>;
 
 interface ConfiguredModels {
@@ -37,7 +37,7 @@ export function namedModels({ chatModel, imageModel, fallback: { model } }: Conf
   return { first, second };
 }
 
-/** Replaces the variables in a finding with those of the second gateway. */
+/** Makes a finding name the second gateway's variables. */
 export function toSecond({ ok, what, fix }: Finding): Finding {
   const own = fix?.replaceAll(/GATEWAY_(?=BASE_URL|API_KEY)/g, "GATEWAY_FALLBACK_");
   return { ok, what: `Second gateway: ${what}`, ...(own !== undefined && { fix: own }) };
@@ -87,7 +87,7 @@ function describeUnlisted(variable: string, model: string): string {
   return `${variable} ${model} is not one of the models that the key can use.`;
 }
 
-/** Quotes an error only if it has the gateway format, so text from another server is not shown. */
+/** Quotes an error only if it has the form of a gateway's error, so that no other server's text is shown. */
 export function toFinding(error: GatewayError): Finding {
   const fix = FIXES[error.kind];
   return { ok: false, what: error.isFormless ? toOwnWords(error) : error.message, ...(fix !== undefined && { fix }) };
@@ -102,9 +102,9 @@ function countModels(count: number): string {
 }
 
 const LIST_MS = 10_000;
-/** Pause between checks while the gateway has a problem. */
+/** How long to wait between two checks while the gateway has a problem. */
 const AGAIN_MS = 30_000;
-/** Gateways without a model list respond with one of these statuses. */
+/** A gateway without a model list responds with one of these statuses. */
 const NO_LIST_STATUSES = new Set([400, 404, 405, 410, 501]);
 
 /** The gateway's state in words that can be public, on a page or in a monitor. */
@@ -121,7 +121,7 @@ export interface GatewayHealth {
   /** Starts the checks in the background. Later calls have no effect. */
   begin(): void;
   state(): GatewayState;
-  /** Reports that a model answered. Then the gateway works, even if its list lacks the model. */
+  /** Reports that a model answered: the gateway works, even if its list lacks the model. */
   answered(model: string): void;
   close(): void;
 }
@@ -130,17 +130,17 @@ export interface GatewayHealthOptions {
   list(signal: AbortSignal): Promise<string[]>;
   baseUrl: string;
   models: NamedModels;
-  /** True for the second gateway, which is used while the first is down. */
+  /** True for the second gateway, which Palaver uses while the first is down. */
   isSecond?: boolean;
   log: Logger;
-  /** Called when the problem changes. Called with undefined when it is solved. */
+  /** Called with each new problem, and with undefined once the problem is solved. */
   onChange(problem: GatewayProblem | undefined): void;
 }
 
 interface Trouble {
   state: GatewayState;
   finding: Finding;
-  /** Logged instead of a finding that quotes the gateway. The quote is logged only at `debug`. */
+  /** Replaces, in the log, a finding that quotes the gateway. The log shows the quote only at `debug`. */
   logged?: Finding;
   model?: string;
 }
@@ -215,7 +215,7 @@ function findUnlisted(configured: NamedModels, listed: readonly string[]): Troub
 
 function toTroubles(error: GatewayError): Trouble[] {
   if (hasNoList(error)) return [];
-  // The page shows this to everyone, so it omits the gateway's own words.
+  // Everyone can see this on the page, so it omits the gateway's own words.
   return [{ state: toState(error.kind), finding: { ...toFinding(error), what: toOwnWords(error) } }];
 }
 

@@ -4,15 +4,15 @@ import type { Gateway } from "../gateway/client.ts";
 import type { ListModels } from "../port/catalogue.ts";
 import { editDistance } from "../text/edit-distance.ts";
 
-/** The list is cached this long, because people request it repeatedly while they browse models or type a name. */
+/** How long the list is cached: people request it repeatedly while they browse models or type a name. */
 const KEPT_MS = 5 * 60_000;
-/** Timeout for requesting the list. */
+/** The timeout of a request for the list. */
 const LIST_MS = 10_000;
 /** People don't type or choose longer ids. */
 const MAX_ID_CHARS = 100;
 const MAX_NEAR = 3;
 const MAX_SLIPS = 3;
-/** Names of models that cannot chat. The list contains only names, so nothing else shows this. */
+/** Matches the names of models that cannot chat, because the list shows only names. */
 const DRAWS =
   /(^|[^a-z])(images?|imagen|imagine|dall-e|flux|banana|seedream|sdxl|stable-diffusion|midjourney|ideogram|recraft)([^a-z]|$)/i;
 const NO_CHAT =
@@ -20,13 +20,13 @@ const NO_CHAT =
 
 export interface ModelLists {
   chat: ListModels;
-  /** Image models. Empty if none is configured. */
+  /** Lists the image models; empty if the operator configured none. */
   images: ListModels;
 }
 
 export interface ModelListsOptions {
   gateway: Pick<Gateway, "listModels">;
-  /** The configured models come first, even if the gateway's list lacks them. */
+  /** The configured models come first in the lists, even if the gateway's list lacks them. */
   chatModel: string;
   imageModel: string | undefined;
   log: Logger;
@@ -34,7 +34,7 @@ export interface ModelListsOptions {
   now(): number;
 }
 
-/** Requests the list at most once in a few minutes. If that fails, uses the old list. */
+/** Requests the list at most once in five minutes. If a request fails, uses the old list. */
 export function createModelLists({ gateway, chatModel, imageModel, log, now }: ModelListsOptions): ModelLists {
   const listIds = createIdList(gateway, log, now);
   return {
@@ -80,7 +80,7 @@ function isForImages(id: string): boolean {
   return !NO_CHAT.test(id) && DRAWS.test(id);
 }
 
-/** Finds the model with this name. Ignores case if that leaves only one match. Pure. */
+/** Finds the model of this name. Ignores case if that leaves only one match. Pure. */
 export function findModel(name: string, models: readonly string[]): string | undefined {
   const alike = models.filter((model) => model.toLowerCase() === name.toLowerCase());
   return alike.find((model) => model === name) ?? (alike.length === 1 ? alike[0] : undefined);
@@ -99,9 +99,7 @@ export function nearModels(name: string, models: readonly string[]): string[] {
     .map(({ model }) => model);
 }
 
-/**
- * The edit distance. 0 if one name contains the other; infinite if the difference in length already exceeds `slips`.
- */
+/** Returns the edit distance: 0 if one name contains the other, infinite if the lengths differ by more than `slips`. */
 function distanceOf(typed: string, model: string, slips: number): number {
   if (model.includes(typed) || typed.includes(model)) return 0;
   return Math.abs(typed.length - model.length) > slips ? Infinity : editDistance(typed, model);
