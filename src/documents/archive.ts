@@ -11,7 +11,7 @@ const MAX_COMMENT_BYTES = 65_535;
 const MAX_ENTRIES = 10_000;
 const DEFLATED = 8;
 const IS_ENCRYPTED = 1;
-/** Only these parts of an Office document are read, so images are never unpacked. */
+/** Only these files of an Office document are read, so images are never unpacked. */
 const READ_PARTS = /\.(xml|rels)$/i;
 
 interface Entry {
@@ -22,15 +22,12 @@ interface Entry {
   offset: number;
 }
 
-/** Lists the file names in a ZIP archive. Undefined if the bytes are not a ZIP archive or are damaged. */
+/** Lists the file names in a ZIP archive; undefined for any other or damaged file. */
 export function listArchive(bytes: Uint8Array): string[] | undefined {
   return readEntries(toView(bytes))?.map(({ name }) => name);
 }
 
-/**
- * Unpacks an archive to measure its real size. Throws a `DocumentError` if the size exceeds `maxBytes` or the archive
- * is damaged.
- */
+/** Unpacks an archive to measure its real size. Throws a `DocumentError` if it exceeds `maxBytes` or is damaged. */
 export function checkArchive(bytes: Uint8Array, maxBytes: number): void {
   let left = maxBytes;
   const view = toView(bytes);
@@ -78,10 +75,7 @@ function findEnd(view: Buffer): number | undefined {
   return undefined;
 }
 
-/**
- * The entry's unpacked size. If it exceeds `maxBytes`, returns some number above `maxBytes`, not necessarily the exact
- * size.
- */
+/** Returns the entry's unpacked size, or any number above `maxBytes` if the size exceeds `maxBytes`. */
 function unpackedBytes(view: Buffer, { method, packedBytes, offset }: Entry, maxBytes: number): number {
   if (method !== DEFLATED) return packedBytes;
   try {

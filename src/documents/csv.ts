@@ -2,14 +2,14 @@ import type { DocumentText } from "./document.ts";
 import { describeSize, toMarkdownTable } from "./table.ts";
 
 const DELIMITERS = [",", ";", "\t", "|"];
-/** A first line that names the delimiter. Excel writes and reads it. */
+/** Matches a first line that names the delimiter, as Excel writes and reads it. */
 const NAMED = /^"?sep=([^\w\r\n"])"?(?:\r\n?|\n|$)/i;
 const QUOTED = /(?<=^|[,;\t|])(?:"[^"]*")+/gm;
-/** This much text, and only its first lines, is enough to detect the delimiter. */
+/** How much of a text is enough to detect the delimiter. */
 const SAMPLE_CHARS = 64 * 1024;
 const SAMPLE_LINES = 6;
 
-/** Reads a table of values with any delimiter as a Markdown table, preceded by its size. */
+/** Turns a table with any delimiter into a Markdown table after a line with its size. */
 export function readCsv(text: string, maxChars: number): DocumentText {
   const named = NAMED.exec(text);
   const delimiter = named?.[1] ?? findDelimiter(text);
@@ -33,20 +33,18 @@ function findDelimiter(text: string): string {
   return candidates[counts.indexOf(Math.max(...counts))] ?? ",";
 }
 
-/** Returns the first non-empty lines without quoted text. */
+/** Returns the first lines that are not empty, without quoted text. */
 function sampleLines(text: string): string[] {
   const lines = text
     .slice(0, SAMPLE_CHARS)
     .replace(QUOTED, "")
     .split(/[\r\n]+/);
-  // The last line may be incomplete.
+  // The last line of the sample can be incomplete.
   if (text.length > SAMPLE_CHARS && lines.length > 1) lines.pop();
   return lines.filter((line) => line.trim() !== "").slice(0, SAMPLE_LINES);
 }
 
-/**
- * An unclosed quote ends where the text ends, and empty lines are not rows. See https://www.rfc-editor.org/rfc/rfc4180.
- */
+/** See https://www.rfc-editor.org/rfc/rfc4180. An unclosed quote ends with the text; empty lines are not rows. */
 function* readRows(text: string, delimiter: string): Generator<string[]> {
   const special = new RegExp(`[\\r\\n\\${delimiter}]`, "g");
   let row: string[] = [];

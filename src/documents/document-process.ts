@@ -1,4 +1,4 @@
-// The child process that reads documents, one at a time, see read-document.ts.
+// The child process that reads documents, one at a time (see read-document.ts).
 import { Worker } from "node:worker_threads";
 import { serveJobs } from "../concurrency/serve-jobs.ts";
 import { DocumentError, type DocumentResult } from "./document.ts";

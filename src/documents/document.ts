@@ -1,28 +1,28 @@
-/** The text of a document as the model gets it: tables and headings are Markdown. */
+/** The text of a document for the model, with tables and headings in Markdown. */
 export interface DocumentText {
   text: string;
   /** The title of a web page. Untrusted text. */
   title?: string;
-  /** Names the missing part: "only pages 1 to 500 of 2,000 were read". Absent when the text is complete. */
+  /** Names what is missing: "only pages 1 to 500 of 2,000 were read". Absent if the text is complete. */
   leftOut?: string;
 }
 
 /** `problem` completes the sentence "it …" about the file. */
 export type DocumentResult = DocumentText | { problem: string };
 
-/** A document could not be read. The message is for people and completes the sentence "it …". */
+/** Reading a document failed. The message completes the sentence "it …" for people. */
 export class DocumentError extends Error {
   override readonly name = "DocumentError";
 }
 
-/** Limits for one document, so that reading takes seconds and a few megabytes. */
+/** Limits for one document, so that reading it takes seconds and a few megabytes. */
 export interface DocumentLimits {
   maxPages: number;
   /** Longest extracted text, in UTF-16 units. */
   maxChars: number;
-  /** Limit for the unpacked size of a document's parts. */
+  /** The most bytes that the contents of a packed document can have. */
   maxUnpackedBytes: number;
-  /** After this time, no further page is read. */
+  /** Reading a PDF starts no further page after this time. */
   pagesMs: number;
 }
 

@@ -1,7 +1,7 @@
-/** A sample of this size is enough to detect a file's encoding. */
+/** A sample of this size shows a file's encoding. */
 const SAMPLE_BYTES = 64 * 1024;
 
-/** True if the beginning contains a NUL, so the bytes are not text in any supported encoding. */
+/** True if the beginning contains a NUL, which occurs in no supported encoding of text. */
 export function hasNul(bytes: Uint8Array): boolean {
   return encodingOf(bytes) === "utf-8" && bytes.subarray(0, SAMPLE_BYTES).includes(0);
 }
@@ -10,7 +10,7 @@ export function hasNul(bytes: Uint8Array): boolean {
 export function isUnicode(bytes: Uint8Array): boolean {
   const sample = bytes.subarray(0, SAMPLE_BYTES);
   try {
-    // Decodes as a stream, because the last character of the sample can be truncated.
+    // Decodes as a stream, because the sample can end within a character.
     const decoder = new TextDecoder(encodingOf(bytes), { fatal: true });
     return !decoder.decode(sample, { stream: sample.byteLength < bytes.byteLength }).includes("\0");
   } catch {
@@ -18,16 +18,13 @@ export function isUnicode(bytes: Uint8Array): boolean {
   }
 }
 
-/** Decodes UTF-8 without NULs, or UTF-16 with a byte order mark, and drops the mark. Undefined for other bytes. */
+/** Decodes UTF-8 without NULs, or UTF-16 with a byte order mark, and drops the mark; undefined for other bytes. */
 export function decodeUnicode(bytes: Uint8Array): string | undefined {
   const text = decodeAs(encodingOf(bytes), bytes);
   return text?.includes("\0") === false ? text : undefined;
 }
 
-/**
- * Decodes Unicode. Other bytes are decoded with the encoding that the text declares as `charset`, or else as a Japanese
- * encoding or Windows-1252.
- */
+/** Decodes Unicode, else the encoding that the text declares (`charset`), else a Japanese encoding or Windows-1252. */
 export function decodeText(bytes: Uint8Array, charset?: string): string | undefined {
   const unicode = decodeUnicode(bytes);
   if (unicode !== undefined || hasControls(bytes)) return unicode;
@@ -45,13 +42,13 @@ function decodeAs(encoding: string, bytes: Uint8Array): string | undefined {
   try {
     return new TextDecoder(encoding, { fatal: true }).decode(bytes);
   } catch {
-    // The encoding does not exist, or the bytes do not fit it.
+    // No such encoding exists, or the bytes do not fit it.
     return undefined;
   }
 }
 
 const TEXT_CONTROLS: ReadonlySet<number> = new Set([0x09, 0x0a, 0x0c, 0x0d, 0x1b]);
-/** With a larger share of bytes outside ASCII, a text is not in a Western encoding. */
+/** A text with a larger share of bytes outside ASCII is not in a Western encoding. */
 const MAX_WESTERN_SHARE = 0.3;
 const JAPANESE = /[\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Han}、。]/gu;
 const MIN_JAPANESE_SHARE = 0.8;

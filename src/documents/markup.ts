@@ -3,33 +3,29 @@ import { truncate } from "../text/truncate.ts";
 import { type DocumentText, ONLY_BEGINNING } from "./document.ts";
 import { toMarkdownTable } from "./table.ts";
 
-/** Elements that show no text. */
 const SKIPPED = new Set(["script", "style", "head", "template", "noscript", "svg", "object", "iframe", "select"]);
 const BLOCKS =
   /^(address|article|aside|blockquote|body|dd|details|div|dl|dt|fieldset|figcaption|figure|footer|form|h[1-6]|header|hr|li|main|nav|ol|p|pre|section|summary|table|td|th|tr|ul)$/;
 const HIDDEN = /display\s*:\s*none|visibility\s*:\s*hidden/i;
 const FONT_SIZE = /(?:^|;)\s*font(?:-size)?\s*:([^;]*)/gi;
 const MAX_LINK_CHARS = 300;
-/** Real pages have less depth, and the parser is slow for more. */
+/** Real pages are less deep, and the parser is slow for deeper ones. */
 const MAX_DEPTH = 2_000;
 
 interface Table {
   rows: string[][];
-  /** A cell has several lines, so the table is used for layout. */
+  /** True if a cell has several lines: the table is used for layout. */
   isLayout: boolean;
 }
 
-/**
- * Converts a page or HTML email to Markdown without its hidden parts. Does not expand entities that a document
- * declares.
- */
+/** Converts a web page or an HTML email to Markdown without its hidden parts. Ignores entities that it declares. */
 export function readMarkup(html: string, maxChars: number): DocumentText {
   const writer = createWriter();
   const tables: Table[] = [];
   const lists: Array<{ next: number | undefined }> = [];
   const links: Array<{ href: string | undefined; mark: number }> = [];
   let skipped: string[] = [];
-  /** For each open element, whether its text has font size 0, set or inherited. */
+  /** For each open element: true if its text has font size 0, set or inherited. */
   const sizeless: boolean[] = [];
   let depth = 0;
   let isFull = false;
@@ -101,7 +97,7 @@ function isSkipped(name: string, attributes: Readonly<Record<string, string>>): 
   return SKIPPED.has(name) || "hidden" in attributes || HIDDEN.test(attributes["style"] ?? "");
 }
 
-/** Undefined for an element that sets no font size. Emails often set 0 around elements that set their own size. */
+/** Undefined if the element sets no font size. Emails often set 0 around elements that set their own size. */
 function isSizeless(attributes: Readonly<Record<string, string>>): boolean | undefined {
   const size = [...(attributes["style"] ?? "").matchAll(FONT_SIZE)].at(-1)?.[1];
   return size === undefined ? undefined : /^\s*0(?![.\d])/.test(size);
@@ -153,9 +149,9 @@ function closeTable(writer: Writer, table: Table | undefined): void {
   writer.breakLine(true);
 }
 
-/** Joins text as browsers do: white space collapses to one space, and blocks start on new lines. */
+/** Joins text as browsers do: white space becomes one space, and blocks start on new lines. */
 interface Writer {
-  /** `isExact` keeps white space as it is. */
+  /** `isExact` keeps white space unchanged. */
   write(text: string, isExact: boolean): void;
   breakLine(isSpaced: boolean): void;
   startCode(): void;
@@ -163,7 +159,7 @@ interface Writer {
   /** Starts a separate text, which `close` returns. */
   open(): void;
   close(): string;
-  /** Length of the text so far, including open separate texts. */
+  /** Returns the length of all text until now, including open separate texts. */
   length(): number;
   endsWith(text: string): boolean;
   text(): string;
@@ -172,7 +168,7 @@ interface Writer {
 interface Text {
   parts: string[];
   last: string;
-  /** Number of line breaks before the next word. */
+  /** How many line breaks precede the next word. */
   breaks: number;
 }
 

@@ -1,4 +1,4 @@
-// A thread that ends its process when the process uses too much memory. No option of Node limits memory outside V8's
+// A thread that ends its process if the process uses too much memory. No option of Node limits memory outside V8's
 // heap.
 
 const MAX_BYTES = 512 * 1024 * 1024;

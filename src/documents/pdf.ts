@@ -3,7 +3,7 @@ import { DAMAGED, DocumentError, type DocumentLimits, type DocumentText, PROTECT
 
 type Pdf = Awaited<ReturnType<typeof getDocumentProxy>>;
 
-/** Reads a PDF's text page by page. Each page's number precedes its text. */
+/** Reads a PDF's text page by page, each after its number. */
 export async function readPdf(
   bytes: Uint8Array,
   { maxPages, maxChars, pagesMs }: DocumentLimits,
@@ -35,7 +35,7 @@ export async function readPdf(
 
 async function open(bytes: Uint8Array): Promise<Pdf> {
   try {
-    // Copies the bytes, because the library takes ownership of them and does not accept a Buffer.
+    // Copies the bytes, because the library keeps them and does not accept a Buffer.
     return await getDocumentProxy(new Uint8Array(bytes), { useSystemFonts: false, verbosity: 0 });
   } catch (cause) {
     if ((cause as Error).name === "PasswordException") {
@@ -45,7 +45,7 @@ async function open(bytes: Uint8Array): Promise<Pdf> {
   }
 }
 
-/** Resolves to undefined if the page is unreadable. */
+/** Undefined if the page is unreadable. */
 async function readPage(pdf: Pdf, number: number): Promise<string | undefined> {
   try {
     const page = await pdf.getPage(number);

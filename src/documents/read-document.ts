@@ -5,11 +5,11 @@ import { decodeUnicode, hasNul } from "./encoding.ts";
 import { kindOf } from "./kind.ts";
 
 const PROGRAM = fileURLToPath(new URL("./document-process.ts", import.meta.url));
-/** Timeout for one document. Reading a PDF stops earlier and returns the pages so far. */
+/** The longest time for one document. A PDF takes less: reading stops earlier and returns the pages up to there. */
 const JOB_MS = 40_000;
-/** Decoding a plain text of at most this size is faster than sending it to a process. */
+/** Up to this size, decoding a plain text is faster than sending it to a process. */
 const PLAIN_BYTES = 128 * 1024;
-/** V8's heap limit. `memory-watch.ts` limits the memory of the whole process. */
+/** The limit of V8's heap. `memory-watch.ts` limits the memory of the whole process. */
 const HEAP_MB = 384;
 
 export interface DocumentJob {
@@ -17,7 +17,7 @@ export interface DocumentJob {
   name: string;
 }
 
-/** Resolves to the text or a problem. Owners take turns. Rejects only with the signal's reason. */
+/** Resolves to the text or to a problem. Owners take turns. Rejects only with the signal's reason. */
 export type ReadDocument = (
   bytes: Uint8Array,
   name: string,
@@ -52,7 +52,7 @@ export function createReadDocument(options: Partial<JobProcessOptions> = {}): Re
   };
 }
 
-/** Reads a small plain text without a process. Undefined for other files. */
+/** Reads a small plain text without a process; undefined for other files. */
 function readPlain(bytes: Uint8Array, name: string): DocumentResult | undefined {
   if (kindOf(bytes, name) !== "text") return undefined;
   if (hasNul(bytes)) return { problem: UNKNOWN_KIND };

@@ -20,11 +20,11 @@ import { readWord } from "./word.ts";
 import { readWorkbook } from "./workbook.ts";
 
 const OLD_OFFICE = "is in an old Office format; save it as .docx, .xlsx or PDF";
-/** Word Online adds a number to the name. */
+/** Word Online adds a number to the file's name. */
 const WORD_PART = /^word\/document\d*\.xml$/;
 const OUTLOOK_MAIL = "is an email in Outlook's own format; save it as .eml or PDF";
 
-/** Extracts a document's text. Rejects with a `DocumentError`. Does not limit time or memory; `readDocument` does. */
+/** Extracts a document's text. Rejects with a `DocumentError`. Only `readDocument` limits time and memory. */
 export async function toText(
   bytes: Uint8Array,
   name: string,
@@ -70,7 +70,7 @@ async function readPacked(bytes: Uint8Array, limits: DocumentLimits): Promise<Do
   throw new DocumentError("is an archive; send the files in it one by one");
 }
 
-/** Encrypted Office documents and Outlook's emails use the same container as old Office formats. */
+/** Encrypted Office documents and Outlook's emails have the same container as old Office formats. */
 function describeContainer(bytes: Uint8Array): string {
   const has = (name: string) => Buffer.from(bytes).includes(Buffer.from(name, "utf16le"));
   if (has("EncryptedPackage")) return PROTECTED;

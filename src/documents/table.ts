@@ -12,7 +12,7 @@ export interface MarkdownTable extends DocumentText {
   columns: number;
 }
 
-/** Writes a Markdown table. Its first row is the heading. Counts rows that do not fit into `maxChars`. */
+/** Writes a Markdown table with its first row as the heading. Counts rows that do not fit into `maxChars`. */
 export function toMarkdownTable(rows: Rows, maxChars: number): MarkdownTable {
   const lines: string[] = [];
   let chars = 0;
@@ -38,7 +38,7 @@ export function toMarkdownTable(rows: Rows, maxChars: number): MarkdownTable {
   return { text: lines.join("\n"), rows: all, columns: widest, ...(leftOut !== undefined && { leftOut }) };
 }
 
-/** For example "3 rows, 2 columns". Counts the heading as a row. */
+/** Says "3 rows, 2 columns". Counts the heading as a row. */
 export function describeSize({ rows, columns }: Pick<MarkdownTable, "rows" | "columns">): string {
   return `${toCount(rows)} ${rows === 1 ? "row" : "rows"}, ${toCount(columns)} ${columns === 1 ? "column" : "columns"}`;
 }

@@ -3,16 +3,13 @@ import { checkArchive } from "./archive.ts";
 import { DAMAGED, DocumentError, type DocumentLimits, type DocumentText } from "./document.ts";
 import { describeSize, toMarkdownTable } from "./table.ts";
 
-/** A sheet as the library returns it. The library's type does not show that a chart has no data. */
+/** A sheet as the library returns it. The library's type hides that a chart has no data. */
 interface Sheet {
   sheet: string;
   data?: ReadonlyArray<ReadonlyArray<CellValue | null>>;
 }
 
-/**
- * Reads the sheets of a workbook as Markdown tables, without charts. Each sheet gets an equal share of the remaining
- * characters.
- */
+/** Reads a workbook's sheets, except charts, as Markdown tables that share the remaining characters equally. */
 export async function readWorkbook(
   bytes: Uint8Array,
   { maxChars, maxUnpackedBytes }: DocumentLimits,
@@ -43,7 +40,7 @@ function* toRows(data: ReadonlyArray<ReadonlyArray<CellValue | null>>): Generato
 function toText(value: CellValue | null): string {
   if (value === null) return "";
   if (value instanceof Date) return toDay(value);
-  // A spreadsheet shows at most 15 digits, although a number has more.
+  // A spreadsheet shows at most 15 digits of a number.
   if (typeof value === "number") return String(Number(value.toPrecision(15)));
   return String(value);
 }
