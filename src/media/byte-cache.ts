@@ -8,9 +8,7 @@ interface Entry<T> {
 /** Stores values in memory until they expire, within a total size. */
 export interface ByteCache<T> {
   get(key: string): T | undefined;
-  /**
-   * Makes room by dropping expired values, then the oldest ones. Ignores a value that is larger than the whole cache.
-   */
+  /** Drops expired values, then the oldest, until the new one fits. Ignores a value larger than the whole cache. */
   set(key: string, value: T, sizeBytes: number, expiresAt: number): void;
   delete(key: string): void;
   sweep(): void;

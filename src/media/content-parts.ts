@@ -5,23 +5,22 @@ import type { LoadedFile, LoadedFiles } from "./files.ts";
 import { FRAME_TOKENS, frameText } from "./text-frame.ts";
 
 export interface ShownFiles {
-  /** In the order of the files. */
   parts: ContentPart[];
   tokens: number;
-  /** One Markdown sentence for the user about each file that could not be used, or only in part. */
+  /** One Markdown sentence for the user about each file that was not used, or only in part. */
   notices: string[];
 }
 
 /** The usual cost of 1024 × 1024 pixels in common models. Every image counts as that size. */
 const IMAGE_TOKENS = 800;
-/** Upper limit for the cost of a sentence about a file that is not shown. */
+/** The most tokens of a sentence about a file that is not shown. */
 const SENTENCE_TOKENS = 60;
 /** A shorter excerpt from a text is useless. */
 const MIN_TEXT_TOKENS = 100;
 
 /**
- * Shows a message's files within `maxTokens`: first images, then texts in equal shares. The unused part of a share goes
- * to the next text. Sentences about omitted files can exceed the limit.
+ * Shows a message's files within `maxTokens`: first images, then texts in equal shares. The next text gets what is left
+ * of a share. Sentences about omitted files can exceed the limit.
  */
 export async function toContentParts({ files, surplus }: LoadedFiles, maxTokens: number): Promise<ShownFiles> {
   const parts: ContentPart[] = [];
@@ -65,7 +64,7 @@ export async function toContentParts({ files, surplus }: LoadedFiles, maxTokens:
       );
     } else if ("text" in file) {
       showText(file);
-      // Counting tokens is slow, so this lets other work run in between.
+      // Counting tokens is slow, so other work can run in between.
       await setImmediate();
     } else if (pictures-- > 0) {
       parts.push({ type: "text", text: `Attached picture "${name}":` });
@@ -85,7 +84,6 @@ export async function toContentParts({ files, surplus }: LoadedFiles, maxTokens:
   return { parts, notices, tokens: Math.max(0, maxTokens - left) };
 }
 
-/** Names files that are no longer shown. */
 export function nameFiles(names: readonly string[]): ShownFiles {
   if (names.length === 0) return { parts: [], notices: [], tokens: 0 };
   const shown = names.map((name) => `"${toShownFileName(name)}"`).join(", ");

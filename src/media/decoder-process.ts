@@ -1,4 +1,4 @@
-// The child process that decodes images, one at a time, see decoder.ts.
+// The child process that decodes images, one at a time (see decoder.ts).
 import { serveJobs } from "../concurrency/serve-jobs.ts";
 import { type DecoderAnswer, DecoderError, type DecoderJob } from "./decoder-job.ts";
 import { runJob } from "./decoding.ts";

@@ -3,10 +3,10 @@ import { createJobProcess, type JobProcessOptions } from "../concurrency/job-pro
 import { type DecoderAnswer, DecoderError, type DecoderJob, type DecoderResults } from "./decoder-job.ts";
 
 const PROGRAM = fileURLToPath(new URL("./decoder-process.ts", import.meta.url));
-/** Timeout for one job, which has several steps. Most steps have shorter timeouts. */
+/** The timeout of one job with all its steps. Most steps have shorter timeouts. */
 const JOB_MS = 40_000;
 
-/** `owner` is the person who is waiting for the job, or another key. Owners take turns. */
+/** Owners take turns; an owner is the person who waits for the job, or another key. */
 export type Decode = <J extends DecoderJob>(
   job: J,
   owner: string,

@@ -2,7 +2,7 @@ import sharp, { type Metadata, type OverlayOptions, type Sharp } from "sharp";
 import { DecoderError, type DecoderJob, type DecoderResults, type Inset, type PictureLimits } from "./decoder-job.ts";
 import type { ImageMimeType } from "./sniff.ts";
 
-// The decoder opens only these formats, whatever a file claims to be. An SVG, for example, can refer to other files.
+// The only formats that the decoder opens, whatever a file claims to be. An SVG, for example, can refer to other files.
 const KINDS = ["Jpeg", "Png", "Webp", "Nsgif", "Heif", "Tiff"];
 const SVG = { operation: ["VipsForeignLoadSvg"] };
 sharp.block({ operation: ["VipsForeignLoad"] });
@@ -11,30 +11,26 @@ sharp.unblock({ operation: KINDS.map((kind) => `VipsForeignLoad${kind}`) });
 sharp.cache(false);
 sharp.concurrency(1);
 
-/** Memory limit for decoding one image. 4,096 × 4,096 pixels fit in every format. */
+/** The memory limit for decoding one image. An image of 4,096 × 4,096 pixels fits in every format. */
 const MAX_DECODED_BYTES = 320 * 1024 * 1024;
-/** Decoding timeout. The number of pixels is limited, so this affects only formats that are slow for few pixels. */
+/** The timeout of decoding. It affects only formats that are slow for few pixels, because the pixels are limited. */
 const DECODE_TIMEOUT_SECONDS = 20;
 
-/**
- * The types that models accept unchanged, with sharp's name for each. Our detection and sharp must agree on the type.
- */
+/** The types that models accept unchanged, with sharp's names. Our detection and sharp must agree on the type. */
 const SENDABLE: ReadonlyMap<ImageMimeType, string> = new Map([
   ["image/png", "png"],
   ["image/jpeg", "jpeg"],
   ["image/webp", "webp"],
   ["image/gif", "gif"],
 ]);
-/** Lossless formats. They are kept for images in which every pixel matters. */
+/** Lossless formats, for images in which every pixel matters. */
 const EXACT: ReadonlySet<string> = new Set(["png", "tiff"]);
-/**
- * Qualities in the order in which they are tried until the image is small enough. The last one is used for any size.
- */
+/** The qualities to try until the image is small enough. The last one is used for any size. */
 const JPEG_QUALITIES = [88, 70, 50] as const;
-/** Larger images are not kept lossless, because they compress no better than photos. */
+/** A larger image does not stay lossless, because it compresses no better than a photo. */
 const MAX_LOSSLESS_BYTES = 1024 * 1024;
 
-/** Runs one job. Rejects with a `DecoderError`, or with an error from sharp whose message quotes its libraries. */
+/** Runs one job. Rejects with a `DecoderError`, or with an error of sharp whose message quotes sharp's libraries. */
 export async function runJob(job: DecoderJob): Promise<DecoderResults[DecoderJob["type"]]> {
   if (job.type === "fit") return await fit(job.bytes, job.mimeType, job.limits);
   if (job.type === "measure") return await measure(job.bytes);
@@ -98,7 +94,7 @@ async function draw(svg: string, insets: readonly Inset[]): Promise<Uint8Array> 
   for (const inset of insets) {
     overlays.push({ input: await frame(inset), left: inset.leftPx, top: inset.topPx });
   }
-  // Jobs run one at a time, so no image from outside is opened meanwhile.
+  // Jobs run one at a time, so no image from outside is opened while SVG is allowed.
   sharp.unblock(SVG);
   try {
     const drawing = sharp(Buffer.from(svg)).composite(overlays);
@@ -120,14 +116,14 @@ async function frame({ bytes, sidePx, borderPx }: Inset): Promise<Buffer> {
 }
 
 function open(bytes: Uint8Array): Sharp {
-  // `readHead` has already checked the size, with a limit for the format.
+  // `readHead` has already checked the size, with the limit of the format.
   return sharp(bytes, { limitInputPixels: false, failOn: "error" }).timeout({ seconds: DECODE_TIMEOUT_SECONDS });
 }
 
 /** Rejects with a `DecoderError` if the pixels would need too much memory. */
 async function readHead(bytes: Uint8Array, maxPixels: number): Promise<Metadata> {
   const head = await sharp(bytes, { limitInputPixels: false }).metadata();
-  // Phone cameras use HEVC in HEIC files. Its decoder cannot be redistributed freely, so it is missing here.
+  // Phone cameras use HEVC in HEIC files. Its decoder cannot be redistributed freely, so sharp does not include it.
   if (head.format === "heif" && head.compression !== "av1") throw new DecoderError({ kind: "undecodable" });
   const most = Math.min(maxPixels, Math.floor(MAX_DECODED_BYTES / toBytesPerPixel(head)));
   if (head.width * head.height > most) throw new DecoderError({ kind: "too-many-pixels", maxPixels: most });
@@ -143,13 +139,10 @@ const DEPTH_BYTES: ReadonlyMap<string, number> = new Map([
   ["int", 4],
   ["float", 4],
 ]);
-/** Bytes of the largest number type in a TIFF. */
+/** The size of the largest number type in a TIFF. */
 const MAX_DEPTH_BYTES = 16;
 
-/**
- * Memory per pixel during decoding, in bytes. Measured with sharp 0.35.5 as the growth of the process, with images of
- * 17 to 49 million pixels.
- */
+/** Returns how many bytes decoding needs per pixel: the measured growth of the process with sharp 0.35.5. */
 function toBytesPerPixel({
   format,
   channels,
@@ -159,7 +152,7 @@ function toBytesPerPixel({
   bitsPerSample,
 }: Metadata): number {
   const whole = channels * (DEPTH_BYTES.get(depth) ?? MAX_DEPTH_BYTES);
-  // A JPEG is decoded row by row, so it needs little memory, unless the file stores each row in several passes.
+  // A JPEG is decoded row by row in little memory, unless the file stores each row in several passes.
   if (format === "jpeg" && isProgressive) return chromaSubsampling === "4:2:0" ? 3 : 2 * channels;
   if (format === "jpeg" || (format === "png" && !isProgressive)) return 1;
   if (format === "gif") return 5;

@@ -6,13 +6,13 @@ import { createPublicLookup, isPublicAddress, type Resolve } from "./public-addr
 export interface GuardedFetchOptions {
   /** The usual name of the platform that hosts the files. */
   owner: string;
-  /** Allowed hosts with https and the default port. `*.` before a name allows its subdomains. */
+  /** The allowed hosts, with https and the default port. `*.` before a name allows its subdomains. */
   hosts: readonly string[];
-  /** Allowed origins. They can have http and private addresses, for example `http://127.0.0.1:8080`. */
+  /** The allowed origins. They can have http and a private address, such as `http://127.0.0.1:8080`. */
   origins: readonly string[];
-  /** Resolves host names; absent: the system's resolver. */
+  /** Resolves host names. Absent: the system's resolver. */
   resolve?: Resolve;
-  /** Timeout for the whole file; absent: `TOTAL_TIMEOUT_MS`. */
+  /** The timeout for the whole file. Absent: `TOTAL_TIMEOUT_MS`. */
   totalTimeoutMs?: number;
 }
 
@@ -20,19 +20,16 @@ export interface FileRequest {
   /** Sent only to the host in the URL. */
   headers?: Readonly<Record<string, string>>;
   maxBytes: number;
-  /** If true, the file itself can be a web page. Otherwise, a web page counts as a login page. */
+  /** True if the file itself can be a web page. Otherwise a web page counts as a login page. */
   mayBePage?: boolean;
-  /** Maximum number of redirects. They can lead only to allowed addresses, and don't get the headers. Absent: none. */
+  /** The most redirects. They can lead only to allowed addresses, and do not get the headers. Absent: none. */
   maxRedirects?: number;
   /** Called with the address after the redirects. */
   onAddress?(url: string): void;
 }
 
 export interface GuardedFetch {
-  /**
-   * Opens a file at an allowed address. Checks the IP address during the connection. Opening and reading reject with a
-   * `FileProblem` or the signal's reason.
-   */
+  /** Opens a file at an allowed address. Opening and reading reject with a `FileProblem` or the signal's reason. */
   open(url: string, options: FileRequest, signal: AbortSignal): Promise<AsyncIterable<Uint8Array>>;
 }
 
@@ -44,7 +41,7 @@ const PAGE_TYPES = /^(text\/html|application\/xhtml\+xml)\b/i;
 
 export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
   const { owner } = options;
-  // Uses one connection per file, because downloads are rare and open connections would be idle.
+  // Each file gets its own connection, because downloads are rare and open connections would be idle.
   const guarded = new Agent({
     pipelining: 0,
     connect: { timeout: CONNECT_TIMEOUT_MS, lookup: createPublicLookup(toPrivateProblem, options.resolve) },
@@ -85,7 +82,7 @@ export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
         onAddress?.(url.href);
         const problem = findProblem(answer, owner, maxBytes, mayBePage);
         if (problem === undefined) return readBody(answer.body, maxBytes, signal);
-        // Does not read the rest, because the body can be endless.
+        // The body can be endless, so this does not read the rest.
         answer.body.destroy();
         throw problem;
       } catch (error) {
@@ -98,11 +95,10 @@ export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
 
 interface Address {
   url: URL;
-  /** True for an origin from the configuration. Its address is not checked. */
+  /** True for an origin from the configuration, whose IP address is not checked. */
   isListed: boolean;
 }
 
-/** The target of a redirect. Undefined for other responses. */
 function findTarget({ statusCode, headers }: Dispatcher.ResponseData, url: URL): string | undefined {
   const { location } = headers;
   if (![301, 302, 303, 307, 308].includes(statusCode) || typeof location !== "string") return undefined;
@@ -118,7 +114,7 @@ function readAddress(text: string, { owner, hosts, origins }: GuardedFetchOption
   if (url.protocol !== "https:" || url.port !== "" || !hosts.some((host) => isBelow(url.hostname, host))) {
     throw foreign();
   }
-  // An IP address in the URL is not looked up, so the lookup cannot check it.
+  // An IP address in the URL needs no lookup, so the lookup cannot check it.
   const address = url.hostname.replace(/^\[|\]$/g, "");
   if (isIP(address) !== 0 && !isPublicAddress(address)) throw toPrivateProblem();
   return { url, isListed: false };
@@ -132,7 +128,6 @@ function toPrivateProblem(): FileProblem {
   return new FileProblem("private", "is at a private network address, which is not allowed");
 }
 
-/** Returns the problem that the response's status and headers show. */
 function findProblem(
   { statusCode, headers }: Pick<Dispatcher.ResponseData, "statusCode" | "headers">,
   owner: string,

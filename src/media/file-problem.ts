@@ -18,9 +18,7 @@ export type FileProblemKind =
   | "encoded"
   | "unavailable";
 
-/**
- * A file is not available. The message is for people and completes "FILE …". It contains no address, token or header.
- */
+/** A file is not available. The message completes "FILE …" for people, and contains no address, token or header. */
 export class FileProblem extends LoggableError {
   override readonly name = "FileProblem";
   readonly kind: FileProblemKind;
@@ -49,7 +47,7 @@ export function toShownSize(sizeBytes: number): string {
 }
 
 const MAX_NAME_CHARS = 80;
-/** Characters kept from the end of a long name, because the extension is there. */
+/** How many characters of a long name's end are kept, because the extension is there. */
 const TAIL_CHARS = 16;
 const READ_CHARS = 1_024;
 
@@ -58,7 +56,7 @@ const READ_CHARS = 1_024;
  * format or bidi characters, quotes, backticks, backslashes or angle brackets. Use it only to show the name.
  */
 export function toShownFileName(name: string): string {
-  // Limits the work. Keeps the end because it contains the extension.
+  // Limits the work, but keeps the end, which contains the extension.
   const bounded = name.length > 2 * READ_CHARS ? name.slice(0, READ_CHARS) + name.slice(-READ_CHARS) : name;
   const clean = bounded
     .replace(/[\p{Z}\s]+/gu, " ")

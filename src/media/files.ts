@@ -15,8 +15,8 @@ export interface ContentLimits extends PictureLimits, FileLimits {
   maxFiles: number;
   concurrency: number;
   /**
-   * Limit for all images of one message, which get equal shares. A conversation shows several such messages at once, in
-   * base64, and gateways often limit a request to 20 MiB.
+   * The limit for all images of one message together; they get equal shares. A conversation shows several such messages
+   * at once, in base64, and gateways often limit a request to 20 MiB.
    */
   maxSentBytes: number;
 }
@@ -26,7 +26,7 @@ export type LoadedFile = { name: string } & ({ url: string } | DocumentText | { 
 
 export interface LoadedFiles {
   files: LoadedFile[];
-  /** Number of further files in the message. They were not opened. */
+  /** How many further files the message has. They were not opened. */
   surplus: number;
 }
 
@@ -47,7 +47,7 @@ const DEFAULT_LIMITS: ContentLimits = {
   maxSentBytes: 3.5 * 1024 * 1024,
 };
 
-/** Document texts stay in memory this long, because the next turn usually follows soon. */
+/** How long a document's text stays in memory, because the next turn usually follows soon. */
 const KEPT_MS = 600_000;
 const MAX_KEPT_BYTES = 32 * 1024 * 1024;
 

@@ -10,9 +10,9 @@ import { walk } from "../store/values.ts";
 import type { ReadPicture } from "./reference-picture.ts";
 
 const NAMESPACE = "copies";
-/** Size of one stored value. It is small, so that other requests don't wait long for it. */
+/** The size of one stored value. It is small, so that other requests don't wait long for it. */
 const CHUNK_BYTES = 512 * 1024;
-/** Size limits for the copies of one job and for all copies. */
+/** The size limits for the copies of one job, and for all copies. */
 const MAX_JOB_BYTES = 32 * 1024 * 1024;
 const MAX_TOTAL_BYTES = 512 * 1024 * 1024;
 const CONCURRENCY = 2;
@@ -20,23 +20,22 @@ const CONCURRENCY = 2;
 const RECOUNT_MS = 3_600_000;
 /** A copy expires this long after its job. */
 const SPARE_MS = 86_400_000;
-/** If a copy is used after this share of its lifetime, it is written again. */
+/** Using a copy after this share of its lifetime writes it again. */
 const REFRESH_SHARE = 0.1;
 
-/** The owner of copies and links, which are erased with the job and with the person's data. */
+/** The owner of copies and links. Erasing the job or the person's data erases them. */
 export interface CopyOwner {
   turnId: string;
   platform: string;
   authorId: string;
 }
 
-/** Copies of images that their platform stores only for a while. The copies are in a form that a model accepts. */
+/** Copies of images that their platform stores only for a while, in a form that a model accepts. */
 export interface PictureCopies {
   /** Copies each file that will disappear, once. Failures are only logged. Rejects only with the signal's reason. */
   keep(refs: readonly AttachmentRef[], owner: CopyOwner, signal: AbortSignal): Promise<void>;
-  /** Erases the copies of these files that belong to a job. */
+  /** Erases the job's copies of these files. */
   erase(refs: readonly AttachmentRef[], turnId: string): Promise<void>;
-  /** Erases the copies that belong to a person. */
   forget(platform: string, authorId: string): Promise<void>;
 }
 
@@ -49,7 +48,7 @@ export interface PictureCopiesOptions extends Pick<Stores, "open" | "inTurn"> {
 }
 
 const head = z.object({
-  /** Time of writing in Unix milliseconds. */
+  /** When the copy was written, in Unix milliseconds. */
   at: z.number(),
   turnId: z.string(),
   platform: z.string(),
@@ -59,10 +58,10 @@ const head = z.object({
 
 type Head = z.infer<typeof head>;
 
-/** Resolves to a copy's bytes. Undefined if there is no copy. Rejects if the store fails. */
+/** Resolves to a copy's bytes, or to undefined without a copy. Rejects if the store fails. */
 export type OpenCopy = (ref: AttachmentRef) => Promise<AsyncIterable<Uint8Array> | undefined>;
 
-/** Opens copies, including those from other processes. */
+/** Opens copies that any process wrote. */
 export function createOpenCopy(open: Stores["open"]): OpenCopy {
   const keyv = open(NAMESPACE);
   return async (ref) => {
@@ -77,7 +76,7 @@ export function createPictureCopies(options: PictureCopiesOptions): PictureCopie
   const { read, log, maxTotalBytes = MAX_TOTAL_BYTES, maxJobBytes = MAX_JOB_BYTES } = options;
   const ttlMs = options.ttlMs + SPARE_MS;
   const keyv = options.open(NAMESPACE);
-  // Parallel jobs in this process share one read of a file. Other processes may read it too, because reading takes too
+  // Parallel jobs of this process share one read of a file. Other processes may read it too, because reading takes too
   // long to hold a lock.
   const { run: inOwnTurn } = createKeyedQueue();
   const inTurn = <T>(key: string, task: (keyv: Entries) => Promise<T>) =>
@@ -102,7 +101,7 @@ export function createPictureCopies(options: PictureCopiesOptions): PictureCopie
     await keyv.put({ key: `of:${key}`, value, ttlMs, owner });
   }
 
-  /** Writes an old copy again. Resolves to false if there is no copy. */
+  /** Writes an old copy again. Resolves to false if no copy exists. */
   async function refresh(keyv: Entries, key: string): Promise<boolean> {
     const known = toHead(await keyv.get<unknown>(`of:${key}`));
     if (known === undefined) return false;

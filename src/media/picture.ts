@@ -13,7 +13,7 @@ const SENTENCES: Readonly<Record<Exclude<DecoderProblem["kind"], "too-many-pixel
 
 /**
  * Prepares an image for a model. A small still image stays unchanged, but is decoded as a check: if it were broken, the
- * gateway would reject this request and every later one in the conversation. Other images are encoded again: upright,
+ * gateway would reject this request and every later one in the conversation. Any other image is encoded again: upright,
  * scaled down, only the first frame, and without metadata, because a photo's metadata contains its location. `owner` is
  * the same as for `decode`. Rejects only with the signal's reason.
  */
@@ -32,7 +32,7 @@ export async function fitPicture(
   }
 }
 
-/** Completes the sentence "it …" about the file. */
+/** Makes words that complete the sentence "it …" about the file. */
 export function describePictureProblem(problem: DecoderProblem, limits: PictureLimits): string {
   if (problem.kind !== "too-many-pixels") return SENTENCES[problem.kind];
   const most = `has more than ${Math.floor(problem.maxPixels / 1e6)} million pixels`;

@@ -42,8 +42,8 @@ export function isPublicAddress(address: string): boolean {
 export type Resolve = (hostname: string, answer: (error: Error | null, addresses: LookupAddress[]) => void) => void;
 
 /**
- * A `lookup` for `connect`. Fails with the error from `refuse` if any address of the host is not public. The connection
- * uses the checked addresses, so it is harmless if the host later resolves to others.
+ * A `lookup` for `connect`. Fails with the error of `refuse` if any address of the host is not public. The connection
+ * uses the addresses that were checked, so it is harmless if the host later resolves to others.
  */
 export function createPublicLookup(refuse: () => Error, resolve: Resolve = resolveAll): LookupFunction {
   return (hostname, { all }, callback) => {

@@ -7,11 +7,11 @@ export interface ReadLimit {
   share: Pick<ByteShare, "hold">;
 }
 
-/** Initial size. Most attachments are shorter. */
+/** The first size of the buffer. Most attachments are shorter. */
 const FIRST_BYTES = 4 * 1024;
 
 /**
- * Reads a source to the end and always closes it. `too-large`: more than `maxBytes`. `no-room`: more than the share
+ * Reads a source to the end, and always closes it. `too-large`: more than `maxBytes`. `no-room`: more than the share
  * allows. Rejects at once with the signal's reason, or with the source's error.
  */
 export async function readBounded(
@@ -20,7 +20,7 @@ export async function readBounded(
   signal: AbortSignal,
 ): Promise<Uint8Array | "too-large" | "no-room"> {
   const iterator = source[Symbol.asyncIterator]();
-  // Uses one growing buffer, because a list of chunks would need a hundred times the memory if each chunk has one byte.
+  // One growing buffer, because a list of chunks of one byte each would need a hundred times the memory.
   let buffer = new Uint8Array(Math.min(maxBytes, FIRST_BYTES));
   let sizeBytes = 0;
   try {
@@ -47,7 +47,7 @@ function grow(buffer: Uint8Array, sizeBytes: number): Uint8Array<ArrayBuffer> {
   return larger;
 }
 
-/** Not awaited, because a source that hangs would never finish. */
+/** No one waits for this, because a source that hangs would never finish. */
 async function close(iterator: AsyncIterator<Uint8Array>): Promise<void> {
   try {
     await iterator.return?.();

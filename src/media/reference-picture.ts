@@ -10,9 +10,9 @@ export type ReferenceLimits = PictureLimits & FileLimits;
 
 export interface ReferencePicture {
   bytes: Uint8Array;
-  /** Detected from the bytes. */
+  /** The type that the bytes show. */
   mimeType: ImageMimeType;
-  /** True if the bytes differ from the attachment. */
+  /** True if the bytes differ from the attachment's own. */
   isChanged: boolean;
   /** The type of the attachment's own bytes, if a gateway might accept them. */
   originalType: ImageMimeType | undefined;
@@ -65,7 +65,7 @@ async function toPicture(
   if (originalType === undefined && mime !== "image/tiff") return { problem: describeKind(bytes, mime) };
   const fitted = await fitPicture(bytes, originalType, bounds, owner, signal);
   if (!("problem" in fitted)) return { ...fitted, originalType, isChanged: fitted.bytes !== bytes };
-  // HEIC from phones cannot be decoded here, but a gateway might accept it.
+  // Palaver cannot decode HEIC from phones, but a gateway might accept it.
   if (fitted.problem.kind === "undecodable" && originalType === "image/heic") {
     return { bytes, mimeType: originalType, originalType, isChanged: false };
   }

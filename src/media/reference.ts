@@ -12,9 +12,7 @@ import type { Relay } from "./relay.ts";
 export interface ReferencesDeps {
   adapterOf(platform: string): Pick<Adapter, "publicUrl">;
   relay: Pick<Relay, "publish" | "erase" | "forget">;
-  /**
-   * The address of this service for the gateway, without a trailing slash. Undefined if the gateway cannot reach it.
-   */
+  /** This service's address for the gateway, without a trailing slash; undefined if the gateway cannot reach it. */
   relayUrl(): string | undefined;
   maxReferences: number;
   read: ReadPicture;
@@ -24,13 +22,13 @@ export interface ReferencesDeps {
 export type Prepared<Part = LinkedReference> = { ok: true; parts: Part[] } | { ok: false; problems: string[] };
 
 /**
- * Turns attachments into reference images. Methods reject with the signal's reason or if the store fails. An unusable
+ * Turns attachments into reference images. Methods reject with the signal's reason, or if the store fails. An unusable
  * file is a problem, not a rejection. After `erase` and `forget`, links no longer work.
  */
 export interface References extends Pick<Relay, "erase" | "forget"> {
-  /** Links for a gateway that fetches images itself. They work longer than an image request can take. */
+  /** Creates links for a gateway that fetches images itself. A link works longer than an image request can take. */
   prepare(refs: readonly AttachmentRef[], owner: CopyOwner, signal: AbortSignal): Promise<Prepared>;
-  /** The bytes, for a gateway that receives images in the request. */
+  /** Loads the bytes, for a gateway that receives images in the request. */
   load(refs: readonly AttachmentRef[], owner: CopyOwner, signal: AbortSignal): Promise<Prepared<LoadedReference>>;
 }
 
@@ -48,7 +46,7 @@ export function createReferences(deps: ReferencesDeps): References {
     const base = relayUrl();
     const adapter = findAdapter(ref);
     if (adapter === undefined) return { problem: describeAbsent(ref) };
-    // If a platform's link can expire at any time, it is used only if this service cannot relay the file.
+    // A platform's link that can expire at any time is used only if this service cannot relay the file.
     const hasLink = adapter.publicUrl !== undefined && !(ref.isFleeting === true && base !== undefined);
     if (!hasLink && base === undefined) return { problem: NO_ADDRESS };
 
@@ -97,7 +95,6 @@ export function createReferences(deps: ReferencesDeps): References {
   };
 }
 
-/** The owner for reading files; owners take turns. */
 function toReader({ platform, authorId }: CopyOwner): string {
   return `${platform}:${authorId}`;
 }
@@ -106,14 +103,14 @@ function describeAbsent({ platform }: AttachmentRef): string {
   return `is stored on ${platform}, which is not turned on`;
 }
 
-/** One sentence about a file. `problem` completes its second part, "it …". */
+/** Makes one sentence about a file. `problem` completes its second part, "it …". */
 function describeUnusable(name: string, problem: string): string {
   return `I can't use \`${toShownFileName(name)}\` as a reference: it ${problem}.`;
 }
 
 /**
- * The type of the image behind the platform's own link, if the link is usable. It is usable if the image needs no
- * change, or if the service cannot relay it and the gateway might accept it unchanged.
+ * Returns the type of the image behind the platform's own link, if the link is usable: if the image needs no change, or
+ * if the service cannot relay it and the gateway might accept it unchanged.
  */
 function toLinkedType({ isChanged, mimeType, originalType }: ReferencePicture, canRelay: boolean): string | undefined {
   if (!isChanged) return mimeType;
@@ -136,7 +133,6 @@ async function link(
   return { problem: ref.isFleeting === true ? NO_LINK : "could not be fetched; attach it again" };
 }
 
-/** Gateways' names for a reference and its fields. */
 const ABOUT_REFERENCES =
   /file_?data|file_?uri|mime_?type|inline_?data|reference (?:image|picture)|(?:image|input)_file|(?:invalid|unsupported|corrupt\w*) (?:input )?(?:image|picture)/i;
 const TOO_MANY =
@@ -145,13 +141,13 @@ const UNREACHABLE = /reach|fetch|download|retriev|access|connect|timed? ?out|not
 const KINDS: ReadonlySet<string> = new Set(["mime_type_mismatch", "invalid_image", "unsupported_image_type"]);
 
 /**
- * One Markdown sentence about the attached image that made the gateway reject a request. Undefined if there was another
- * reason. `refs` are the request's files, in order.
+ * Makes a Markdown sentence about the attached image that made the gateway reject a request. Undefined if there was
+ * another reason. `refs` are the request's files, in order.
  */
 export function describeReferenceFailure(error: unknown, refs: readonly AttachmentRef[]): string | undefined {
   if (!(error instanceof GatewayError) || refs.length === 0) return undefined;
   if (error.kind !== "rejected" && error.kind !== "interrupted") return undefined;
-  // A model that refuses can mention the image, but it gives its own reason.
+  // A model that refuses can mention the image, but gives its own reason.
   if (error.type === NO_PICTURE || isFiltered(error)) return undefined;
   const words = `${error.param ?? ""} ${error.message}`;
   if (refs.length > 1 && TOO_MANY.test(words)) {

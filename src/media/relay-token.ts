@@ -9,17 +9,13 @@ export interface RelayClaim {
   expiresAt: number;
 }
 
-/** Signs and checks the paths of relayed files. */
 export interface RelayTokens {
   create(mimeType: ImageMimeType, expiresAt: number): { id: string; path: string };
-  /** Undefined for a path that has expired or was not signed here for this purpose. */
+  /** Undefined for a path that has expired, or that was not signed here for this purpose. */
   verify(path: string, nowSeconds: number): RelayClaim | undefined;
 }
 
-/**
- * Part of the signed text. Other uses of the key therefore cannot create a valid link, and a link in a later format is
- * not read as this one.
- */
+/** Signed with the path, so that no other use of the key, and no later format, creates a valid link. */
 const PURPOSE = "palaver relay v1";
 const EXPIRY_BYTES = 6;
 const ID_BYTES = 16;

@@ -15,7 +15,7 @@ export interface RelayedPicture {
   mimeType: ImageMimeType;
 }
 
-/** A link does not reveal its file. Only the store knows which file it is. */
+/** A link does not reveal its file: only the store knows which file it is. */
 export interface RelayDeps extends Pick<Stores, "open"> {
   /** The first key signs, and all keys verify. Each has at least 32 characters. */
   keys: readonly [string, ...string[]];
@@ -26,17 +26,17 @@ export interface RelayDeps extends Pick<Stores, "open"> {
   log: Logger;
   /** Unix milliseconds. */
   now(): number;
-  /** Size limit for all images in memory. */
+  /** The size limit for all images in memory. */
   maxBytes?: number;
 }
 
 /** Gives the gateway links to private images. Anyone who has a link can open it. */
 export interface Relay {
-  /** Returns the path of a link. It works for half an hour or until it is erased. Rejects if the store fails. */
+  /** Returns the path of a link, which works for half an hour or until it is erased. Rejects if the store fails. */
   publish(ref: AttachmentRef, picture: RelayedPicture, owner: CopyOwner): Promise<string>;
-  /** The image at a requested path. Undefined if there is no valid link. Rejects only with the signal's reason. */
+  /** Opens the image at a requested path; undefined without a valid link. Rejects only with the signal's reason. */
   open(path: string, signal: AbortSignal): Promise<RelayedPicture | undefined>;
-  /** Erases the links to these files, all of them or only those for a job. Rejects if the store fails. */
+  /** Erases all links to these files, or only a job's links. Rejects if the store fails. */
   erase(refs: readonly AttachmentRef[], turnId?: string): Promise<void>;
   /** Erases the links made for a person. Rejects if the store fails. */
   forget(platform: string, authorId: string): Promise<void>;
@@ -58,7 +58,7 @@ type StoredFile = z.infer<typeof storedFile>;
 
 const NAMESPACE = "relay";
 
-/** An image request can take ten minutes, and can wait for another one first. */
+/** An image request can take ten minutes, and can first wait for another one. */
 const LIFETIME_MS = 30 * 60_000;
 const MAX_BYTES = 64 * 1024 * 1024;
 
@@ -101,7 +101,7 @@ export function createRelay(deps: RelayDeps): Relay {
     return undefined;
   }
 
-  /** The store decides whether a link is still valid, because another process may have created or erased it. */
+  /** The store decides whether a link is valid, because another process may have created or erased it. */
   async function find(claim: RelayClaim): Promise<RelayedPicture | undefined> {
     const stored = await load(claim.id);
     const picture = kept.get(claim.id);
@@ -162,7 +162,7 @@ export function createRelay(deps: RelayDeps): Relay {
   };
 }
 
-/** The index key that finds a link by its file. */
+/** Returns the index key that finds a link by its file. */
 function toFileIndexKey(id: string, { ref }: Pick<StoredFile, "ref">): string {
   return `of:${toFileKey(ref)}:${id}`;
 }

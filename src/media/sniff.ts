@@ -32,17 +32,17 @@ export async function sniffType(bytes: Uint8Array): Promise<SniffedType | undefi
   return isUnicode(bytes) ? { kind: "text", mimeType: "text/plain" } : undefined;
 }
 
-/** The type of an image. Undefined for other files. Never rejects. */
+/** Detects the type of an image; undefined for other files. Never rejects. */
 export async function sniffImage(bytes: Uint8Array): Promise<ImageMimeType | undefined> {
   return toImageType(await readMimeType(bytes));
 }
 
-/** Converts a name from `readMimeType` to an image type. Undefined for other types. */
+/** Converts a name from `readMimeType` to an image type; undefined for other types. */
 export function toImageType(mime: string | undefined): ImageMimeType | undefined {
   return IMAGE_TYPES.get(mime ?? "");
 }
 
-/** file-type's name for bytes with a signature. Undefined for other bytes and for text. Never rejects. */
+/** Returns file-type's name for bytes with a signature; undefined for other bytes and for text. Never rejects. */
 export async function readMimeType(bytes: Uint8Array): Promise<string | undefined> {
   // Loaded with the first file, because the library has forty modules.
   const { fileTypeFromBuffer } = await import("file-type");

@@ -3,45 +3,41 @@ import { estimateTokenCount, sliceByTokens } from "tokenx";
 import { truncate } from "../text/truncate.ts";
 
 export interface LoadedText {
-  /** Safe to show, see `toShownFileName`. */
+  /** Safe to show (see `toShownFileName`). */
   name: string;
   text: string;
-  /** Describes the missing part of the file, as in `DocumentText`. */
+  /** Describes what is missing, as in `DocumentText`. */
   leftOut?: string;
 }
 
 export interface FrameBounds {
   /** The character offset at which the frame starts. */
   from?: number;
-  /** Limit for the framed text, including the frame. */
+  /** The limit for the framed text, including the frame. */
   maxTokens: number;
-  /** Limit for the part of the file that is shown, in UTF-16 units. */
+  /** The limit for the shown part of the file, in UTF-16 units. */
   maxChars?: number;
   tool?: string;
 }
 
 export interface FramedText {
   text: string;
-  /** Estimated. */
+  /** The estimated number of tokens. */
   tokens: number;
   /** True if the file's text continues. */
   isTruncated: boolean;
 }
 
-/** Estimated tokens of the frame itself. */
+/** The estimated tokens of the frame itself. */
 export const FRAME_TOKENS = 60;
-/**
- * A token rarely has more characters in the estimate. White space would be an exception, because it counts as no
- * tokens.
- */
+/** A token rarely has more characters, except white space, which the estimate counts as no tokens. */
 const MAX_CHARS_PER_TOKEN = 8;
-/** Counting more at once would block the thread for longer than 25 ms. */
+/** Counting more tokens at once would block the thread for longer than 25 ms. */
 const MAX_TOKENS = 25_000;
 
 /**
- * Frames a file's text. The frame is marked with a digest of the text, so the text cannot fake the end of the frame. If
- * the text is truncated, the frame names the offset of the rest. Pure, so the same file always produces the same
- * request.
+ * Frames a file's text. The frame contains a digest of the text, so the text cannot fake the end of the frame. If the
+ * text is truncated, the frame names the offset of the rest. Pure, so the same file always produces the same request.
  */
 export function frameText({ name, text, leftOut }: LoadedText, bounds: FrameBounds): FramedText {
   const { from = 0, maxTokens, maxChars = Infinity, tool = "read_file" } = bounds;
@@ -67,7 +63,6 @@ function truncateToTokens(text: string, maxTokens: number, maxChars: number): { 
   const bounded = text.slice(0, Math.min(maxTokens * MAX_CHARS_PER_TOKEN, maxChars));
   const tokens = estimateTokenCount(bounded);
   const shown = tokens <= maxTokens ? bounded : sliceByTokens(bounded, 0, maxTokens);
-  // Avoids splitting a surrogate pair.
   const whole = shown.length < text.length ? truncate(text, shown.length, "") : shown;
   return { shown: whole, tokens: Math.min(tokens, maxTokens) };
 }

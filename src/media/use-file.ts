@@ -9,16 +9,16 @@ export type OpenAttachment = (ref: AttachmentRef, signal: AbortSignal) => Promis
 
 export interface FileLimits {
   maxFileBytes: number;
-  /** Timeout for opening and reading one file. */
+  /** The timeout for opening and reading one file. */
   timeoutMs: number;
 }
 
 export interface FileToUse extends FileLimits {
   ref: AttachmentRef;
   open: OpenAttachment;
-  /** The person who is waiting for the file, or another key. Owners take turns. */
+  /** Owners take turns; an owner is the person who waits for the file, or another key. */
   owner: string;
-  /** The problem to report if the file is larger. */
+  /** The problem to report for a file that exceeds the limit. */
   tooLarge: string;
 }
 
@@ -32,9 +32,9 @@ export type UseFile = <T>(
   signal: AbortSignal,
 ) => Promise<T | { problem: string }>;
 
-/** Enough for five of the largest files, if each declares its size correctly. */
+/** Fits five of the largest files, if each declares its size correctly. */
 const MAX_HELD_BYTES = 128 * 1024 * 1024;
-/** Longest wait for earlier files; the decoder's limit is the same. */
+/** The longest wait for earlier files; the decoder's limit is the same. */
 const WAIT_MS = 60_000;
 const BUSY = "waited too long behind other files; send it again in a minute";
 
