@@ -1,6 +1,6 @@
 /**
- * Why a signal aborted some work. A person: `stopped`, or `superseded` by an edit or a deletion. The platform:
- * `refused`. The queue: `given-up`. See `Worker.work` for `shutdown`, `forgotten` and `lost`.
+ * Why a signal aborted some work. `stopped`: by a person. `superseded`: by an edit or a deletion. `refused`: by the
+ * platform. `given-up`: by the queue. See `Worker.work` for the others.
  */
 export type AbortReason = "stopped" | "superseded" | "refused" | "given-up" | "shutdown" | "forgotten" | "lost";
 

@@ -25,7 +25,7 @@ export function createByteBudget(maxBytes: number): ByteBudget {
       return {
         hold(sizeBytes) {
           const othersBytes = heldBytes - ownBytes;
-          // False for NaN too: adding NaN to the total would disable the limit.
+          // Comparing with NaN is false. Adding NaN to the total would disable the limit.
           const hasRoom = sizeBytes <= maxBytes - othersBytes - sizeBytes;
           if (!isOpen || !hasRoom) return false;
           heldBytes = othersBytes + sizeBytes;

@@ -28,7 +28,7 @@ export async function runWithin<T>(
   }
 }
 
-/** Waits for `work`. After `timeoutMs`, ignores it and rejects with a `LoggableError` of the message `words`. */
+/** Waits for `work`. After `timeoutMs`, ignores it and rejects with a `LoggableError` that says `words`. */
 export async function waitWithin<T>(timeoutMs: number, work: Promise<T>, words: string): Promise<T> {
   const late = Promise.withResolvers<never>();
   const timer = setTimeout(() => late.reject(new LoggableError(words)), timeoutMs);
@@ -39,7 +39,7 @@ export async function waitWithin<T>(timeoutMs: number, work: Promise<T>, words: 
   }
 }
 
-/** Waits for `work`, or resolves to undefined after `ms`. The timer does not keep the process alive. */
+/** Waits for `work`, but after `ms` resolves to undefined. The timer does not keep the process alive. */
 export function waitAtMost<T>(work: Promise<T>, ms: number): Promise<T | undefined> {
   return Promise.race([work, sleep(ms, undefined, { ref: false })]);
 }

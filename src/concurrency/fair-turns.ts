@@ -1,7 +1,7 @@
 /**
- * Runs a limited number of tasks at a time. Owners take turns, so an owner with one task does not wait for all tasks of
- * another. Rejects with the signal's reason if the signal aborts before the task starts; a running task must watch the
- * signal itself.
+ * Runs a limited number of tasks at a time. Owners take turns, so that an owner with many tasks does not delay one with
+ * a single task. Rejects with the signal's reason if the signal aborts before the task starts; a running task must
+ * watch the signal itself.
  */
 export type FairTurns = <T>(owner: string, task: () => Promise<T>, signal: AbortSignal) => Promise<T>;
 
@@ -20,7 +20,7 @@ export function createFairTurns(places = 1): FairTurns {
       return;
     }
     const [owner, [begin, ...rest]] = turn;
-    // The owner of further tasks moves to the end.
+    // If the owner has further tasks, the owner moves to the end.
     waiting.delete(owner);
     if (rest.length > 0) waiting.set(owner, rest);
     begin?.();

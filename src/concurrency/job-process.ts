@@ -51,10 +51,10 @@ export function createJobProcess<Job extends object, Answer>(options: JobProcess
       serialization: "advanced",
       execArgv: [...nodeOptions],
       env: ENVIRONMENT,
-      // Warnings of the libraries can quote the file, so no one reads them.
+      // No one reads the libraries' warnings, because they can quote the file.
       stdio: ["ignore", "ignore", "ignore", "ipc", "pipe"],
     });
-    // `error` also reports that a process did not start, or that a write to it failed.
+    // `error` also reports that the process did not start or could not be written to.
     for (const event of ["exit", "error"]) started.on(event, () => drop(started));
     bytesOf(started)?.on("error", () => drop(started));
     return started;

@@ -3,7 +3,7 @@ import { FencedError } from "../port/right.ts";
 import { NEVER } from "./deadlines.ts";
 
 export interface RetryOptions {
-  /** The pauses before the retries, in milliseconds. The number of attempts is one higher. */
+  /** The pauses before the retries, in milliseconds. One attempt precedes the first pause. */
   pausesMs: Iterable<number>;
   /** True if a retry can help. Absent: a retry always can. */
   mayPass?(error: unknown): boolean;
@@ -15,7 +15,7 @@ export interface RetryOptions {
   isIdle?: boolean;
 }
 
-/** Repeats a failed attempt after pauses. Rejects with the last failure, with one that no retry helps, or on abort. */
+/** Repeats a failed attempt after pauses. Rejects on abort, with the last failure, or with one that no retry helps. */
 export async function retry<T>(attempt: () => Promise<T>, options: RetryOptions, signal: AbortSignal): Promise<T> {
   const { pausesMs, mayPass, askedMs, onRetry, isIdle = false } = options;
   for (const pauseMs of pausesMs) {

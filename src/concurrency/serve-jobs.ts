@@ -24,6 +24,6 @@ function preferForKilling(): void {
   try {
     writeFileSync("/proc/self/oom_score_adj", "1000");
   } catch {
-    // This system is not Linux, or does not permit it.
+    // The system is not Linux, or does not permit this.
   }
 }

@@ -10,7 +10,7 @@ export interface Shares {
 }
 
 interface Member {
-  /** Without a new claim, the process counts as stopped after this time. */
+  /** The process counts as stopped after this time, unless it makes a new claim. */
   until: number;
   /** True if the process is stopping: it hands over its parts and gets no new ones. */
   isLeaving: boolean;
@@ -27,7 +27,7 @@ export const NO_SHARES: Shares = { members: {}, parts: [] };
 
 /**
  * Gives a process its share. A part whose holder is missing or stopping goes to the process with the fewest parts.
- * After that, a process with at least two parts fewer than another gets one of the other's parts.
+ * Then, if a process has at least two parts more than another, one of them moves to the other.
  */
 export function claimShare(before: Shares, claim: Claim): { after: Shares; share: Share } {
   const { id, count, inUse, atOnce, isLeaving, forMs, now } = claim;
@@ -45,7 +45,7 @@ export function claimShare(before: Shares, claim: Claim): { after: Shares; share
   const isOf = (member: string) => (part: Part) => (part.heir ?? part.holder) === member;
   const countOf = (member: string) => parts.filter(isOf(member)).length;
   for (const part of parts) {
-    // The part has an heir although its holder is back after it had counted as stopped.
+    // True for a part with an heir whose holder counted as stopped but is back.
     const isNeedless = part.heir !== undefined && stays(part.holder) && countOf(part.heir) > countOf(part.holder ?? "");
     if (isNeedless) delete part.heir;
   }

@@ -27,7 +27,7 @@ export function listArchive(bytes: Uint8Array): string[] | undefined {
   return readEntries(toView(bytes))?.map(({ name }) => name);
 }
 
-/** Unpacks an archive to measure its real size. Throws a `DocumentError` if it exceeds `maxBytes` or is damaged. */
+/** Unpacks an archive to measure its real size. Throws a `DocumentError` if the archive is damaged or too large. */
 export function checkArchive(bytes: Uint8Array, maxBytes: number): void {
   let left = maxBytes;
   const view = toView(bytes);
@@ -75,7 +75,7 @@ function findEnd(view: Buffer): number | undefined {
   return undefined;
 }
 
-/** Returns the entry's unpacked size, or any number above `maxBytes` if the size exceeds `maxBytes`. */
+/** Returns the unpacked size of an entry; some number above `maxBytes` if it is larger than that. */
 function unpackedBytes(view: Buffer, { method, packedBytes, offset }: Entry, maxBytes: number): number {
   if (method !== DEFLATED) return packedBytes;
   try {

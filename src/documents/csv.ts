@@ -9,7 +9,7 @@ const QUOTED = /(?<=^|[,;\t|])(?:"[^"]*")+/gm;
 const SAMPLE_CHARS = 64 * 1024;
 const SAMPLE_LINES = 6;
 
-/** Turns a table with any delimiter into a Markdown table after a line with its size. */
+/** Turns a table with any delimiter into Markdown: a line with its size, and a table. */
 export function readCsv(text: string, maxChars: number): DocumentText {
   const named = NAMED.exec(text);
   const delimiter = named?.[1] ?? findDelimiter(text);
@@ -44,7 +44,7 @@ function sampleLines(text: string): string[] {
   return lines.filter((line) => line.trim() !== "").slice(0, SAMPLE_LINES);
 }
 
-/** See https://www.rfc-editor.org/rfc/rfc4180. An unclosed quote ends with the text; empty lines are not rows. */
+/** An unclosed quote ends with the text, and empty lines are not rows. See https://www.rfc-editor.org/rfc/rfc4180. */
 function* readRows(text: string, delimiter: string): Generator<string[]> {
   const special = new RegExp(`[\\r\\n\\${delimiter}]`, "g");
   let row: string[] = [];

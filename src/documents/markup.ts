@@ -9,7 +9,7 @@ const BLOCKS =
 const HIDDEN = /display\s*:\s*none|visibility\s*:\s*hidden/i;
 const FONT_SIZE = /(?:^|;)\s*font(?:-size)?\s*:([^;]*)/gi;
 const MAX_LINK_CHARS = 300;
-/** Real pages are less deep, and the parser is slow for deeper ones. */
+/** Real pages have less depth, and the parser is slow for more. */
 const MAX_DEPTH = 2_000;
 
 interface Table {
@@ -156,7 +156,7 @@ interface Writer {
   breakLine(isSpaced: boolean): void;
   startCode(): void;
   endCode(): void;
-  /** Starts a separate text, which `close` returns. */
+  /** Starts a separate text; `close` returns that text. */
   open(): void;
   close(): string;
   /** Returns the length of all text until now, including open separate texts. */

@@ -3,7 +3,7 @@ import { DAMAGED, DocumentError, type DocumentLimits, type DocumentText, PROTECT
 
 type Pdf = Awaited<ReturnType<typeof getDocumentProxy>>;
 
-/** Reads a PDF's text page by page, each after its number. */
+/** Reads a PDF's text page by page. The number of each page precedes its text. */
 export async function readPdf(
   bytes: Uint8Array,
   { maxPages, maxChars, pagesMs }: DocumentLimits,

@@ -5,7 +5,7 @@ import { decodeUnicode, hasNul } from "./encoding.ts";
 import { kindOf } from "./kind.ts";
 
 const PROGRAM = fileURLToPath(new URL("./document-process.ts", import.meta.url));
-/** The longest time for one document. A PDF takes less: reading stops earlier and returns the pages up to there. */
+/** The longest time for one document. Reading a PDF stops earlier and returns the pages that were read. */
 const JOB_MS = 40_000;
 /** Up to this size, decoding a plain text is faster than sending it to a process. */
 const PLAIN_BYTES = 128 * 1024;

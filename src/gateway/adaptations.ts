@@ -21,7 +21,7 @@ export interface Change {
   detail: string;
 }
 
-/** Undefined if no change can help, or only a change that was already applied. */
+/** Finds a change that can help and was not applied yet; undefined if no such change exists. */
 export function findChange(refusal: GatewayError, body: ChatBody, applied: readonly Change[]): Change | undefined {
   const { kind, status, reason } = refusal;
   // Some servers report a refusal as their own failure, or send it as the first event in a stream.
@@ -120,8 +120,8 @@ const ROLES_ALTERNATE =
   /alternat\w+|consecutive .{0,30}(role|message)|(two|multiple) (consecutive )?(user|assistant) messages|unexpected role|(not|n't) (expect|allow|support).{0,40}(user|assistant|tool) (role|message)s? after/i;
 
 /**
- * Matches a refusal because a conversation contains tool calls but the request does not define those tools. Some
- * gateways need the definitions even if the model must not call tools.
+ * Matches the refusal of a request that contains tool calls but does not define their tools. Some gateways need the
+ * definitions even if the model must not call tools.
  */
 const MISSES_TOOLS =
   /tools?=? ?(param|field|parameter|config)|toolConfig|tools?['"`]? (must|should|need|is required|are required|has to)|without .{0,40}tools|requires? .{0,40}\btools?\b/i;

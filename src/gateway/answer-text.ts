@@ -28,7 +28,7 @@ export function createAnswerText() {
       if (taken.said !== "" || content !== undefined) delta.content = taken.said;
       if (taken.pictures.length > 0) delta.pictures = [...(delta.pictures ?? []), ...taken.pictures];
     },
-    /** Returns the text and images that were kept back until the end; usually "". */
+    /** Returns the text and images that were kept back until the end; usually none. */
     rest(): { content: string; pictures: string[] } {
       const { said, pictures } = take("", true);
       return { content: said, pictures };
@@ -41,9 +41,8 @@ const MIN_REPEATS = 4;
 const MIN_REPEATED_CHARS = 16;
 
 /**
- * Removes the repetition of a gateway whose deltas each contain the whole text up to that moment. Keeps text back until
- * it is clear whether the gateway does that: one delta that does not start with the previous one proves that it does
- * not.
+ * Removes the repetition of a gateway whose deltas each contain all earlier text. A delta that does not start with the
+ * previous one proves that the gateway does not repeat. Until that is clear, the text is kept back.
  */
 function createRepeatFilter() {
   let state: "open" | "repeats" | "plain" = "open";
@@ -180,7 +179,7 @@ function optional(word: string): string {
 function createPictureFilter() {
   let held = "";
   let picture: string[] | undefined;
-  /** The Markdown or HTML that has not arrived yet around the latest image. */
+  /** The rest of the latest image's Markdown or HTML, which is yet to arrive. */
   let closing = "";
   let count = 0;
 

@@ -126,7 +126,7 @@ export async function ask<T>(deps: AskDeps, question: Question<T>, signal: Abort
 
 interface Patience {
   mustAsk: boolean;
-  /** True if the call can ask another route; it then waits less on this one. */
+  /** True if another route can answer, so that the call waits less for this one. */
   hasAlternative: boolean;
   /** The deadline for the first piece of the answer, in milliseconds of `performance.now()`. */
   untilMs: number;
@@ -194,7 +194,7 @@ async function askRoute<T>(
       if (texts !== undefined && !error.isFormless && error.status !== undefined)
         error.logMessage += withoutTexts(error.quote, texts());
       if (hasBegun?.() === true) throw error;
-      // A gateway that refuses is reachable.
+      // A refusal proves that the gateway is reachable.
       if (error.kind === "rejected" || error.kind === "unauthorized") succeed();
       if (changes < MAX_CHANGES && form.adapt(error)) {
         changes += 1;
@@ -237,7 +237,7 @@ function toPauseError(model: string, { waitMs, error, isAsked }: Pause & { waitM
   });
 }
 
-/** A shorter match between a message and people's texts is only an ordinary word. */
+/** A shorter match with people's texts is ignored, because it is an ordinary word. */
 const SHARED_CHARS = 8;
 const HIDDEN = "[…]";
 
@@ -262,14 +262,14 @@ function withoutTexts(quote: string, texts: readonly string[]): string {
       if (found.length === open.length) runs.delete(hash);
     });
   }
-  // The positions count single spaces, as `toComparable` writes them.
+  // The positions assume single spaces, as in `toComparable`.
   const shown = quote.replace(SPACES, " ");
   return Array.from({ length: shown.length }, (_, at) =>
     hidden.has(at) ? (hidden.has(at - 1) ? "" : HIDDEN) : shown.charAt(at),
   ).join("");
 }
 
-/** Calls `visit` with the start and the hash of each run of `SHARED_CHARS` characters: conversations have millions. */
+/** Calls `visit` with the start and the hash of each run of `SHARED_CHARS` characters. */
 function eachRun(text: string, visit: (hash: number, at: number) => void): void {
   let hash = 0;
   for (let at = 0; at < text.length; at++) {
@@ -282,7 +282,7 @@ function eachRun(text: string, visit: (hash: number, at: number) => void): void 
 /** Matches what a safe text replaces with one space. */
 const SPACES = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu;
 
-/** Replaces the only letter whose lower case is longer, because it would shift the positions after it. */
+/** Replaces the only letter whose lower case is longer: it would shift all later positions. */
 function toComparable(text: string): string {
   return text.replace(SPACES, " ").replaceAll("İ", "i").toLowerCase();
 }

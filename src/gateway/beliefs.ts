@@ -1,4 +1,4 @@
-/** A belief can be wrong: some models refuse one image in the words in which others refuse all images. */
+/** Beliefs expire, because they can be wrong: some models refuse one image in the words for all images. */
 const BELIEVED_MS = 10 * 60_000;
 
 /** Facts learned from a gateway's refusals. Each fact expires. */

@@ -23,7 +23,7 @@ export interface GatewayResponse {
   body: ResponseBody;
 }
 
-/** Servers end the body right after the last event, so a longer wait would rarely help. */
+/** A longer wait would rarely help, because servers end the body right after the last event. */
 const DRAIN_MS = 250;
 const MAX_DRAIN_BYTES = 65_536;
 

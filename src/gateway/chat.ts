@@ -272,7 +272,7 @@ function describeAnswer(tally: Readonly<Tally>, safe: SafeText): Record<string, 
     reasoningChars: tally.reasoningChars > 0 ? tally.reasoningChars : undefined,
     finishReason: tally.finishReason === undefined ? undefined : toName(tally.finishReason),
     usage: tally.usage,
-    // A log line has this field only if it is not 0, because broken events deserve attention.
+    // Undefined instead of 0, so that the log has this field only if events were broken.
     droppedEvents: tally.malformed > 0 ? tally.malformed : undefined,
   };
 }

@@ -208,7 +208,7 @@ function textIn(value: unknown, depth: number): string {
 
 const MAX_COST = 1_000_000;
 
-/** Reads token counts under any server's names. Undefined unless both are present; a missing total is their sum. */
+/** Reads token counts under any server's names. Undefined if one of two is missing; a missing total is their sum. */
 export function readUsage(value: unknown): TokenUsage | undefined {
   if (!isRecord(value)) return undefined;
   const { prompt_tokens, completion_tokens, total_tokens, prompt_tokens_details: details, cost } = value;
@@ -269,7 +269,7 @@ export function createPlaceOf() {
   const taken = new Set<number>();
 
   function begin(key: number): OpenCall {
-    // The first call with an index gets the index as its position, or the last position if another call has it.
+    // A new call gets its index as its position, or the next free position if another call has that index.
     const place = taken.has(key) ? Math.max(...taken) + 1 : key;
     taken.add(place);
     const call = { place, id: "", name: "", args: "", end: "" };

@@ -27,12 +27,12 @@ export interface Gateway {
   /**
    * Passes chunks on as they arrive. Resolves when the answer ended with a `finish_reason` or `[DONE]`, and rejects
    * otherwise; an error of `onChunk` also rejects. Aborting closes the connection within a second. A retry can follow
-   * an attempt that fails before the first text or tool call; the chunks of that attempt stay passed on.
+   * an attempt that fails before the first text or tool call. It does not take back the chunks of that attempt.
    */
   streamChat(request: ChatRequest, signal: AbortSignal, options: StreamOptions): Promise<void>;
   /** Lists the ids of the models that the key can use at one of the gateways. */
   listModels(signal: AbortSignal, which?: Endpoint["name"]): Promise<string[]>;
-  /** Also rejects as `rejected` if the model refuses to create the image; the message then quotes the reason. */
+  /** Rejects as `rejected` also if the model refuses to create the image; the message then quotes its reason. */
   generateImage(request: ImageRequest, signal: AbortSignal, options?: CallOptions): Promise<GeneratedImage>;
   close(): Promise<void>;
 }
@@ -128,7 +128,7 @@ export function createGateway({
   };
 }
 
-/** Both are sent as headers. A line break would be an attack; an error about other characters would name no cause. */
+/** Both values are sent as headers: a line break would be an attack, and other characters fail without a reason. */
 function checkHeader(apiKey: string, imageKeyHeader: string | undefined): void {
   if (!/^[\x21-\x7e]+$/.test(apiKey)) {
     throw new GatewayError("rejected", "The gateway's key must be one word of plain ASCII characters.");

@@ -32,7 +32,7 @@ export interface GatewayErrorOptions extends LoggableErrorOptions {
   param?: string | undefined;
   /** The wait that the gateway requires, in milliseconds. */
   retryAfterMs?: number | undefined;
-  /** True if the gateway's words were not in an error object, so the address is perhaps not a gateway's. */
+  /** True if the gateway's words were not in an error object, so that another program may have sent them. */
   isFormless?: boolean;
   /** True if the connection ended after the request was sent, so the gateway may have processed the request. */
   isCut?: boolean;
@@ -78,7 +78,7 @@ export const PASSING: ReadonlySet<GatewayErrorKind> = new Set([
   "interrupted",
 ]);
 
-/** The statuses of a gateway that cannot do what was asked. Another gateway perhaps can. */
+/** With these statuses a gateway says that it cannot do this at all, so another gateway is asked. */
 export const ELSEWHERE_STATUSES: ReadonlySet<number | undefined> = new Set([402, 501, 505]);
 
 const UNSPENT: ReadonlySet<GatewayErrorKind> = new Set([

@@ -4,7 +4,7 @@ import { findProblems, optionalFields } from "./request.ts";
 /** Fields that an operator adds to requests. A setting of the answer replaces a field of the same name. */
 export type ExtraFields = Readonly<Record<string, unknown>>;
 
-/** Fields for every chat request, and by model id the fields that override them. */
+/** Fields for every chat request, and fields for single models, which override them. */
 export interface ExtraBody {
   all: ExtraFields;
   models: ReadonlyMap<string, ExtraFields>;
@@ -22,7 +22,7 @@ export function readExtraFields(json: string): ExtraFields | string {
   return toFields(parseJson(json)) ?? 'must be a JSON object, like {"reasoning_effort":"low"}';
 }
 
-/** Reads fields by model id from JSON. If they are invalid, returns a text as `readExtraFields` does. */
+/** Reads fields by model id from JSON. If they are invalid, returns a text that completes "VARIABLE …". */
 export function readModelFields(json: string): ReadonlyMap<string, ExtraFields> | string {
   const value = parseJson(json);
   if (!isRecord(value))

@@ -63,7 +63,7 @@ const REASONS: ReadonlyArray<readonly [GatewayErrorReason, code: RegExp, words: 
   ],
 ];
 
-/** Statuses by the error's type or code, without server failures, because such a request can cost something. */
+/** Statuses by the error's type or code. A server's failure is not here, because such a request can cost something. */
 const NAMED_STATUSES: ReadonlyMap<string, number> = new Map([
   ["invalid_request_error", 400],
   ["INVALID_ARGUMENT", 400],
@@ -120,7 +120,7 @@ interface Refusal {
 function toRefusal(status: number, { object, words, headerMs, model }: Refusal): GatewayError {
   const retryAfterMs = headerMs ?? object?.retryAfterMs;
   const named = status === 402 ? "no-credit" : object && readReason(object);
-  // Some gateways limit requests per minute in the words for an account without credit, but then name a wait.
+  // Some gateways limit requests per minute with the words for an account without credit. They name a wait, though.
   const isLimit = status === 429 && retryAfterMs !== undefined && object?.code?.startsWith("insufficient") !== true;
   const reason = named === "no-credit" && (isLimit || status >= 500) ? undefined : named;
   // The model wrote a call that its server could not read, so the next attempt may succeed.
@@ -166,7 +166,7 @@ export function readRetryAfter(header: string | string[] | undefined, nowMs: num
   if (text === undefined) return undefined;
   if (/^\d+(?:\.\d+)?$/.test(text)) return Math.ceil(Number(text) * 1_000);
   if (!/^[A-Za-z]{3}/.test(text)) return undefined;
-  // The one form of HTTP dates without a time zone means GMT.
+  // HTTP dates have three forms. The one without a time zone means GMT.
   const at = Date.parse(/GMT|UTC|[+-]\d{4}$/.test(text) ? text : `${text} GMT`);
   return Number.isNaN(at) ? undefined : Math.max(0, at - nowMs);
 }

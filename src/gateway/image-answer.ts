@@ -4,14 +4,14 @@ import { endSentence, hasError, toStreamError } from "./failures.ts";
 import { isRecord, parseJson } from "./json.ts";
 import type { SafeText } from "./safe-text.ts";
 
-/** The error's type if the model refused to create the image. People can see its quote. */
+/** The error's type if the model refused to create the image. The error's quote can be shown to people. */
 export const NO_PICTURE = "no_picture";
 /** The error's code if the gateway sent a link instead of the image. */
 export const LINK_ONLY = "link_only";
 
 export interface GeneratedImage {
   bytes: Uint8Array;
-  /** Detected from the bytes, because the gateway's label can be wrong. */
+  /** The type that the bytes show, because the gateway's label can be wrong. */
   mimeType: string;
   /** The model's words about the image; often empty. */
   text: string;
@@ -123,7 +123,7 @@ function note(key: string, value: unknown, findings: Findings): void {
   if (isReason && !/^(stop|finish_reason_unspecified)$/i.test(value)) findings.reason ??= value;
 }
 
-/** Reads the token counts wherever and under whatever name gateways put them. The interface does not define them. */
+/** Reads the token counts in any position and under any name. The interface does not define them. */
 function readUsage(value: unknown): ImageUsage | undefined {
   if (!isRecord(value)) return undefined;
   const countOf = (...names: string[]) =>

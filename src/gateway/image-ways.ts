@@ -65,7 +65,7 @@ export const IMAGE_APIS = ["generate-content", "images", "chat"] as const;
 
 export type ImageApi = (typeof IMAGE_APIS)[number];
 
-/** Optional fields by their names in the request. Each has a list of values, the best one first. */
+/** Optional fields of a request by their names. Each has a list of values to try, the best one first. */
 export type Choices = Readonly<Record<string, readonly string[]>>;
 export type Chosen = Readonly<Record<string, string>>;
 
@@ -77,7 +77,7 @@ export interface ImageWay {
   label: string;
   choices(request: ImageRequest): Choices;
   toCall(request: ImageRequest, chosen: Chosen, signal: AbortSignal): Promise<ImageCall>;
-  /** Returns the requested ratio and size, except those that the image gets. */
+  /** Returns the requested ratio and size, unless the chosen values fulfil them. */
   findUnmet(request: ImageRequest, chosen: Chosen): string[];
   /** A request without a prompt. The gateway refuses it at no cost. */
   toProbe(model: string): ImageCall;
@@ -226,7 +226,7 @@ const NOT_IMPLEMENTED = /(not|n't) (be )?(support|implement)|unsupported|unimple
 const NOT_HERE =
   /(not|n't) .{0,20}(available|allow|work|found)|only .{0,20}(support|available|work)|(unknown|invalid) (url|path|route|endpoint|model)|not an? .{0,30}model|modalit|use (the )?\S* ?(endpoint|api)/i;
 
-/** True if the gateway or the model refuses because it does not support this way. Then no image was created. */
+/** True if the gateway or the model refuses this way as a whole, so that no image was created. */
 export function isOtherWay({ status, reason, message }: GatewayError): boolean {
   if (ABSENT.has(status)) return true;
   if (reason !== undefined && reason !== "unknown-model") return false;

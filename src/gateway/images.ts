@@ -20,7 +20,7 @@ import { createWatch } from "./watch.ts";
 
 /** The result of requests without a prompt, which create no images. */
 export interface ImageProbe {
-  /** The way that the gateway supports; undefined if it supports none. */
+  /** The way of creating images that the gateway supports; undefined if it supports none. */
   way: ImageWay | undefined;
   refusals: ReadonlyArray<{ way: ImageWay; error: GatewayError }>;
   failure?: GatewayError;
@@ -132,7 +132,7 @@ interface Known {
 
 type Drawing = ReturnType<typeof createDrawing>;
 
-/** Sends one request to one route, in one way after the other. */
+/** Sends one request to one route. If one way of creating images fails, tries the next. */
 function createDrawing(request: ImageRequest, ways: readonly ImageWay[], known: Known) {
   const [first, ...others] = [...new Set([known.way ?? ways[0], ...ways])];
   if (first === undefined) throw new Error("There is no way to create images.");
@@ -166,7 +166,7 @@ function createDrawing(request: ImageRequest, ways: readonly ImageWay[], known: 
           return await way.toCall(request, choose(), signal);
         } catch (error) {
           signal.throwIfAborted();
-          // A way that has not worked yet can fail because a link is missing. The next way may need no link.
+          // A way that has not worked yet can fail for lack of a link. The next way may need no link.
           if (error instanceof GatewayError || known.way === way || !goOn(error)) throw error;
         }
       }
@@ -184,11 +184,11 @@ function createDrawing(request: ImageRequest, ways: readonly ImageWay[], known: 
         refused.add(`${field}=${chosen[field]}`);
         return true;
       }
-      // Google accepts the key in its own header here, although it accepts a Bearer on OpenAI's paths.
+      // On this path Google accepts the key in its own header, unlike on OpenAI's paths, where it accepts a Bearer.
       const mayBeOther = refusal.status === 401 && known.way === undefined;
       return (isOtherWay(refusal) || mayBeOther) && goOn(refusal);
     },
-    /** Remembers the way that worked. Returns the requested ratio and size if the image lacks them. */
+    /** Remembers the way that worked. Returns which of the requested ratio and size the image does not have. */
     succeed(): string[] {
       known.way = way;
       known.givesLinks = givesLinks;

@@ -27,9 +27,9 @@ export const DEFAULT_LIMITS = {
   attempts: 3,
   backoffMinMs: 500,
   backoffMaxMs: 8_000,
-  /** Longest sum of the waits that the gateway requests with `Retry-After` in one call. */
+  /** Longest sum of all waits that the gateway requests with `Retry-After`, in one call. */
   maxRetryWaitMs: 20_000,
-  /** A paused model is tested this often, because the longer pause that it requested can be a mistake. */
+  /** A paused model is tested this often, even if it requested a longer pause, because that can be a mistake. */
   probeMs: 30_000,
   /** Longest pause that a gateway can request. */
   maxPauseMs: 3_600_000,

@@ -20,7 +20,7 @@ export function repairArguments(text: string): string {
 }
 
 function consistsOfBeginnings(text: string, whole: string): boolean {
-  /** At each position: true if the rest of the text is a sequence of beginnings of `whole`. */
+  /** `fits[at]` is true if the text from `at` on is a sequence of beginnings of `whole`. */
   const fits: boolean[] = [];
   fits[text.length] = true;
   for (let at = text.length - 1; at >= 0; at--) {

@@ -40,7 +40,7 @@ const message = z.discriminatedUnion("role", [
   z.strictObject({ role: z.literal("tool"), content, name: name.optional(), tool_call_id: name }),
 ]);
 
-/** As in OpenAI's schema, `{}` means no parameters. Any parameters must have type `object`, by the interface. */
+/** As in OpenAI's schema, `{}` means no parameters. The interface requires type `object` for any parameters. */
 const parameters = z
   .looseObject({
     type: z.literal("object").optional(),
@@ -80,7 +80,7 @@ const answering = {
   web_search_options: z.looseObject({}).optional(),
 };
 
-/** Additional fields. A field that the interface defines must follow the interface's rules. */
+/** Additional fields. Those that the interface defines must follow its rules. */
 export const optionalFields = z.looseObject(answering);
 
 /** The interface's table of request fields with its limits, without `stream`, which is always true. */
@@ -99,7 +99,7 @@ export type ChatRequest = Omit<z.infer<typeof chatRequest>, "messages" | "tools"
   tools?: ToolDefinition[];
 };
 
-/** A request as Palaver sends it, except that each message holds the gateway's attached fields separately. */
+/** A request before it is sent: each message holds the gateway's attached fields separately. */
 export type ChatBody = Omit<ChatRequest, "messages"> & {
   messages: WireMessage[];
   max_completion_tokens?: number;
@@ -118,7 +118,7 @@ export function toChatBody(request: ChatRequest, extra: Readonly<Record<string, 
   check(chatRequest, request, "The chat request");
   const { messages, tools, tool_choice, stop, ...rest } = request;
   const body: ChatBody = { ...rest, messages: messages.map(withoutEmptyCalls), stream: true };
-  // An empty list means none to Palaver, but many servers reject it. They also reject `tool_choice` without tools.
+  // An empty list means "none" in Palaver, but many servers reject it. They also reject `tool_choice` without tools.
   if (stop !== undefined && stop.length > 0) body.stop = stop;
   if (tools !== undefined && tools.length > 0) {
     body.tools = tools;
@@ -158,7 +158,7 @@ export function findProblems(schema: z.ZodType, value: unknown): string[] {
 
 function describeIssue(issue: z.core.$ZodIssue, outer: readonly PropertyKey[] = []): string {
   const path = [...outer, ...issue.path];
-  // In a union, the last form is the one that allows more.
+  // A union reports the problems of each form; the last form allows the most.
   const [inner] = (issue.code === "invalid_union" && issue.errors.at(-1)) || [];
   if (inner !== undefined) return describeIssue(inner, path);
   return path.length === 0 ? issue.message : `${z.core.toDotPath(path)}: ${issue.message}`;

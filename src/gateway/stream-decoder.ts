@@ -13,7 +13,7 @@ const MAX_EVENT_SIZES = 4;
 /** A stream fails after more broken events than this. */
 const MAX_MALFORMED = 3;
 
-/** Facts about an answer without its text, for the log. They also show whether the answer is complete. */
+/** Facts about an answer for the log, without its text. They also show whether the answer is complete. */
 export interface Tally {
   id: string;
   model: string;
@@ -29,7 +29,7 @@ export interface Tally {
   /** True if the latest chunk contained only a finish reason, so only usage and `[DONE]` can follow. */
   isFinished: boolean;
   usage: TokenUsage | undefined;
-  /** The number of chunks with text, a tool call or reasoning. Other chunks don't show that the answer continues. */
+  /** The number of chunks with text, a tool call or reasoning. Other chunks are no sign that the answer continues. */
   signs: number;
   malformed: number;
 }

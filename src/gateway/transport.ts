@@ -51,7 +51,7 @@ export function createTransport({ baseUrl, apiKey, headers: extra = {}, limits, 
   // Some proxies compress responses without being asked.
   const client = agent.compose(interceptors.decompress({ skipErrorResponses: false }));
   const roots = toRoots(baseUrl);
-  /** The root of OpenAI's paths that worked before. */
+  /** The root below which OpenAI's paths worked before. */
   let root: string | undefined;
 
   function toHeaders({
@@ -117,10 +117,7 @@ export function createTransport({ baseUrl, apiKey, headers: extra = {}, limits, 
   return { send, close: () => agent.destroy() };
 }
 
-/**
- * True if this path does not exist at the address, so it may exist below another root. If only the model is missing,
- * the response has an error object that says so.
- */
+/** True if this path is unknown at the address. If only the model is unknown, an error object says so. */
 function isPathUnknown(error: unknown): boolean {
   if (!(error instanceof GatewayError) || (error.status !== 404 && error.status !== 405)) return false;
   const isAboutPath = /^( It said: )?([\w ]{0,20}not found|method not allowed)?\.?$|\b(path|route|url|endpoint)\b/i;
@@ -151,7 +148,7 @@ interface Collected {
   end: "whole" | "cap" | { error: unknown };
 }
 
-/** Reads the body to its end or limit, or for `withinMs`. Closes the connection unless the end was reached. */
+/** Reads the body to its end, up to `maxBytes` or for `withinMs`. Closes the connection unless the end was reached. */
 function collect(body: ResponseBody, maxBytes: number, withinMs?: number): Promise<Collected> {
   const { promise, resolve } = Promise.withResolvers<Collected>();
   const parts: Buffer[] = [];

@@ -4,7 +4,7 @@ import { bindingsOf } from "./bindings.ts";
 import { isFromHere, nameSource } from "./client-address.ts";
 import { createSecretGuard } from "./secret-guard.ts";
 
-/** Tells apart the callers who can see this process's state. */
+/** Knows which callers may see this process's state. */
 export interface Insiders {
   /** Returns true for an insider, and the response for anyone else. */
   admit(context: Context): true | Response;

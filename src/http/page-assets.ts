@@ -13,7 +13,7 @@ export interface PageAssetsOptions {
   paths: readonly string[];
   /** The start of all other files' paths, such as "/assets". */
   at: string;
-  /** The files of packages that the server gives out, by package: file names, or a folder of fonts that ends in "/". */
+  /** The package files that the server gives out, by package: file names, or a folder of fonts that ends in "/". */
   vendor: ReadonlyMap<string, readonly string[]>;
   /** The packages that the page loads only when it needs them. */
   onDemand?: readonly string[];
@@ -111,7 +111,7 @@ function toAsset(contentType: string, body: Asset["body"]): Asset {
   return { contentType, body, etag: `"${hash}"` };
 }
 
-/** Preloads all modules in parallel, because the browser would discover them one after another. */
+/** Makes the browser load all modules in parallel. Otherwise it would discover them one after another. */
 function withPreloads(html: string, paths: readonly string[]): string {
   const modules = paths.filter((path) => /\.(ts|m?js)$/.test(path) && !path.endsWith("/wire.ts"));
   const links = modules.map((path) => `<link rel="modulepreload" href="${path}">`);

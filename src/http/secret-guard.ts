@@ -28,7 +28,7 @@ export type Verdict = { kind: "right" } | { kind: "wrong" } | { kind: "wait"; wa
 
 /** Compares input with a secret, and slows down after each wrong try. Logs wrong tries without their text. */
 export interface SecretGuard {
-  /** Does not read the input while its source must wait, so the verdict reveals nothing about the input. */
+  /** Does not look at the input while its source must wait, so that the verdict reveals nothing about the input. */
   judge(given: string, source: TrySource): Verdict;
 }
 
@@ -45,7 +45,7 @@ interface Failures {
   count: number;
   at: number;
   until: number;
-  /** Digests of the latest wrong tries. A page that is still open repeats its value, which is no new guess. */
+  /** Digests of the latest wrong tries. A page that is still open repeats a wrong value; that is no new guess. */
   wrong: string[];
 }
 

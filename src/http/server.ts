@@ -23,7 +23,7 @@ export interface HttpServerOptions {
   metrics: Pick<Metrics, "render">;
   /** Gives access to the metrics and to the details of `/readyz`. Absent: only programs on this machine have access. */
   metricsToken?: string | undefined;
-  /** Applications whose routes have full paths, in the order of trying. They read bodies with `limitBody`. */
+  /** Applications whose routes have full paths; the first that matches answers. They read bodies with `limitBody`. */
   mounts: readonly Hono[];
   /** Sentences for a browser at `/`, if no application has that path. */
   about?: readonly string[];
@@ -40,7 +40,7 @@ export interface HttpServer {
   close(): Promise<void>;
 }
 
-/** Fits the page's largest file on each connection that a browser opens. */
+/** Large enough for the page's largest file on each connection that a browser opens. */
 const DEFAULT_MAX_BODY_BYTES = 128 * 1024 * 1024;
 /** The most connections. Each uses about ten kilobytes before its first request. */
 const MAX_CONNECTIONS = 2_000;
@@ -61,7 +61,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     {
       headersTimeout: HEADERS_TIMEOUT_MS,
       requestTimeout: REQUEST_TIMEOUT_MS,
-      // Must exceed a proxy's timeout, because otherwise the proxy could send a request into a closed connection.
+      // Must exceed a proxy's timeout. Otherwise the proxy could send a request into a closed connection.
       keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
     },
     (incoming, outgoing) => void answer(incoming, outgoing),

@@ -19,8 +19,8 @@ const SENTENCE_TOKENS = 60;
 const MIN_TEXT_TOKENS = 100;
 
 /**
- * Shows a message's files within `maxTokens`: first images, then texts in equal shares. The next text gets what is left
- * of a share. Sentences about omitted files can exceed the limit.
+ * Shows a message's files within `maxTokens`: first images, then texts in equal shares. What a text does not need goes
+ * to the next one. Sentences about omitted files can exceed the limit.
  */
 export async function toContentParts({ files, surplus }: LoadedFiles, maxTokens: number): Promise<ShownFiles> {
   const parts: ContentPart[] = [];
@@ -64,7 +64,7 @@ export async function toContentParts({ files, surplus }: LoadedFiles, maxTokens:
       );
     } else if ("text" in file) {
       showText(file);
-      // Counting tokens is slow, so other work can run in between.
+      // Counting tokens is slow, so this lets other work run in between.
       await setImmediate();
     } else if (pictures-- > 0) {
       parts.push({ type: "text", text: `Attached picture "${name}":` });

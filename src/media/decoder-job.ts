@@ -25,13 +25,13 @@ export type DecoderJob =
   | { type: "fit"; bytes: Uint8Array; mimeType: ImageMimeType | undefined; limits: PictureLimits }
   | { type: "measure"; bytes: Uint8Array }
   | { type: "sample"; bytes: Uint8Array; maxPixels: number; sidePx: number }
-  /** The SVG comes from Palaver. The decoder never opens an SVG from outside. */
+  /** Palaver itself makes the SVG. The decoder never opens an SVG from outside. */
   | { type: "draw"; svg: string; insets: Inset[] };
 
 export interface DecoderResults {
-  /** Without `bytes`, the image can be used unchanged. */
+  /** Absent `bytes` mean that the image can be used unchanged. */
   fit: { mimeType: ImageMimeType; bytes?: Uint8Array };
-  /** The pixels after rotation, because cameras store a rotated photo sideways and note its orientation. */
+  /** The size after rotation, in pixels: cameras store a rotated photo sideways and note its orientation. */
   measure: { width: number; height: number };
   /** `pixels` is a square of `sidePx` with red, green, blue and alpha, from the fully decoded image. */
   sample: { width: number; height: number; pixels: Uint8Array };

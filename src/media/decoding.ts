@@ -2,7 +2,7 @@ import sharp, { type Metadata, type OverlayOptions, type Sharp } from "sharp";
 import { DecoderError, type DecoderJob, type DecoderResults, type Inset, type PictureLimits } from "./decoder-job.ts";
 import type { ImageMimeType } from "./sniff.ts";
 
-// The only formats that the decoder opens, whatever a file claims to be. An SVG, for example, can refer to other files.
+// The only formats that the decoder opens. For example, it opens no SVG, because an SVG can refer to other files.
 const KINDS = ["Jpeg", "Png", "Webp", "Nsgif", "Heif", "Tiff"];
 const SVG = { operation: ["VipsForeignLoadSvg"] };
 sharp.block({ operation: ["VipsForeignLoad"] });
@@ -116,14 +116,14 @@ async function frame({ bytes, sidePx, borderPx }: Inset): Promise<Buffer> {
 }
 
 function open(bytes: Uint8Array): Sharp {
-  // `readHead` has already checked the size, with the limit of the format.
+  // `readHead` has already checked the size, with a limit for this format.
   return sharp(bytes, { limitInputPixels: false, failOn: "error" }).timeout({ seconds: DECODE_TIMEOUT_SECONDS });
 }
 
 /** Rejects with a `DecoderError` if the pixels would need too much memory. */
 async function readHead(bytes: Uint8Array, maxPixels: number): Promise<Metadata> {
   const head = await sharp(bytes, { limitInputPixels: false }).metadata();
-  // Phone cameras use HEVC in HEIC files. Its decoder cannot be redistributed freely, so sharp does not include it.
+  // Phone cameras use HEVC in HEIC files. An HEVC decoder cannot be redistributed freely, so sharp has none.
   if (head.format === "heif" && head.compression !== "av1") throw new DecoderError({ kind: "undecodable" });
   const most = Math.min(maxPixels, Math.floor(MAX_DECODED_BYTES / toBytesPerPixel(head)));
   if (head.width * head.height > most) throw new DecoderError({ kind: "too-many-pixels", maxPixels: most });
@@ -142,7 +142,7 @@ const DEPTH_BYTES: ReadonlyMap<string, number> = new Map([
 /** The size of the largest number type in a TIFF. */
 const MAX_DEPTH_BYTES = 16;
 
-/** Returns how many bytes decoding needs per pixel: the measured growth of the process with sharp 0.35.5. */
+/** Returns how many bytes decoding needs per pixel, measured with sharp 0.35.5 as the growth of the process. */
 function toBytesPerPixel({
   format,
   channels,
@@ -158,6 +158,6 @@ function toBytesPerPixel({
   if (format === "gif") return 5;
   if (format === "webp") return 4;
   if (format === "heif") return (bitsPerSample ?? 8) > 8 ? 36 : 18;
-  // One strip of a TIFF can contain the whole image.
+  // A single strip of a TIFF can contain the whole image.
   return whole;
 }

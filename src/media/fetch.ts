@@ -4,7 +4,7 @@ import { FileProblem, toShownSize } from "./file-problem.ts";
 import { createPublicLookup, isPublicAddress, type Resolve } from "./public-address.ts";
 
 export interface GuardedFetchOptions {
-  /** The usual name of the platform that hosts the files. */
+  /** The usual name of the platform that hosts the files, for messages. */
   owner: string;
   /** The allowed hosts, with https and the default port. `*.` before a name allows its subdomains. */
   hosts: readonly string[];
@@ -17,7 +17,7 @@ export interface GuardedFetchOptions {
 }
 
 export interface FileRequest {
-  /** Sent only to the host in the URL. */
+  /** The fetch sends these headers only to the host in the URL. */
   headers?: Readonly<Record<string, string>>;
   maxBytes: number;
   /** True if the file itself can be a web page. Otherwise a web page counts as a login page. */

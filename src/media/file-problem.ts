@@ -41,7 +41,7 @@ export function findFileProblem(error: unknown): FileProblem | undefined {
 
 const MIB = 1024 * 1024;
 
-/** Describes a size in whole MiB, rounded down, or in bytes below one MiB. */
+/** Describes a size to people: in whole MiB, rounded down, or in bytes below one MiB. */
 export function toShownSize(sizeBytes: number): string {
   return sizeBytes >= MIB ? `${Math.floor(sizeBytes / MIB)} MiB` : `${sizeBytes} bytes`;
 }
@@ -56,7 +56,7 @@ const READ_CHARS = 1_024;
  * format or bidi characters, quotes, backticks, backslashes or angle brackets. Use it only to show the name.
  */
 export function toShownFileName(name: string): string {
-  // Limits the work, but keeps the end, which contains the extension.
+  // Limits the work on a very long name, but keeps its end, which contains the extension.
   const bounded = name.length > 2 * READ_CHARS ? name.slice(0, READ_CHARS) + name.slice(-READ_CHARS) : name;
   const clean = bounded
     .replace(/[\p{Z}\s]+/gu, " ")

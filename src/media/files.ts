@@ -15,7 +15,7 @@ export interface ContentLimits extends PictureLimits, FileLimits {
   maxFiles: number;
   concurrency: number;
   /**
-   * The limit for all images of one message together; they get equal shares. A conversation shows several such messages
+   * The limit for all images of one message, which get equal shares of it. A conversation shows several such messages
    * at once, in base64, and gateways often limit a request to 20 MiB.
    */
   maxSentBytes: number;
@@ -26,7 +26,7 @@ export type LoadedFile = { name: string } & ({ url: string } | DocumentText | { 
 
 export interface LoadedFiles {
   files: LoadedFile[];
-  /** How many further files the message has. They were not opened. */
+  /** How many more files the message has, which were not opened. */
   surplus: number;
 }
 

@@ -20,7 +20,7 @@ const CONCURRENCY = 2;
 const RECOUNT_MS = 3_600_000;
 /** A copy expires this long after its job. */
 const SPARE_MS = 86_400_000;
-/** Using a copy after this share of its lifetime writes it again. */
+/** If a copy is used after this share of its lifetime, it is written again. */
 const REFRESH_SHARE = 0.1;
 
 /** The owner of copies and links. Erasing the job or the person's data erases them. */
@@ -58,7 +58,7 @@ const head = z.object({
 
 type Head = z.infer<typeof head>;
 
-/** Resolves to a copy's bytes, or to undefined without a copy. Rejects if the store fails. */
+/** Resolves to a copy's bytes; undefined if no copy exists. Rejects if the store fails. */
 export type OpenCopy = (ref: AttachmentRef) => Promise<AsyncIterable<Uint8Array> | undefined>;
 
 /** Opens copies that any process wrote. */
@@ -97,7 +97,7 @@ export function createPictureCopies(options: PictureCopiesOptions): PictureCopie
     }
     const { turnId, platform, authorId } = made;
     const value: Head = { at: Date.now(), turnId, platform, authorId, sizeBytes: bytes.byteLength };
-    // The head is written last: a copy without a head does not exist.
+    // The head is written last, because a copy without a head does not exist.
     await keyv.put({ key: `of:${key}`, value, ttlMs, owner });
   }
 
@@ -125,7 +125,7 @@ export function createPictureCopies(options: PictureCopiesOptions): PictureCopie
     const key = toFileKey(ref);
     if (await inTurn(key, (keyv) => refresh(keyv, key))) return;
     const picture = await read(ref, `${owner.platform}:${owner.authorId}`, signal);
-    // The code that uses the file reports the problem.
+    // Here the problem needs no report, because the code that uses the file reports it.
     if ("problem" in picture) return;
     const sizeBytes = picture.bytes.byteLength;
     await count();
@@ -179,7 +179,7 @@ function toHead(value: unknown): Head | undefined {
   return success ? data : undefined;
 }
 
-/** A file's id can be a signed address, which must not be stored. */
+/** Hashes the file's id, because the id can be a signed address, which must not be stored. */
 export function toFileKey({ platform, id }: AttachmentRef): string {
   return createHash("sha256")
     .update(JSON.stringify([platform, id]))

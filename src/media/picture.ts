@@ -32,7 +32,7 @@ export async function fitPicture(
   }
 }
 
-/** Makes words that complete the sentence "it …" about the file. */
+/** Returns words that complete the sentence "it …" about the file. */
 export function describePictureProblem(problem: DecoderProblem, limits: PictureLimits): string {
   if (problem.kind !== "too-many-pixels") return SENTENCES[problem.kind];
   const most = `has more than ${Math.floor(problem.maxPixels / 1e6)} million pixels`;

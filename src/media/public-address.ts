@@ -33,7 +33,7 @@ for (const [network, prefix] of [
   PRIVATE.addSubnet(network, prefix, "ipv6");
 }
 
-/** True for an IP address on the public network, without brackets. False for other text. */
+/** True for an IP address on the public network, without brackets. False for any other text. */
 export function isPublicAddress(address: string): boolean {
   if (isIP(address) === 4) return !PRIVATE.check(address, "ipv4");
   return PUBLIC_V6.check(address, "ipv6") && !PRIVATE.check(address, "ipv6");
@@ -42,8 +42,8 @@ export function isPublicAddress(address: string): boolean {
 export type Resolve = (hostname: string, answer: (error: Error | null, addresses: LookupAddress[]) => void) => void;
 
 /**
- * A `lookup` for `connect`. Fails with the error of `refuse` if any address of the host is not public. The connection
- * uses the addresses that were checked, so it is harmless if the host later resolves to others.
+ * Makes a `lookup` for `connect` that fails with the error of `refuse` if any address of the host is not public. The
+ * connection uses the addresses that were checked, so it is harmless if the host later resolves to others.
  */
 export function createPublicLookup(refuse: () => Error, resolve: Resolve = resolveAll): LookupFunction {
   return (hostname, { all }, callback) => {

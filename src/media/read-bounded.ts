@@ -20,7 +20,7 @@ export async function readBounded(
   signal: AbortSignal,
 ): Promise<Uint8Array | "too-large" | "no-room"> {
   const iterator = source[Symbol.asyncIterator]();
-  // One growing buffer, because a list of chunks of one byte each would need a hundred times the memory.
+  // A list of chunks would need a hundred times the memory if each chunk had one byte.
   let buffer = new Uint8Array(Math.min(maxBytes, FIRST_BYTES));
   let sizeBytes = 0;
   try {
@@ -47,11 +47,11 @@ function grow(buffer: Uint8Array, sizeBytes: number): Uint8Array<ArrayBuffer> {
   return larger;
 }
 
-/** No one waits for this, because a source that hangs would never finish. */
+/** Nothing waits for this, because a source that hangs would never finish. */
 async function close(iterator: AsyncIterator<Uint8Array>): Promise<void> {
   try {
     await iterator.return?.();
   } catch {
-    // The bytes have been read or dropped, so an error no longer matters.
+    // This code has already read or dropped the bytes, so an error no longer matters.
   }
 }

@@ -18,7 +18,7 @@ export interface ReferencePicture {
   originalType: ImageMimeType | undefined;
 }
 
-/** `owner` is the same as for `decode`. `problem` completes "FILE …". Rejects only with the signal's reason. */
+/** `owner` is as in `decode`. `problem` completes "FILE …". Rejects only with the signal's reason. */
 export type ReadPicture = (
   ref: AttachmentRef,
   owner: string,

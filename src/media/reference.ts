@@ -109,8 +109,8 @@ function describeUnusable(name: string, problem: string): string {
 }
 
 /**
- * Returns the type of the image behind the platform's own link, if the link is usable: if the image needs no change, or
- * if the service cannot relay it and the gateway might accept it unchanged.
+ * Returns the type of the image behind the platform's own link; undefined if the link is not usable. It is usable if
+ * the image needs no change, or if the service cannot relay it and the gateway might accept it unchanged.
  */
 function toLinkedType({ isChanged, mimeType, originalType }: ReferencePicture, canRelay: boolean): string | undefined {
   if (!isChanged) return mimeType;
@@ -141,13 +141,13 @@ const UNREACHABLE = /reach|fetch|download|retriev|access|connect|timed? ?out|not
 const KINDS: ReadonlySet<string> = new Set(["mime_type_mismatch", "invalid_image", "unsupported_image_type"]);
 
 /**
- * Makes a Markdown sentence about the attached image that made the gateway reject a request. Undefined if there was
- * another reason. `refs` are the request's files, in order.
+ * Makes a Markdown sentence about the attached image that made the gateway reject a request; undefined if the reason
+ * was another one. `refs` are the request's files, in order.
  */
 export function describeReferenceFailure(error: unknown, refs: readonly AttachmentRef[]): string | undefined {
   if (!(error instanceof GatewayError) || refs.length === 0) return undefined;
   if (error.kind !== "rejected" && error.kind !== "interrupted") return undefined;
-  // A model that refuses can mention the image, but gives its own reason.
+  // A refusal by the model can mention the image, but it has another reason.
   if (error.type === NO_PICTURE || isFiltered(error)) return undefined;
   const words = `${error.param ?? ""} ${error.message}`;
   if (refs.length > 1 && TOO_MANY.test(words)) {
@@ -169,7 +169,7 @@ function isUnreachable({ code, message, param }: GatewayError): boolean {
   return UNREACHABLE.test(message) || /file_?uri/i.test(param ?? "");
 }
 
-/** The prompt is the first part of a request, and the references follow. */
+/** In a request, the prompt comes first and the references follow. */
 function findRef(words: string, refs: readonly AttachmentRef[]): AttachmentRef | undefined {
   const [, part] = /parts(?:\[|\.)(\d+)/i.exec(words) ?? [];
   const named = part === undefined ? undefined : refs[Number(part) - 1];

@@ -20,7 +20,7 @@ const PURPOSE = "palaver relay v1";
 const EXPIRY_BYTES = 6;
 const ID_BYTES = 16;
 const MAC_BYTES = 32;
-/** Must be a whole number, so that each byte string has exactly one text. */
+/** Must be a whole number, so that equal bytes always give the same text. */
 const TOKEN_CHARS = ((EXPIRY_BYTES + ID_BYTES + MAC_BYTES) * 4) / 3;
 
 const EXTENSIONS: ReadonlyMap<string, ImageMimeType> = new Map([
@@ -31,7 +31,7 @@ const EXTENSIONS: ReadonlyMap<string, ImageMimeType> = new Map([
   ["avif", "image/avif"],
   ["heic", "image/heic"],
 ]);
-/** Matches only paths as `create` writes them. Nothing is decoded, so no encoding can hide anything. */
+/** Matches only paths exactly as `create` writes them. Nothing is decoded, so no encoding can hide anything. */
 const PATH = new RegExp(`^/relay/v1/([A-Za-z0-9_-]{${TOKEN_CHARS}})/picture\\.([a-z]{3,4})$`);
 
 /** The first key signs and all keys verify, so a key can be replaced while older links are in use. */

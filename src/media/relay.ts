@@ -19,7 +19,7 @@ export interface RelayedPicture {
 export interface RelayDeps extends Pick<Stores, "open"> {
   /** The first key signs, and all keys verify. Each has at least 32 characters. */
   keys: readonly [string, ...string[]];
-  /** Reads a file if this process does not have its bytes. */
+  /** Reads a file whose bytes this process does not have. */
   read: ReadPicture;
   /** Asks the platform whether a file was deleted. False if the platform cannot say. */
   isGone(ref: AttachmentRef): Promise<boolean>;

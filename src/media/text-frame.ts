@@ -30,7 +30,7 @@ export interface FramedText {
 
 /** The estimated tokens of the frame itself. */
 export const FRAME_TOKENS = 60;
-/** A token rarely has more characters, except white space, which the estimate counts as no tokens. */
+/** A token rarely has more characters. White space is an exception, because the estimate does not count it. */
 const MAX_CHARS_PER_TOKEN = 8;
 /** Counting more tokens at once would block the thread for longer than 25 ms. */
 const MAX_TOKENS = 25_000;

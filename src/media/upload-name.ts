@@ -1,6 +1,6 @@
 const MAX_CHARS = 100;
 
-/** Keeps the last 100 characters of a name, without folders, control characters and `forbidden` characters. */
+/** Keeps a name's last 100 characters, without folders, control and `forbidden` characters; "file" if none remain. */
 export function toUploadName(name: string, forbidden: string): string {
   const last = name.split(/[/\\]/).at(-1) ?? "";
   const visible = Array.from(last.replace(/[\p{Cc}\p{Cf}\p{Cs}]+/gu, "")).filter(

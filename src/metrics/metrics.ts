@@ -30,9 +30,9 @@ type Read = () => Reading | Promise<Reading>;
 export interface Metrics {
   /** `outcome` must be one of a few fixed words, because each word creates a series. */
   turnEnded(outcome: string): void;
-  /** Counts the seconds from a message, by the platform's clock, to the model's first text. */
+  /** Records the seconds from a message, by the platform's clock, to the model's first text. */
   firstToken(seconds: number): void;
-  /** Counts the seconds from a message, by the platform's clock, to the first text that a person can read. */
+  /** Records the seconds from a message, by the platform's clock, to the first text that a person can read. */
   firstVisible(seconds: number): void;
   tokens(direction: "prompt" | "completion", count: number, estimated: boolean): void;
   feedback(platform: string, feedback: "good" | "bad"): void;
@@ -52,9 +52,7 @@ export interface Metrics {
   takenOver(): void;
   /** Counts work that Palaver gave up on because it failed, or killed its process, again and again. */
   givenUp(): void;
-  /**
-   * Calls `read` for each reading of the metrics, instead of an earlier `read`. If it fails, the value is missing or 0.
-   */
+  /** Calls `read` whenever the metrics are read, until a later call. If `read` fails, the value is missing or 0. */
   observe(name: GaugeName, read: Read): void;
   /** Returns all metrics in Prometheus's text format. */
   render(): Promise<{ contentType: string; body: string }>;

@@ -14,7 +14,7 @@ const FIXES: Partial<Record<GatewayErrorKind, string>> = {
 };
 
 interface ListFindings {
-  /** The finding about the gateway, then one for each configured model. If the gateway failed, only the first. */
+  /** The finding about the gateway, then one finding per configured model. After a gateway failure, only the first. */
   findings: Finding[];
   /** The configured models that are missing in the gateway's list. */
   unlisted: readonly string[];
@@ -87,7 +87,7 @@ function describeUnlisted(variable: string, model: string): string {
   return `${variable} ${model} is not one of the models that the key can use.`;
 }
 
-/** Quotes an error only if it has the form of a gateway's error, so that no other server's text is shown. */
+/** Quotes only errors in a gateway's format, so that it shows no text of another server. */
 export function toFinding(error: GatewayError): Finding {
   const fix = FIXES[error.kind];
   return { ok: false, what: error.isFormless ? toOwnWords(error) : error.message, ...(fix !== undefined && { fix }) };
@@ -198,7 +198,7 @@ export function watchGateway(options: GatewayHealthOptions): GatewayHealth {
   };
 }
 
-/** An empty list proves nothing. */
+/** An empty list proves nothing about the models. */
 function findUnlisted(configured: NamedModels, listed: readonly string[]): Trouble[] {
   const missing = entriesOf(configured).filter(([, model]) => listed.length > 0 && !listed.includes(model));
   return missing.map(([variable, model]) => ({
@@ -215,7 +215,7 @@ function findUnlisted(configured: NamedModels, listed: readonly string[]): Troub
 
 function toTroubles(error: GatewayError): Trouble[] {
   if (hasNoList(error)) return [];
-  // Everyone can see this on the page, so it omits the gateway's own words.
+  // Everyone can see this finding on the page, so it omits the gateway's own words.
   return [{ state: toState(error.kind), finding: { ...toFinding(error), what: toOwnWords(error) } }];
 }
 

@@ -6,13 +6,13 @@ import { editDistance } from "../text/edit-distance.ts";
 
 /** How long the list is cached: people request it repeatedly while they browse models or type a name. */
 const KEPT_MS = 5 * 60_000;
-/** The timeout of a request for the list. */
+/** How long a request for the list can take. */
 const LIST_MS = 10_000;
 /** People don't type or choose longer ids. */
 const MAX_ID_CHARS = 100;
 const MAX_NEAR = 3;
 const MAX_SLIPS = 3;
-/** Matches the names of models that cannot chat, because the list shows only names. */
+/** Matches names of models that cannot chat. The list has only names, so nothing else shows that. */
 const DRAWS =
   /(^|[^a-z])(images?|imagen|imagine|dall-e|flux|banana|seedream|sdxl|stable-diffusion|midjourney|ideogram|recraft)([^a-z]|$)/i;
 const NO_CHAT =

@@ -37,10 +37,10 @@ export interface PlaceNames {
   isDirect?: boolean;
 }
 
-/** Selects the data to erase: of one author or of everyone, in one conversation or in all. */
+/** Selects the data to erase: one author's or everyone's, in one conversation or in all. */
 export interface ForgetScope {
   authorId?: string | undefined;
-  /** Erases only data from before this time, in Unix milliseconds: `before`. */
+  /** `before`: erases only data from before this time, in Unix milliseconds. */
   conversation?: { id: string; before: number };
 }
 
@@ -50,8 +50,8 @@ export interface Adapter {
   readonly isOwn?: true;
   /**
    * Starts delivery. Resolves when the platform is connected; from then on the adapter calls `accept` for each event.
-   * The adapter calls `notifyDelayed` for an event that waits because the store is unavailable for an earlier one; the
-   * core then notifies the author of a command.
+   * It calls `notifyDelayed` for an event that must wait because an earlier one cannot be stored; the core then tells
+   * the author of a command.
    */
   listen(accept: Accept, notifyDelayed?: (event: InboundEvent) => void): Promise<void>;
   /** Opens a sink, also in a process that never listened. Each write of the sink checks the right. */
@@ -63,15 +63,15 @@ export interface Adapter {
    */
   publicUrl?(ref: AttachmentRef, signal: AbortSignal): Promise<string>;
   /**
-   * Reads the messages before this one in its thread, if the bot can see them. Leaves out the bot's own messages if
-   * `range.since` is set. Absent on platforms without threads. Best effort.
+   * Reads the messages that precede this one in its thread, if the bot can see them. Leaves out the bot's own messages
+   * if `range.since` is set. Absent on platforms without threads. Best effort.
    */
   readEarlier?(event: MessageEvent, range: EarlierRange, signal: AbortSignal): Promise<Earlier>;
   /**
-   * Reads a channel's last messages before the first of `messageIds` that is in the channel itself, oldest first. Empty
-   * if none of them is. In a direct conversation, reads the channel that the person has open next to it, if `mayShow`
-   * allows that; empty if the platform does not report such a channel. Absent on platforms without channels. Best
-   * effort.
+   * Reads the last messages of a channel, oldest first: those before the first of `messageIds` that is in the channel
+   * itself; empty if none of `messageIds` is. For a direct conversation, reads the channel that the person has open
+   * next to it, if `mayShow` allows that; empty if the platform does not report such a channel. Absent on platforms
+   * without channels. Best effort.
    */
   readChannel?(
     reply: ReplyAddress,
@@ -80,7 +80,7 @@ export interface Adapter {
     signal: AbortSignal,
   ): Promise<EarlierMessage[]>;
   /**
-   * Shows a notice to one person who wrote an ordinary message. No one else sees the notice, and the same nonce never
+   * Shows one person a notice that no one else sees, after an ordinary message of that person. The same nonce never
    * shows it twice. Absent if the sink can do that with `visibleTo`. Best effort.
    */
   notifyPrivately?(
@@ -96,8 +96,8 @@ export interface Adapter {
    */
   findAuthor?(authorId: string, place: ReplyAddress, signal: AbortSignal): Promise<Author | undefined>;
   /**
-   * True if the person is still in this place and the bot can write there, so that work that the person asked for
-   * earlier can continue. Rejects if the platform does not answer. Absent: always true.
+   * True if the person is still in this place and the bot can write there. Otherwise work that the person asked for
+   * earlier stops. Rejects if the platform does not answer. Absent: always true.
    */
   isThere?(authorId: string, place: ReplyAddress, signal: AbortSignal): Promise<boolean>;
   /** Looks up a place's names for the operator's dashboard. Absent if the platform's places have none. Best effort. */
@@ -126,9 +126,9 @@ export interface Adapter {
    */
   listReadable?(which: "here" | "all", to: Actor, signal: AbortSignal): Promise<ReadablePlace[]>;
   /**
-   * Reads what people and apps wrote in a listed channel and its threads, newest first, as much as the platform's
-   * limits allow. Leaves out private threads that the asker cannot open. Rejects with a `SearchProblem` if the bot
-   * cannot read the channel. Exists if `listReadable` does.
+   * Reads what people and apps wrote in a listed channel and its threads, newest first, up to the platform's limits.
+   * Leaves out private threads that the asker cannot open. Rejects with a `SearchProblem` if the bot cannot read the
+   * channel. Exists if `listReadable` exists.
    */
   readRecent?(placeId: string, range: RecentRange, to: Actor, signal: AbortSignal): Promise<Recent>;
   isConnected(): boolean;
@@ -149,9 +149,9 @@ export interface AdapterOptions {
   listModels: ListModels;
   /** Absent: the persona form starts empty and suggests the default prompts. */
   readPersona?: ReadPersona | undefined;
-  /** Absent: the bot answers only messages that address it. */
+  /** Absent: false for every channel. */
   isListening?: IsListening | undefined;
-  /** Reads the ids of the groups and roles that the policy names; the adapter looks up their members. Absent: none. */
+  /** Reads the ids of the groups and roles that the policy names. The adapter looks up their members. Absent: none. */
   namedGroups?: (() => Promise<readonly string[]>) | undefined;
   /** Absent: images are off. */
   imagine?: ImagineMenu | undefined;

@@ -17,7 +17,7 @@ export interface ImagineOptions {
 /** Finds the id of the turn that writes a message, in any process. Rejects if the store does not answer. */
 export type FindTurn = (messageId: string) => Promise<string | undefined>;
 
-/** True if the bot answers every message in the channel; false if that is unknown. Never rejects. */
+/** True if the bot answers every message in the channel. False if the core does not know. Never rejects. */
 export type IsListening = (channel: Pick<ReplyAddress, "platform" | "workspaceId" | "channelId">) => Promise<boolean>;
 
 /** Reads the persona and the prompts of a channel, if it has any. Never rejects. */
@@ -61,10 +61,10 @@ export interface DescribedPicture {
 export interface About {
   model: string;
   persona?: string;
-  /** The conversation's answer options, as the end of a sentence. Absent: the configured ones. */
+  /** The conversation's answer options, as the end of a sentence. Absent: the operator's options. */
   answerOptions?: string;
   kept: {
-    /** The number of stored messages of the person and of answers to the person, in all places. */
+    /** The number of the person's messages and of the answers to them that the bot stores. */
     entries: number;
     conversations: number;
   };
@@ -94,7 +94,7 @@ export interface CommandHelp {
   name: string;
   /** One sentence. */
   description: string;
-  /** The arguments that people can write, such as "on, or off". */
+  /** The arguments that people can write, in words: "on, or off". */
   usage?: string;
   /** The fields of the command's form. Empty: the command has no arguments. Absent: the form has one field for text. */
   fields?: readonly CommandField[];

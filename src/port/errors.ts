@@ -1,6 +1,6 @@
 export interface LoggableErrorOptions {
   cause?: unknown;
-  /** Words of others: of people, the model, a gateway or a platform. Or a file's name. */
+  /** Text that others wrote (people, the model, a gateway, a platform), or a file's name. */
   quote?: string;
 }
 
@@ -69,7 +69,7 @@ export function nameNetworkError(error: unknown): string {
   return error instanceof Error ? error.name : "unknown";
 }
 
-/** The platform cannot search or read a channel. The message is a sentence for people: why, and what they can do. */
+/** The platform cannot search or read a channel. The message is one sentence for people: why, and what they can do. */
 export class SearchProblem extends Error {
   override readonly name = "SearchProblem";
 }

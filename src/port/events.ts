@@ -12,7 +12,7 @@ export interface Author {
   mayConfigure?: boolean;
   /** The person's status in the place; absent: a member. An `external` person belongs to another organization. */
   kind?: "member" | "guest" | "external" | "bot";
-  /** Ids of those groups or roles of the person that the policy names. */
+  /** The ids of the person's groups and roles, as far as the policy names them. */
   groups?: readonly string[];
   /** The person's workspace, if it differs from the workspace of the reply. */
   workspaceId?: string;
@@ -69,7 +69,7 @@ export interface EventBase {
 /** A lane is a queue whose events run one after another: the events of a conversation, or of an image. */
 export interface EventLane {
   id: string;
-  /** The model answers a `question`, a `drawing` creates images, and an `errand` is all other, short work. */
+  /** `question`: the model answers. `drawing`: creates images. `errand`: any other, short work. */
   kind: "question" | "drawing" | "errand";
   /** The id of the turn or job that the event starts or continues. */
   workId: string;
@@ -82,7 +82,7 @@ export interface MessageEvent extends EventBase {
   /** The text without the mention of the bot. */
   text: string;
   attachments: AttachmentRef[];
-  /** The message that this one replies to and belongs with. Messages after that one form another branch. */
+  /** The message that this one replies to and belongs with. The messages after that message form another branch. */
   inReplyTo?: string;
   /** The id of the message that this one quotes. The model sees the quoted words only once. */
   quotes?: string;
@@ -94,9 +94,9 @@ export interface MessageEvent extends EventBase {
   addressed: "bot" | "open" | "other";
   /** Set if the platform keeps a reply open for this message, as for a slash command: the bot answers it alone. */
   isAnsweredAlone?: true;
-  /** Set if the message addresses no one and the bot answers every message of this channel. */
+  /** Set if the message addresses no one, but the bot answers every message of this channel. */
   isListenedTo?: true;
-  /** Set for a run of a schedule: no person has just written the message, and the platform does not have it. */
+  /** Set for a run of a schedule: no person has just written this message, and the platform does not have it. */
   scheduled?: ScheduledRun;
   /** Set if the text was longer than any platform allows and the core removed its middle on arrival. */
   isCut?: true;
@@ -111,7 +111,7 @@ export interface ScheduledRun {
   when: string;
   /** A sentence that people see under the answer. */
   notice?: string;
-  /** Set if it is too late for the run: the bot only reports that it missed the run. */
+  /** Set if the run is too late: the bot does not do it, and only reports that. */
   isMissed?: true;
   /** Set if the schedule recurs: each answer then has buttons for the schedule. */
   recurs?: true;
@@ -123,7 +123,7 @@ export interface EditedEvent extends EventBase {
   messageId: string;
   text: string;
   attachments: AttachmentRef[];
-  /** Set if the edit made it a message to the bot. The bot then answers, if it did not answer before. */
+  /** Set if the edit addressed the message to the bot. The bot answers it, unless it did so before. */
   addressed?: "bot";
 }
 
@@ -159,7 +159,7 @@ export const ACTIONS = [
   "regenerate",
   "show",
   "explain",
-  // On tool calls: decide about calls that wait for a person, or repeat calls that possibly did not run.
+  // On tool calls: decide about calls that wait for a person, or repeat calls that perhaps did not run.
   "approve",
   "always",
   "deny",
@@ -237,7 +237,7 @@ export interface Earlier {
 export interface EarlierRange {
   /** Unix milliseconds: only messages from this time on. Absent: all messages, including the thread's first. */
   since?: number;
-  /** The number of messages to return at most, the newest ones, in addition to the thread's first message. */
+  /** At most this many of the newest messages, in addition to the thread's first message. */
   maxMessages: number;
 }
 
@@ -281,9 +281,9 @@ export interface RecentRange {
   since: number;
   /** Only messages before this time, in Unix milliseconds. */
   until: number;
-  /** True if messages before the asker's newest one are not needed. */
+  /** True if reading can stop at the asker's newest message. */
   fromOwn: boolean;
-  /** The number of messages to return at most, the newest ones: of the channel itself, and of each thread. */
+  /** At most this many of the newest messages: of the channel itself, and of each thread. */
   maxMessages: number;
 }
 

@@ -33,7 +33,7 @@ export function readCallsId(id: string): { turnId: string; digest: string | unde
 
 /**
  * Names one of a turn's answers: the first is number 1, and each repeated request adds one. Buttons carry this id
- * instead of a turn's id; its suffix distinguishes it from the id of a turn or an image.
+ * instead of a turn's id. Its suffix distinguishes it from the id of a turn or an image.
  */
 export interface EditionId {
   turnId: string;
@@ -73,8 +73,8 @@ export function toNonce({ id, posted, removed }: { id: string; posted: readonly 
 const PRIVATE_MARK = "~";
 
 /**
- * Returns the conversation that an event starts: the one of its place, or a separate one if only one person sees the
- * answer. The next person who asks in that place sees nothing of the separate conversation.
+ * Returns the conversation of an event: the one of its place, or a separate one if only one person sees the answer. The
+ * next person who asks in that place sees nothing of the separate conversation.
  */
 export function toConversationOf({
   conversationId,

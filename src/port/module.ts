@@ -23,7 +23,7 @@ export interface AdapterModule<Config = unknown> {
    * other platforms, and its process has its own data and port.
    */
   readonly surface?: "page" | "terminal";
-  /** Each of these variables switches the platform on, or `NAME=value` only with that value. The first is the usual. */
+  /** Any of these variables switches the platform on, but `NAME=value` only with that value. The first is the usual. */
   readonly switches: readonly [string, ...string[]];
   readonly variables: PlatformVariables;
   /** `isAlone`: the variables switch on no other platform. */
@@ -39,8 +39,8 @@ export interface AdapterModule<Config = unknown> {
   fileOrigins?(config: Config): readonly string[];
   readonly setup?: PlatformSetup;
   /**
-   * Patterns of the platform's tokens, which the log redacts except for a first group. A lookbehind is valid only at
-   * the start of a pattern; it says what cannot precede a token in plain text.
+   * Patterns of the platform's tokens. The log redacts a match, except for its first group. A pattern can start with a
+   * lookbehind for what cannot precede a token in plain text.
    */
   readonly tokens?: readonly RegExp[];
   preview?(markdown: string): Promise<Preview>;
@@ -72,7 +72,7 @@ export interface Host extends AdapterOptions {
   eraseConversations(of: { platform: string; workspaceId: string; prefix: string }): Promise<unknown>;
   /** Opens a namespace of the store; its values do not expire. */
   open(namespace: string): Keyv;
-  /** Runs a task while no other process runs one of the same name. */
+  /** Runs the task while no other process runs a task of the same name. */
   inTurn<T>(name: string, task: (open: Host["open"]) => Promise<T>): Promise<T>;
   /** Divides numbered parts among all processes. Absent if this process is the only one. */
   shareParts?: ((name: string) => SharedParts) | undefined;
@@ -104,7 +104,7 @@ export interface OpenPlatform {
 
 /** The parts of the operator's policy that a check can use. */
 export interface CheckFacts {
-  /** Ids of the groups and roles that the policy's rules name. */
+  /** The ids of the groups and roles that the policy's rules name. */
   namedGroups: readonly string[];
   /** True if rules restrict who can use the bot. */
   hasRules: boolean;
@@ -131,7 +131,7 @@ export async function loadModules(modules: ModuleList): Promise<AdapterModule[]>
   return Promise.all(Object.values(modules).map(async (load) => (await load()).module));
 }
 
-/** True if the variables ask for the platform, even if a variable is missing or wrong. */
+/** True if the variables ask for the platform, even if one of them is missing or wrong. */
 export function isSwitchedOn({ switches }: Pick<AdapterModule, "switches">, given: GivenVariables): boolean {
   return switches.some((text) => {
     const [name = "", value] = text.split("=");

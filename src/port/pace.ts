@@ -1,4 +1,4 @@
-/** A write that platforms can count separately: create a message, change it, or change it a last time (`final`). */
+/** A write: create a message, change it, or change it for the last time. Platforms can count each kind separately. */
 export type CallKind = "post" | "edit" | "final";
 
 /** The counter of a rate limit, as a platform reports it with an accepted call. */
@@ -11,7 +11,7 @@ export interface BudgetHeaders {
   resetAfterMs: number;
 }
 
-/** A platform's answer to one call. `retryAfterMs` is set if a rate limit was the reason of the refusal. */
+/** The result of a call. `retryAfterMs` is set if a rate limit was the reason why the platform refused it. */
 export type CallResult = { ok: true; budget?: BudgetHeaders } | { ok: false; retryAfterMs?: number };
 
 /** How one call ended, and what the reply still needs. */
@@ -19,9 +19,9 @@ export interface Written {
   answer: CallResult;
   /** True if the message does not show all text that the reply had when the call started. Later text does not count. */
   behind: boolean;
-  /** The kind of call that was made, if it differs from the one that `step` named. */
+  /** The kind of the call that was made, if `step` named another one. */
   kind?: CallKind;
-  /** The kind of the reply's next call after an accepted one; absent: an edit. */
+  /** The kind of the reply's next call. Absent: after an accepted call, an edit. */
   next?: CallKind;
   /** True if the fallback writes the reply from now on. */
   isFallback?: boolean;
@@ -33,7 +33,7 @@ export interface Written {
  */
 export interface KnownCall {
   kind: CallKind;
-  /** `JoinOptions.room`, or "" without one. */
+  /** `JoinOptions.room`; "" without a room. */
   room: string;
   /** True if the fallback made the call. */
   isFallback: boolean;
@@ -60,9 +60,9 @@ export interface JoinOptions {
 
 /**
  * Decides which reply of one rate-limit budget is written next, and when. Pure: events go in, steps come out. Times are
- * milliseconds of one monotonic clock. Call `step` after every event, at every time that it named, and repeatedly until
- * it returns something other than "send". After `text` the call can be a little late if `step` named a wait. Each reply
- * has at most one call in flight.
+ * milliseconds of one monotonic clock. Callers call `step` after every event and at every time that it named, until it
+ * returns something other than "send". During a wait, `step` can come a little after `text`. Each reply has at most one
+ * call in flight.
  */
 export interface Pacer {
   /** Adds a reply and returns its number. */
@@ -76,7 +76,7 @@ export interface Pacer {
   step(now: number): PacerStep;
   /** Reports the end of the call that the last "send" for this reply started. */
   done(reply: number, written: Written, now: number): void;
-  /** Counts calls of other processes, oldest first. Absent if the pacer counts no calls. */
+  /** Counts calls of other processes, oldest first. Absent on a pacer that counts no calls. */
   recall?(calls: readonly KnownCall[]): void;
   /** Returns when the pacer's counts and estimates expire. A pacer without replies can be dropped then. */
   keepUntil(): number;
@@ -86,6 +86,6 @@ export interface Pacer {
 export interface ReplyBudget {
   /** Names the limit. All replies with this key share it. Starts with the platform. */
   readonly key: string;
-  /** Creates the pacer of this key: for the first reply, and again for the next one after a time without replies. */
+  /** Creates the pacer of this key: for the first reply, and again if a reply follows after a time without replies. */
   createPacer(): Pacer;
 }

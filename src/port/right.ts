@@ -2,11 +2,11 @@
 export interface Fence {
   /** A key of the shared store. The key is renamed if the work outlives this process's ownership of its partition. */
   readonly key: string;
-  /** The value that the key has until another process takes over. Never changes. */
+  /** The key's value until another process takes over. Never changes. */
   readonly value: string;
   /** Rejects with a `FencedError` if another process took over. */
   check(): Promise<void>;
-  /** True if this fence alone keeps all other processes from this name. Absent: the fence covers no name. */
+  /** True if this fence alone keeps all other processes away from this name. Absent: it covers no name. */
   covers?(name: string): boolean;
 }
 
@@ -21,7 +21,7 @@ export class FencedError extends Error {
  */
 export interface Right {
   readonly fences: readonly Fence[];
-  /** True if an earlier process started this work and possibly did some of it already. */
+  /** True if an earlier process started this work and perhaps did part of it. */
   readonly isResumed: boolean;
 }
 
@@ -47,7 +47,7 @@ export function identify({ fences }: Right): string {
   return fences.map(({ value }) => value).join();
 }
 
-/** Marks a right as resumed, for work that is possibly half done although no process held it. */
+/** Marks a right as resumed, for work that is perhaps half done although no process held it. */
 export function asResumed(right: Right): Right {
   return { ...right, isResumed: true };
 }

@@ -7,7 +7,7 @@ export interface SetupField {
   /** Explains where people find the value. */
   hint: string;
   kind: "address" | "secret" | "model";
-  /** The variable with the address that receives this secret. A new address needs a new secret. */
+  /** The variable with the address that receives this secret: a new address needs a new secret. */
   sentTo?: string;
   value?: string;
   isOptional?: boolean;
@@ -43,7 +43,7 @@ export interface SetupStep {
   title: string;
   summary: string;
   ways: readonly SetupWay[];
-  /** Says what to write where once Palaver runs with these values. Absent if the values connect no new platform. */
+  /** Says what to write where, once Palaver runs with these values. Absent if they connect no new platform. */
   greeting?: string;
 }
 
@@ -55,14 +55,11 @@ export type EnvFile = { text: string; problems: readonly string[] };
 
 /** Leads a person to a working configuration, on the page and in the terminal. Keeps no values between calls. */
 export interface Setup {
-  /** True if the next start would use a secret of some step, or if the file that says so cannot be read. */
+  /** True if the next start would use a secret of some step, or if the configuration cannot be read. */
   isConfigured(): boolean;
   /** Some steps depend on values of earlier ones. */
   steps(values: SetupValues): readonly SetupStep[];
-  /**
-   * Tries the values of one step for real, or names the empty fields in the findings. Findings use the form's names for
-   * the fields. Rejects only with `signal.reason`.
-   */
+  /** Tries the values of one step for real. Findings use the form's labels. Rejects only with `signal.reason`. */
   check(stepId: string, values: SetupValues, signal: AbortSignal): Promise<Finding[]>;
   /** Lists the models of the gateway that the values name. If the gateway does not list them, returns findings. */
   listModels(values: SetupValues, signal: AbortSignal): Promise<{ models: readonly string[]; findings: Finding[] }>;

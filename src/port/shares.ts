@@ -16,7 +16,7 @@ export interface Claim {
 export interface Share {
   /** The parts that the process should use or start. */
   own: readonly number[];
-  /** The parts of `inUse` that no process handed over: no one used them before, or their process died. */
+  /** The parts of `inUse` that no process handed over: new parts, and parts of a process that died. */
   inherited: readonly number[];
   /** Some parts belong to no process yet. */
   isOpen: boolean;
@@ -29,6 +29,6 @@ export interface SharedParts {
   claim(claim: Pick<Claim, "count" | "inUse" | "atOnce" | "isLeaving">): Promise<Share>;
   /** Gives up all parts. `count` is the number of all parts. Never rejects. */
   leave(count: number): Promise<void>;
-  /** True for one caller in `everyMs` milliseconds across all processes. False if the next turn is not due yet. */
+  /** True if the caller has its turn: one turn of this name in `everyMs` milliseconds, across all processes. */
   takeTurn(name: string, everyMs: number): Promise<boolean>;
 }

@@ -4,7 +4,7 @@ import type { BudgetHeaders, ReplyBudget } from "./pace.ts";
 
 export interface Button {
   action: Action;
-  /** As in `ActionEvent`. */
+  /** The same id as in `ActionEvent`. */
   turnId: string;
   label: string;
 }
@@ -67,7 +67,7 @@ export interface Receipt {
 }
 
 export interface Posted extends Receipt {
-  /** `{platform}:…` */
+  /** Starts with `{platform}:`. */
   id: string;
   /** The uploaded files in order, as `openAttachment` opens them. */
   attachments?: AttachmentRef[];

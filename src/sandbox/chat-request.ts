@@ -10,7 +10,7 @@ const imagePart = z.strictObject({
 const text = z.union([z.string(), z.array(textPart).min(1)]);
 const name = z.string().min(1).nullish();
 
-/** SDKs send the calls of an answer back with the fields `index` and `parsed_arguments`. */
+/** SDKs send an answer's calls back with the additional fields `index` and `parsed_arguments`. */
 const toolCall = z.strictObject({
   id: z.string().min(1),
   type: z.literal("function"),
@@ -22,7 +22,7 @@ const toolCall = z.strictObject({
   index: z.int().nullish(),
 });
 
-/** The roles and their fields, including an answer's fields that SDKs send back and that the sandbox ignores. */
+/** The roles and their fields. SDKs send an answer's fields back; the sandbox accepts and ignores those. */
 const message = z.discriminatedUnion("role", [
   z.strictObject({ role: z.literal("system"), content: text, name }),
   z.strictObject({
@@ -50,7 +50,7 @@ const message = z.discriminatedUnion("role", [
 const FUNCTION_NAME = /^[a-zA-Z0-9_-]{1,64}$/;
 const functionName = z.string().regex(FUNCTION_NAME, "must be 1 to 64 letters, digits, underscores or dashes.");
 
-/** `{}` describes no parameters, as in OpenAI's schema. Any other schema must describe an object, by the interface. */
+/** `{}` describes no parameters, as in OpenAI's schema. By the interface, another schema must describe an object. */
 const parameters = z
   .looseObject({
     type: z.literal("object").optional(),
@@ -74,7 +74,7 @@ const tool = z.strictObject({
 
 const responseFormat = z.discriminatedUnion("type", [
   z.strictObject({ type: z.literal("text") }),
-  // Some clients send the schema in this field, and some gateways accept it here.
+  // Some clients send the schema in this field, and some gateways accept that.
   z.strictObject({ type: z.literal("json_object"), schema: z.record(z.string(), z.unknown()).nullish() }),
   z.strictObject({
     type: z.literal("json_schema"),
@@ -137,7 +137,7 @@ export type SandboxChatRequest = z.infer<typeof chatRequest>;
 export type SandboxMessage = SandboxChatRequest["messages"][number];
 export type SandboxTool = z.infer<typeof tool>;
 
-/** Checks each field with its table, then the rules between fields. Throws a 400. */
+/** Checks each field, then the rules between fields. Throws a 400. */
 export function readChatRequest(body: Record<string, unknown>): SandboxChatRequest {
   const request = checkFields(chatRequest, body);
   requireTools(request);

@@ -2,7 +2,7 @@
 import type { SandboxMessage } from "./chat-request.ts";
 import { textOf } from "./tokens.ts";
 
-/** A bot that starts each message with its author's name says so with these words. */
+/** Matches the words with which a bot says that each message starts with its author's name. */
 const NAMED = /\bmessages begins with the name of who wrote it and a colon\b/i;
 const NAME = /^[^\n:]{1,60}:(?: |$)/;
 
@@ -25,11 +25,11 @@ function withoutName(text: string): string {
 
 const GO_ON = /^Your answer was cut off\b[^\n]*\n\n/;
 
-/** A request to finish a truncated answer, and how to finish it. */
+/** A request to finish a truncated answer. */
 export interface CutAnswer {
   /** The messages before the truncated answer. */
   before: SandboxMessage[];
-  /** Returns `whole` from the last words in the request on, or all of `whole` if those words are not in it. */
+  /** Returns `whole` without what precedes the last words in the request; all of it if it lacks those words. */
   toRest(whole: string): string;
 }
 

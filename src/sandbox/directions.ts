@@ -8,7 +8,7 @@ export interface Directions {
   text: string;
   /** The part of `text` that can contain directions: everything before `say:`. */
   head: string;
-  /** The exact answer, byte for byte, if the message asks for one. */
+  /** The exact answer that the message asks for; undefined if it asks for none. */
   echo: string | undefined;
   fault: Fault | undefined;
   tokensPerSecond: number | undefined;
@@ -20,7 +20,7 @@ const EVERY_FAULT = new RegExp(FAULT, "gi");
 const FAULT_LIST = /^\W*sandbox faults?\W*$/i;
 const SPEED = /\bat ([\d,]{1,9}) (?:words|tokens)(?: per second|\/s)\b/i;
 
-/** Matches a file that was sent as text, or the name of an image. A file is a separate part of the message. */
+/** Matches a file that was sent as text, or the name of an image. Each is a separate part of the message. */
 const FILE = /^<file name="[^"\n]*" mark="([0-9a-f]{16})">\n[^]*<\/file mark="\1">$|^Attached picture "[^"\n]*":$/;
 
 /** Directions are at the start of a message, so searching a longer text would only cost time. */

@@ -3,7 +3,7 @@ import type { Logger } from "pino";
 import type { CountRequest } from "./access.ts";
 import type { Faults } from "./faults.ts";
 
-/** Counts what the gateway sent, like the counts on a bill. */
+/** The gateway's own count of what it sent, like the count for a bill. */
 export interface Served {
   requests: number;
   promptTokens: number;
@@ -24,7 +24,7 @@ export interface SandboxContext {
   /** True if the first answer in a conversation says that its text is made up. */
   isPractice: boolean;
   faults: Faults;
-  /** Requests with a `-once` fault that had their fault but no second attempt yet. */
+  /** Requests that had their `-once` fault and were not repeated yet. */
   metOnce: Set<string>;
   served: Served;
 }

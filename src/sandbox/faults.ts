@@ -18,7 +18,7 @@ export interface Effect {
   what: string;
   /** The error to send instead of an answer. */
   refuse?(model: string, argument: number | undefined): ApiError;
-  /** Changes the content of an answer. */
+  /** Changes an answer's content. */
   say?(completion: Completion, argument: number | undefined): Completion;
   /** Changes how an answer is sent. */
   send?(script: Script, argument: number | undefined): Script;
@@ -33,7 +33,7 @@ export type Faults = Readonly<Record<string, Effect>>;
 /** The steps of a connection that stays open and sends nothing. */
 export const SILENCE: ScriptStep = { type: "wait", forMs: 600_000 };
 
-/** The faults of every sandbox. An argument is optional; its default is in brackets. */
+/** The faults that every sandbox has. An argument is optional; its default is in brackets. */
 export const FAULTS: Faults = {
   "401": {
     what: "answers 401, as if the key were unknown",
@@ -115,7 +115,7 @@ export function describeFaults(faults: Faults): string {
   ].join("\n\n");
 }
 
-/** A model id without its suffixes, and what the suffixes request: `sandbox-chat:stall=5:speed=20`. */
+/** A model id, and what its suffixes request: `sandbox-chat:stall=5:speed=20`. */
 export interface AskedModel {
   id: string;
   fault: Fault | undefined;
@@ -145,8 +145,8 @@ export function readAskedModel(
 }
 
 /**
- * Throws a fault that is an error, and returns any other. Undefined for the second of two equal requests with a `-once`
- * fault. `met` remembers the first of the two.
+ * Throws the fault if it is an error, or else returns it. Returns undefined for the second of two equal requests with a
+ * `-once` fault; `met` remembers the first one.
  */
 export function meetFault(
   fault: Fault | undefined,
@@ -157,7 +157,7 @@ export function meetFault(
   if (fault === undefined) return undefined;
   if (fault.isOnce) {
     const kind = `${fault.name} ${fingerprint}`;
-    // After the second request the sandbox forgets the first, so that the same demonstration works again.
+    // A third request is like a first one, so that the same demonstration works again.
     if (met.delete(kind)) return undefined;
     if (met.size >= MAX_REMEMBERED) met.clear();
     met.add(kind);
@@ -167,7 +167,7 @@ export function meetFault(
   return fault;
 }
 
-/** Makes a fault that breaks an answer after N pieces of text. `toSteps` gets the next event. */
+/** Makes a fault that breaks an answer after N pieces of text. `toSteps` gets the event that would follow. */
 export function breaking(what: string, toSteps: (next: Send) => ScriptStep[]): Effect {
   return { what, send: (script, pieces) => breakAt(script, pieces, toSteps) };
 }
@@ -183,8 +183,8 @@ function firstPieces(content: string, count: number | undefined): string {
 }
 
 /**
- * Replaces everything after `pieces` pieces of text, by default after half of them. `toSteps` gets the next event and
- * the later ones. A script without pieces of text breaks in the middle of its body.
+ * Replaces everything after `pieces` pieces of text, by default after half of them. `toSteps` gets the events that
+ * would follow. A script without pieces of text breaks in the middle of its body.
  */
 export function breakAt(
   script: Script,
@@ -205,7 +205,7 @@ export function breakAt(
   return { ...script, steps: [...others, { type: "head" }, first, ...toSteps(second, [])] };
 }
 
-/** At least one piece, so that some text arrives, and at most 20, so that the answer breaks soon. */
+/** An answer breaks after at least one piece, to show some text, and after at most 20, to break soon. */
 function halfOf(count: number): number {
   return Math.min(20, Math.max(1, Math.floor(count / 2)));
 }

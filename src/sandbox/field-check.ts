@@ -39,7 +39,7 @@ function toFieldError(issue: Issue, parent: Path): ApiError {
   return toInvalidRequest(`${param} ${rule}`, code, param);
 }
 
-/** Returns the value that an issue is about. For a wrong discriminator, zod reports the object around it. */
+/** Returns the value that is wrong. If it is a discriminator, zod's issue is about the object that contains it. */
 function inputOf(issue: Issue): unknown {
   if (!("discriminator" in issue) || typeof issue.discriminator !== "string") return issue.input;
   return Reflect.get(Object(issue.input), issue.discriminator);
@@ -67,7 +67,7 @@ function readRule(issue: Issue, value: unknown): { code: string; rule: string } 
   return { code: "invalid_type", rule: `must be ${types.join(" or ")}, not ${describeType(value)}.` };
 }
 
-/** Lists the values of a discriminator. Zod's issues contain the values, but their types do not. */
+/** Lists the values of a discriminator, which zod's issues contain although zod's types do not say so. */
 function readOptions(issue: object): string {
   return toOptions("options" in issue && Array.isArray(issue.options) ? issue.options : []);
 }

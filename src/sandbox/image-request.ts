@@ -6,7 +6,7 @@ export const ASPECT_RATIOS = ["1:1", "16:9", "9:16", "4:3", "3:4", "3:2", "2:3",
 export const IMAGE_SIZES = ["1K", "2K", "4K"] as const;
 const MAX_REFERENCES = 16;
 
-/** The interface gives examples instead of a list. The nearest example replaces another value of the same form. */
+/** The interface gives only examples. For another value of the same form, the sandbox uses the nearest example. */
 const ratio = z.string().regex(/^[1-9]\d?:[1-9]\d?$/, "must be width:height, such as 16:9.");
 const size = z.string().regex(/^[1-9]\d?K$/, "must be a number and an upper-case K, such as 2K.");
 
@@ -87,7 +87,7 @@ export interface SandboxImageRequest {
   hasText: boolean;
   aspectRatio: (typeof ASPECT_RATIOS)[number];
   imageSize: (typeof IMAGE_SIZES)[number];
-  /** The requested options that the sandbox lacks. It uses the nearest ones instead. */
+  /** The requested options that the sandbox does not have. It uses the nearest ones instead. */
   missing: string[];
 }
 
@@ -157,7 +157,7 @@ function readReference({ fileData, inlineData }: z.infer<typeof part>, param: st
   ];
 }
 
-/** Leaves a field with both spellings unchanged, so that the check refuses one of them as unknown. */
+/** A field in both spellings stays unchanged, so that the check refuses it as unknown. */
 function respell(value: unknown): unknown {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
   const entries = Object.entries(value).map(([name, inner]) => {

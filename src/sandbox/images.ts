@@ -11,12 +11,12 @@ import { decodeBase64, fetchFile, type Picture, readPicture } from "./pictures.t
 import { playScript, type Script, toJsonScript } from "./script.ts";
 import { countTokens } from "./tokens.ts";
 
-/** How long an image takes whose prompt says "slowly". */
+/** How long an image takes if its prompt says "slowly". */
 const SLOW_MS = 5000;
 /** The tokens of each image in a request or an answer. */
 const PICTURE_TOKENS = 258;
 
-/** `POST /v1beta/models/{model}:generateContent`. Checks as for chat completions, then fetches the references. */
+/** `POST /v1beta/models/{model}:generateContent`. Makes the same checks as for chat, then fetches the references. */
 export const generateImage: Handler = async (exchange) => {
   const { request, response, parameters, signal, context } = exchange;
   const account = readImageAccount(request);

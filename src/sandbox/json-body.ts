@@ -14,7 +14,7 @@ export async function readJsonBody(request: IncomingMessage): Promise<Record<str
   throw toInvalidRequest(`The body must be a JSON object, not ${describeType(body)}.`, "invalid_type", null);
 }
 
-/** Describes the type of a JSON value with its article, for error messages. */
+/** Names the type of a JSON value with its article, such as "an object", for error messages. */
 export function describeType(value: unknown): string {
   if (value === null) return "null";
   if (Array.isArray(value)) return "an array";
@@ -56,8 +56,7 @@ async function readBytes(request: IncomingMessage): Promise<Buffer> {
 }
 
 function tooLarge(request: IncomingMessage): ApiError {
-  // Reads and ignores the rest, because callers read the response only after they have sent everything. The server's
-  // time limit ends this.
+  // Reads and drops the rest: callers read the response only after they have sent everything. A time limit ends this.
   request.resume();
   return new ApiError(`The body is larger than ${MAX_BODY_BYTES} bytes.`, {
     status: 413,

@@ -93,7 +93,7 @@ export function decodeBase64(text: string, param: string): Buffer {
   return Buffer.from(text, "base64");
 }
 
-/** Checks that an image's bytes can be decoded, and that their type is a known one and the declared one, if any. */
+/** Checks that an image can be decoded, and that its bytes have a known type: the declared one, if any. */
 export async function readPicture(
   bytes: Buffer,
   declared: string | undefined,

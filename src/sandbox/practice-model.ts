@@ -37,7 +37,7 @@ export async function answer(request: SandboxChatRequest, directions: Directions
 
 const DRAWS = /image|picture|draw/i;
 
-/** Questions that need a tool without naming one, with patterns for the tools that can answer them. */
+/** Questions that need a tool without naming it, with patterns of the tools that can answer them. */
 const NEEDS: readonly [RegExp, RegExp][] = [
   [/\bwhat(?:'s| is)? the time\b|\bwhat time is it\b/i, /time|clock/i],
   [/\b(?:draw|paint)\b/i, DRAWS],
@@ -106,7 +106,7 @@ function toCall({ function: { name, parameters } }: SandboxTool, words: string, 
   return { name, arguments: JSON.stringify({ ...Object(filled), ...more }) };
 }
 
-/** Creates the same id for the same request, and a different id for every call of a conversation. */
+/** Creates the same id for equal requests, and a different one for each call of a conversation. */
 function toCallId(messages: readonly SandboxMessage[], index: number): string {
   const hash = createHash("sha256").update(`${index} ${JSON.stringify(messages)}`);
   return `call_${hash.digest("hex").slice(0, 24)}`;
@@ -198,7 +198,7 @@ const ASKS_WHO =
 
 function introduce(model: string, head: string, asked: string): string | undefined {
   if (!ASKS_WHO.test(head) && asked.trim() !== "") return undefined;
-  // A suffix of the model's name only requests a speed or a fault.
+  // The name's suffixes only request a speed or a fault.
   return `Hello! I am **${model.replace(/:.*$/, "")}**, a practice model inside this program. I need no account and no key, and nothing leaves this machine. I understand little, but I can show what the bot does:
 
 - \`write 300 words with code, a table and Japanese\` (add \`slowly\`, or \`at 20 words per second\`)
@@ -228,7 +228,7 @@ function quote(text: string): string {
   return shown.replace(/^/gm, "> ");
 }
 
-/** Puts an answer into the requested format. Leaves JSON unchanged (`say: {…}`). */
+/** Puts an answer into the requested format. Leaves an answer that is already JSON unchanged. */
 function toFormat({ response_format: format, messages }: SandboxChatRequest, content: string, words: string): string {
   if (!format || format.type === "text" || parseObject(content) !== undefined) return content;
   const schema = (format.type === "json_schema" ? format.json_schema.schema : format.schema) ?? findSchema(messages);

@@ -13,12 +13,12 @@ export interface ValueSource {
 
 /** Deeper schemas stay empty, because recursive ones would never end. */
 const MAX_DEPTH = 8;
-/** The most values, because a small schema can request any number. Further values are empty. */
+/** The most values of an answer, because a small schema can request any number. Further values are empty. */
 const MAX_VALUES = 1000;
 /** This many characters count as one value. */
 const CHARS_PER_VALUE = 1000;
 
-/** Fills required fields, and the others that the words name. Ignores patterns. */
+/** Fills required fields, and optional ones that the words name. Ignores patterns. */
 export function fillSchema(schema: Schema, source: ValueSource): unknown {
   return fill(schema, "", { root: schema, source, depth: 0, room: { values: MAX_VALUES } });
 }
@@ -70,7 +70,7 @@ function fillObject(schema: Schema, place: Place): unknown {
   return Object.fromEntries(entries);
 }
 
-/** Some schema libraries give any number the minimum -9007199254740991, so a minimum can be a bad value. */
+/** Some schema libraries give every number the minimum -9007199254740991, so a minimum can be a bad value. */
 function fillNumber(schema: Schema, wanted: number): number {
   const isInteger = typeOf(schema) === "integer";
   const step = isInteger ? 1 : 0.5;
@@ -171,7 +171,7 @@ function toSchema(value: unknown): Schema {
   return typeof value === "object" && value !== null ? Object.fromEntries(Object.entries(value)) : {};
 }
 
-/** Finds the newest schema in a message, where clients write it if they request `json_object`. */
+/** Finds the newest schema in a message: clients that request `json_object` write it there. */
 export function findSchema(messages: readonly SandboxMessage[]): Schema | undefined {
   const told = messages.filter(({ role }) => role === "system" || role === "user").map(textOf);
   return told

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type Completion, toWholeBody } from "./completion.ts";
 import { splitPieces } from "./tokens.ts";
 
-/** One step of a response. The model's speed delays a send by its `tokens`; only text has tokens. */
+/** One step of a response. A send takes time for its `tokens`, by the model's speed; only text has tokens. */
 export type ScriptStep =
   | { type: "head" }
   | { type: "send"; bytes: string | Uint8Array; tokens: number }
@@ -79,7 +79,7 @@ export async function playScript(
       const waitMs = dueAt - performance.now();
       if (waitMs > 1) await sleep(waitMs, undefined, { signal });
       onSent(step.tokens);
-      // Ending with the whole body sets Content-Length, as plain JSON responses do.
+      // Ending with the whole body sets Content-Length, as for plain JSON responses.
       if (index === steps.length - 1) response.end(step.bytes);
       else if (!response.write(step.bytes)) await once(response, "drain", { signal });
       continue;

@@ -22,7 +22,7 @@ export interface SandboxOptions {
   tokensPerSecond?: number;
   /** Origins with private addresses from which the sandbox can fetch files, such as `http://127.0.0.1:3000`. */
   trustedFileOrigins?: readonly string[];
-  /** True if the user asked for no sandbox: the first answer of a conversation then says that its text is made up. */
+  /** True if the user did not ask for a sandbox: the first answer of a conversation says that its text is made up. */
   isPractice?: boolean;
   /** Faults in addition to those of every sandbox. */
   faults?: Faults;
@@ -37,7 +37,7 @@ export interface Sandbox {
 }
 
 const REQUESTS_PER_MINUTE = 3000;
-/** Slow enough to see the answer grow, and fast enough not to bore. */
+/** Slow enough that people see the answer grow, and fast enough not to bore them. */
 const TOKENS_PER_SECOND = 60;
 const REQUEST_TIMEOUT_MS = 60_000;
 
@@ -110,7 +110,7 @@ async function serve(request: IncomingMessage, response: ServerResponse, context
     const { handle, parameters } = findRoute(request);
     await handle({ request, response, parameters, signal: left.signal, context });
   } catch (error) {
-    // A disconnected caller gets no response, but the server did not fail.
+    // A disconnected caller gets no response, and the server did nothing wrong.
     if (left.signal.aborted || request.socket.destroyed) context.log.debug("the caller left");
     else refuse(response, error, context.log);
   }

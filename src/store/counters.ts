@@ -8,11 +8,11 @@ export type Counts = Readonly<Record<string, number>>;
 export interface Addition {
   row: string;
   counts: Counts;
-  /** A new row lives at least this long. Later additions to it possibly do not extend its life. */
+  /** A new row lives at least this long. A later addition does not always extend its life. */
   ttlMs: number;
 }
 
-/** An upper limit: in this row, the sum of the counts named by `counts` can be at most `most`. */
+/** An upper limit: in one row, the named counts can sum up to `most`. */
 export interface Bound {
   row: string;
   counts: readonly string[];
@@ -24,7 +24,7 @@ export interface Bound {
 
 /** Additions that are made only if every bound has room for them. Real amounts replace them later. */
 export interface Reservation {
-  /** Unique. A second reservation with the same id does not count. */
+  /** Unique. A second reservation with the same id changes nothing. */
   id: string;
   bounds: readonly Bound[];
   additions: readonly Addition[];
@@ -39,14 +39,14 @@ export interface Also {
 /** Sums that all processes change in atomic steps. Repeating a failed operation (except `list`) never counts twice. */
 export interface Counters {
   /**
-   * Makes all additions and resolves to undefined. If a bound has no room for them, makes none and resolves to the room
-   * of each bound. Rejects with a `FencedError` if another process owns the work.
+   * Makes all additions and resolves to undefined. If one of the bounds has no room for them, makes none and resolves
+   * to the room of each bound. Rejects with a `FencedError` if another process owns the work.
    */
   reserve(reservation: Reservation): Promise<number[] | undefined>;
   /**
-   * Adds once per `id`: the `corrections` if a reservation of this id was made, or else the `additions`. Absent
-   * `corrections` mean that nothing was reserved. Resolves to false if this id was added before. Adds `also` in the
-   * same step, once per its own id.
+   * Adds once per `id`: the `corrections` if a reservation with this id was made, or else the `additions`. Without
+   * `corrections`, no reservation was made. Resolves to false if this id was added before. In the same step, adds
+   * `also`, once per id of its own.
    */
   add(id: string, additions: readonly Addition[], corrections?: readonly Addition[], also?: Also): Promise<boolean>;
   /** Reads several rows at once. Missing rows have no counts. */
@@ -58,9 +58,9 @@ export interface Counters {
   remove(row: string): Promise<void>;
 }
 
-/** How long an id is stored. No work resumes after this time, so an older id cannot come again. */
+/** How long an id is stored. Work older than this never resumes, so its id cannot come again. */
 export const ONCE_MS = 8 * 86_400_000;
-/** How long the id of a replaced reservation is stored: only a repeated call can use it again. */
+/** How long the id of a replaced reservation is stored. Only a repeated call can use it again. */
 export const REPLACED_MS = 3_600_000;
 const SWEEP_EVERY_MS = 3_600_000;
 

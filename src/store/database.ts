@@ -45,7 +45,7 @@ export function openDatabase(path: string): DatabaseSync {
   }
 }
 
-/** Opens such a file only for reading, even while a process uses it. Throws a `DatabaseError` if it cannot be used. */
+/** Opens a database file only for reading, even while a process uses it. Throws a `DatabaseError` if it is unusable. */
 export function openForReading(path: string): DatabaseSync {
   return openChecked(path, { readOnly: true });
 }
@@ -111,7 +111,7 @@ function prepareDatabase(path: string): DatabaseSync {
   });
 }
 
-/** Refuses data that this code cannot read, before `prepare` changes the file. */
+/** Refuses data that this code cannot read before `prepare` changes the file. */
 function openChecked(
   path: string,
   options: DatabaseSyncOptions,

@@ -4,8 +4,8 @@ import { evalScript } from "./redis-script.ts";
 
 const FENCED = "FENCED";
 /**
- * Removes the fences from the end of the script's arguments, and stops the script if one of them is invalid. A fence
- * with an empty value is valid while its key does not exist.
+ * Takes the fences from the end of the script's arguments, and stops the script if one of them is invalid. A fence with
+ * an empty value is valid while its key does not exist.
  */
 const CHECK = `
 local fences, fenceValues = {}, {}
@@ -31,7 +31,7 @@ export async function evalFenced(
     let sent = "";
     try {
       return await evalScript(client, CHECK + script, () => {
-        // A turn without a lock has the same fence twice.
+        // A turn without a lock uses the same fence twice.
         const fences = [...new Map(right.fences.map((fence) => [`${fence.key} ${fence.value}`, fence])).values()];
         sent = keysOf(right);
         return {

@@ -31,7 +31,7 @@ export interface StoresOptions {
 /** A namespace of the store: a Keyv whose entries can belong to people and conversations. */
 export type Entries = Keyv & OwnedEntries;
 
-/** The store, as one right can write to it. */
+/** The store for writes under one right. */
 export interface Stores extends OwnedData {
   /**
    * Opens one namespace; this is cheap. Every operation rejects within a few seconds if the store is unavailable.
@@ -42,15 +42,15 @@ export interface Stores extends OwnedData {
   open: (namespace: string) => Entries;
   /** The clock by which entries expire: Unix milliseconds without the jumps of the system's clock. */
   now: Clock;
-  /** Tries a write. Resolves to true if the store accepted it, else to false. Also false once `signal` aborts. */
+  /** Tries a write. Resolves to true if the store accepted it, and to false if not or once `signal` aborts. */
   isReachable: (signal: AbortSignal) => Promise<boolean>;
   close: () => Promise<void>;
   counters: Counters;
   /** The connection to a store that several processes share. Absent for the embedded store. */
   shared?: RedisConnection;
   /**
-   * Runs a task that reads, changes and writes back. Among all processes, one task of the same name runs at a time. The
-   * task must write through the `open` that it gets; these writes fail if its turn has ended.
+   * Runs a task that reads, changes and writes back. Only one task of the same name runs at a time among all processes.
+   * The task must write through the `open` that it gets; these writes fail once its turn has ended.
    */
   inTurn: <T>(name: string, task: (open: Stores["open"]) => Promise<T>) => Promise<T>;
   /** Returns the same store for writes under another right. */
@@ -168,7 +168,7 @@ function whenAborted(signal: AbortSignal): Promise<false> {
 /** How many keys `clear` deletes in one step. */
 const CLEAR_KEYS = 500;
 
-/** Shows one namespace of a shared store. In the base, a key is `{namespace}:{key}`. */
+/** Shows one namespace of a shared store as a store. The key `k` in the namespace `n` is `n:k` in the shared store. */
 export function createNamespaceView(base: TextStore, namespace: string): TextStore {
   const prefix = `${namespace}:`;
   const toKey = (key: string) => prefix + key;

@@ -15,7 +15,7 @@ export interface OwnedEntry {
   /** The people whom the entry is about. Each write replaces all earlier ones. */
   owner?: Owner | readonly Owner[] | undefined;
   conversation?: string | undefined;
-  /** Set if the write needs an existing entry, so that it does not restore an erased one. */
+  /** Set if an existing entry is needed, so that the write does not restore an erased entry. */
   isRewrite?: true | undefined;
   /** Set if the entry starts a list that `append` extends. It replaces an existing list. */
   isList?: true | undefined;
@@ -30,7 +30,7 @@ export type Belonging =
 export interface OwnedEntries {
   /** Writes one entry. Resolves to false if the entry is a rewrite and does not exist. */
   put(entry: OwnedEntry): Promise<boolean>;
-  /** Makes all changes in one step, or none if an entry to rewrite is missing. Resolves to false then. */
+  /** Makes all changes in one step. If an entry to rewrite is missing, makes none and resolves to false. */
   write(entries: readonly OwnedEntry[], removed?: readonly string[]): Promise<boolean>;
   /**
    * Adds a value to a list with one command. Resolves to false if the list does not exist. Checks no right: a process
@@ -41,7 +41,7 @@ export interface OwnedEntries {
   readAppended(key: string): Promise<unknown[]>;
   /** Lists the keys of a person's entries in this namespace. The entry that expires last is last. */
   keysOf(owner: Owner): Promise<string[]>;
-  /** Reads the entries in this namespace. The cost grows with their owner's entries in all namespaces. */
+  /** Reads the entries in this namespace. The cost grows with the number of their owner's entries in all namespaces. */
   entriesOf(of: Belonging): AsyncIterable<[key: string, value: unknown]>;
   /** Erases the entries in this namespace, and those that are written meanwhile. Resolves to their number. */
   eraseOf(of: Belonging): Promise<number>;
@@ -65,7 +65,7 @@ export interface Texts {
   toValue(namespace: string, text: string): unknown;
 }
 
-/** `prefix` starts all keys of the namespace in the store. */
+/** All keys of the namespace start with `prefix` in the store. */
 export function createOwnedEntries(store: OwnedTexts, namespace: string, prefix: string, texts: Texts): OwnedEntries {
   const write: OwnedEntries["write"] = (entries, removed = []) =>
     store.write(
@@ -97,7 +97,7 @@ export function createOwnedEntries(store: OwnedTexts, namespace: string, prefix:
   };
 }
 
-/** `root` starts all keys in the store. */
+/** All keys start with `root` in the store. */
 export function createOwnedData(store: OwnedTexts, root: string, texts: Texts): OwnedData {
   return {
     async *entriesOf(owner) {

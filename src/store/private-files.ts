@@ -2,7 +2,7 @@ import { chmodSync, closeSync, mkdirSync, openSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 
 const PRIVATE = 0o600;
-/** The endings of a database's name, of the files that SQLite creates next to it, and of our lock files. */
+/** The endings of file names: of a database, of the files that SQLite creates next to it, and of our lock files. */
 const SUFFIXES = ["", "-wal", "-shm", "-journal", ".lock", ".lock-journal"];
 
 /**

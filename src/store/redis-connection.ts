@@ -5,7 +5,7 @@ import { StoreError } from "./outage.ts";
 
 /** The longest wait for the response to an operation. */
 const OPERATION_TIMEOUT_MS = 2_000;
-/** The longest wait of an operation for a connection that was just lost, from the moment of the loss. */
+/** The longest wait of an operation for a lost connection, counted from the loss. */
 const LOSS_WAIT_MS = 2_000;
 /** The longest wait of an operation during a longer outage. */
 const OUTAGE_WAIT_MS = 50;
@@ -128,7 +128,7 @@ export function connectToRedis(url: string, log: Logger): RedisConnection {
         return await tryTo(operation, on).catch((error: unknown) => {
           if (!isReadOnly(error)) throw error;
           leaveReplica();
-          // A replica refuses before it changes anything, so the operation does not run twice.
+          // A replica refuses an operation before it changes anything, so no operation has an effect twice.
           return tryTo(operation, on);
         });
       } catch (error) {
@@ -146,8 +146,8 @@ export function connectToRedis(url: string, log: Logger): RedisConnection {
 }
 
 function connect(client: RedisClient): void {
-  // Rejects only if the client is closed meanwhile. The client repeats failed attempts and reports them as "error"
-  // events.
+  // Rejects only if the client is closed while it connects. The client repeats failed attempts and reports them as
+  // "error" events.
   client.connect().catch(() => {});
 }
 
@@ -172,7 +172,7 @@ async function withDeadline<T>(operation: () => Promise<T>, giveUp: () => Error)
   const deadline = Promise.withResolvers<never>();
   let isSettled = false;
   const timer = setTimeout(() => {
-    // Reads a response that has already arrived, because perhaps only this process was slow.
+    // Perhaps only this process was slow: a response that has already arrived is read first.
     setImmediate(() => {
       if (!isSettled) deadline.reject(giveUp());
     });

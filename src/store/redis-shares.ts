@@ -34,7 +34,7 @@ export function createSharedParts(
   const id = randomUUID();
 
   async function change<T>(count: number, decide: (before: Shares) => { after: Shares; result: T }): Promise<T> {
-    // Only processes that expect the same number of parts share them.
+    // Processes share parts only with processes that expect the same number of parts.
     const key = `${place}:${count}`;
     for (;;) {
       const known = (await run(() => client.get(key))) ?? "";

@@ -10,7 +10,7 @@ import { evalScript } from "./redis-script.ts";
 const TURN_MS = 10_000;
 const WAIT_MS = 2 * TURN_MS;
 const LOOK_MS = 10;
-/** A finished turn leaves this value for longer than any turn, so a turn without a lock notices other turns. */
+/** A finished turn leaves this value, longer than a turn lasts, to show a turn without a lock that another one ran. */
 const TRACE = "-";
 const TRACE_MS = 2 * TURN_MS;
 
@@ -59,7 +59,8 @@ export function createSharedTurns(connection: RedisConnection, place: string): R
       return await task(withFence(right, fence));
     } catch (error) {
       if (!(error instanceof FencedError)) throw error;
-      // Either another process owns all of this work now, or only this turn was too slow; then a new turn starts.
+      // Either another process owns all of this work now, or only this turn was too slow. In the second case a new turn
+      // starts.
       await checkRight(right);
       throw new StoreError("The work took longer than its turn.", { cause: error });
     } finally {
@@ -70,7 +71,7 @@ export function createSharedTurns(connection: RedisConnection, place: string): R
 
   async function runCovered<T>(right: Right, fence: Fence, key: string, task: (held: Right) => Promise<T>): Promise<T> {
     const from = performance.now();
-    // A copy of the fence keeps the key's current name. After a rename the right no longer covers the key, so writes
+    // This copy of the fence keeps the key's current name. After a rename the right no longer covers the key, so writes
     // must fail.
     const covering: Fence = { key: fence.key, value: fence.value, check };
     const unlocked: Fence = {

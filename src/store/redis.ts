@@ -15,7 +15,7 @@ const CLOCK_KEPT_MS = 60_000;
 /** How many entries one step of an export or an erasure handles. Redis does nothing else during a step. */
 const READ_ENTRIES = 100;
 const ERASED_ENTRIES = 500;
-/** An index outlives its entries by this share, so that most writes need not extend the index's expiry. */
+/** An index outlives its entries by this share of their life, so that most writes need not extend it. */
 const INDEX_SPARE = 0.1;
 /** The indexes are sorted sets of keys by their expiry time. */
 const INDEX_ROOT = "palaver:of:";
@@ -72,7 +72,7 @@ function withFirstLook(connection: RedisConnection, url: string) {
       if (refusal !== undefined) throw new StoreError(refusal);
       if (version !== STORED_VERSION) await client.set(VERSION_KEY, STORED_VERSION);
     }
-    // Some servers let this user read no time. If there is another problem, the operation itself will show it.
+    // Some servers do not let this user read the time. For any other problem, the operation itself reports it.
     const answer = await client.sendCommand(["TIME"]).catch(() => undefined);
     const [seconds, microseconds] = Array.isArray(answer) ? answer.map(Number) : [];
     const serverMs = seconds === undefined ? now() : seconds * 1_000 + (microseconds ?? 0) / 1_000;
@@ -104,7 +104,7 @@ export async function isCluster(client: RedisConnection["client"]): Promise<bool
   return info.includes("cluster_enabled:1");
 }
 
-/** Finds the version of existing data at this address, and the reason if Palaver cannot use the data. */
+/** Finds the version of the data at this address, if there is data, and the reason if Palaver cannot use it. */
 export async function checkVersion(
   client: RedisConnection["client"],
   url: string,
@@ -126,7 +126,7 @@ function createBoundStores(connection: RedisConnection, now: Clock): (right: Rig
     throwOnConnectError: true,
     useUnlink: true,
   });
-  // The client's own listener logs errors, but an "error" event of the adapter without a listener would throw.
+  // The client's own listener logs errors. Without this one, an "error" event of the adapter would throw.
   adapter.on("error", () => {});
   const read = createReads(connection);
 
@@ -168,7 +168,7 @@ function createBoundStores(connection: RedisConnection, now: Clock): (right: Rig
   return (right) => storeUnder(createOwnedTexts(connection, now, right));
 }
 
-/** Sends reads that start at the same time as one MGET, which skips a value that is not a string. */
+/** Sends all reads that start at the same time as one MGET. Unlike GET, MGET skips a value that is not a string. */
 function createReads({
   client,
   run,
@@ -176,7 +176,7 @@ function createReads({
   let next: { keys: string[]; values: Promise<Array<string | null>> } | undefined;
 
   async function send(keys: string[]): Promise<Array<string | null>> {
-    // After this tick, all tasks that were ready have added their keys.
+    // By the next tick, all tasks that are ready have added their keys.
     await new Promise((resolve) => process.nextTick(resolve));
     next = undefined;
     return run(() => client.mGet(keys));
@@ -195,7 +195,7 @@ function createReads({
   };
 }
 
-/** Reads the names of an entry's indexes; false for a list, whose name stays in its indexes until it would expire. */
+/** Reads the names of an entry's indexes; false for a list. */
 const NAMES = `
 local function namesOf(key)
   local head = redis.pcall('GETRANGE', key, 0, ${OWNERS_CHARS})
@@ -250,7 +250,7 @@ for index = entries + removed + 1, #KEYS do
 end
 return gone`;
 
-/** Erases those of these keys whose entries name all the given indexes, and removes them from every index. */
+/** Erases those of the keys whose entries name all the given indexes, and removes them from every index. */
 const ERASE = `${NAMES}
 local wanted = cjson.decode(ARGV[1])
 local erased, changed = 0, 0
@@ -273,7 +273,7 @@ for index = 2, #KEYS do
 end
 return {erased, changed}`;
 
-/** An entry starts with the names of its indexes. If an index disagrees with an entry, the entry counts. */
+/** An entry starts with the names of its indexes. If an index says something else, the entry is right. */
 const owners = z.object({ of: z.array(z.string()).default([]) });
 
 function createOwnedTexts({ client, run }: Pick<RedisConnection, "client" | "run">, now: Clock, right: Right) {
@@ -359,7 +359,7 @@ function withOwners(text: string, of: readonly string[] = []): string {
 
 /** Returns the keys of the indexes that find these entries, with the script's input for each. */
 function toIndexes(entries: readonly TextEntry[], now: number) {
-  // An entry that keeps its expiry keeps its position in its indexes too.
+  // An entry that keeps its expiry also keeps its position in the indexes.
   const placed = entries.flatMap(({ key, ttl, of = [] }) =>
     ttl === undefined ? [] : of.map((of) => ({ of, key, ttl })),
   );

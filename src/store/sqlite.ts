@@ -13,7 +13,7 @@ const ERASED_ROWS = 500;
 /** A key that sorts after all others. */
 const LAST_KEY = "\u{10FFFF}";
 
-/** A store for Keyv, with texts as values because Keyv serializes. A call changes all its keys in one step, or none. */
+/** A store for Keyv. Values are texts, because Keyv serializes. A call changes all its keys in one step, or none. */
 export interface TextStore {
   opts: { dialect: string; url: string };
   namespace: string | undefined;
@@ -42,7 +42,7 @@ export interface TextEntry {
   ttl?: number | undefined;
   /** The names of the indexes that find the entry. They replace earlier ones. */
   of?: readonly string[] | undefined;
-  /** Set if the write needs an existing key. Without `ttl` the entry then keeps its expiry. */
+  /** Set if the key must exist already. Without `ttl` the entry then keeps its expiry. */
   isRewrite?: true | undefined;
   /** Set if this is the first text of a list that `append` extends. It replaces an existing value. */
   isList?: true | undefined;
@@ -55,12 +55,10 @@ export interface OwnedTexts {
   /** Adds a text of one line to a list. Checks no right. Resolves to false if the list does not exist. */
   append(key: string, text: string): Promise<boolean>;
   readAppended(key: string): Promise<string[]>;
-  /** Lists the keys that an index finds; the entry that expires last is last. Keys can have other owners meanwhile. */
+  /** Lists the keys that an index finds; the entry that expires last is last. Some can belong to others meanwhile. */
   keysOf(index: string, prefix: string): Promise<string[]>;
   readOf(of: Indexes, prefix: string): AsyncIterable<[key: string, value: string]>;
-  /**
-   * Erases the entries that all of these indexes find, and those that are written meanwhile. Resolves to the number.
-   */
+  /** Erases the entries that all of these indexes find, and those that are written meanwhile. Resolves to how many. */
   eraseOf(of: Indexes, prefix: string): Promise<number>;
   /** Lists the indexes whose names start with `prefix` and that find an entry, or found one until recently. */
   indexes(prefix: string): AsyncIterable<string>;

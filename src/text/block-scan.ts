@@ -6,7 +6,7 @@ import type { Ruler, SplitLimits } from "./ruler.ts";
 import { nextCodePoint } from "./ruler.ts";
 import { skip } from "./sticky.ts";
 
-/** The start of a line at which the next part (the text of the next message) can begin. */
+/** The start of a line at which the next part, the text of the next message, can begin. */
 export interface Candidate {
   at: number;
   frame: Frame | undefined;
@@ -23,8 +23,8 @@ export interface Rest {
 /** How much text fits into a part, and where the part can end. */
 export interface BlockScan {
   /**
-   * `whole`: all of the remaining text fits. `full`: it does not fit, and the part ends at or before `need`. `closed`:
-   * the part ends at `at`, after a line that closes its fence and is too long to show as it is.
+   * `whole`: all of the remaining text fits. `full`: it does not fit, and the part ends at `need` or earlier. `closed`:
+   * the part ends at `at`, after the closing line of a fence that is too long to show unchanged.
    */
   outcome: "whole" | "full" | "closed";
   at: number;
@@ -35,7 +35,7 @@ export interface BlockScan {
   header: string;
   /** The quote marks of the line that did not fit. */
   quote: string;
-  /** The last possible ends of the part: before a heading, before another block, and before an item or a row. */
+  /** The last ends before a heading, before another block, and before an item or a row. */
   heading: Candidate | undefined;
   block: Candidate | undefined;
   item: Candidate | undefined;
@@ -44,11 +44,11 @@ export interface BlockScan {
   /** The starts of the lines in the last block. That block starts at `blockStart`. */
   lines: Candidate[];
   blockStart: number;
-  /** The first end at which the part is full enough, with the start of the block before that end. */
+  /** The first end at which the part is full enough, with the start of the block before it. */
   due: (Candidate & { blockStart: number }) | undefined;
 }
 
-/** A part ends at the first end of a paragraph after `paragraph`, or at the first end of a line after `line`. */
+/** A part can end after the first paragraph that ends beyond `paragraph`, or the first line that ends beyond `line`. */
 export interface DueFrom {
   paragraph: number;
   line: number;
@@ -81,7 +81,7 @@ interface Line {
 const BLANK_LINES = /(?:[^\S\n]*\n)*/y;
 const BLANK = /[^\S\n]*/y;
 
-/** Reads lines until one does not fit. Ignores all later text, so the result stays the same when the text grows. */
+/** Reads lines until one does not fit, and nothing after it, so that the result stays the same when the text grows. */
 export function scanBlocks(
   { text, textEnd, place }: Rest,
   ruler: Ruler,
@@ -151,7 +151,7 @@ function takeProse(walk: Walk, line: Line, midLine: boolean): boolean {
 
   const need = walk.ruler("");
   if (line.end > need || line.goesOn) return stop(walk, need);
-  // Before its line feed, no one knows whether the line opens a fence, which needs space for a closing line.
+  // Until the line feed, no one knows whether the line opens a fence, which needs space for a closing line.
   const frame =
     line.feedAt === undefined ? undefined : midLine ? readCutFence(walk) : fence && toFrame(fence, walk.limits);
   const closedNeed = walk.ruler(toSuffix(frame));
@@ -186,7 +186,7 @@ function noteBlock(walk: Walk, kind: LineKind | "fence", line: string): void {
     walk.heading = candidate;
     walk.block = candidate;
   } else if (previous.kind === "heading" || (previous.kind === "delimiter" && !afterGap)) {
-    // The line can become the opening line of a fence, and a part must not end within it.
+    // The line can become the opening line of a fence. A part must not end within such a line.
     if (/^[ \t>*+\d.)-]*(?:[`~]|$)/.test(line)) walk.item = candidate;
     else walk.orphan = candidate;
   } else if (!afterGap && mayUnderline(line, previous.kind)) {

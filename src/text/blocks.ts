@@ -37,7 +37,7 @@ export function readFence(line: string): CodeFence | undefined {
   if (end === at) return undefined;
   const marker = line.slice(at, end);
   const info = line.slice(end).trim();
-  // A line that starts with ```like this``` is inline code.
+  // A line that starts with ```like this``` contains inline code, and opens no fence.
   if (marker.startsWith("`") && info.includes("`")) return undefined;
   return { marker, indent: line.slice(0, at).replace(/[^ \t>]/g, " "), info };
 }

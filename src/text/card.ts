@@ -56,7 +56,7 @@ const HUES: ReadonlyArray<[until: number, name: string]> = [
   [360, "red"],
 ];
 
-/** Returns the common name of a color; undefined for a shade of gray, which means nothing. */
+/** Returns the common name of a color; undefined for a shade of gray, because gray means nothing. */
 export function nameColor(rgb: number): string | undefined {
   const [red, green, blue] = [rgb >> 16, rgb >> 8, rgb].map((part) => (part & 255) / 255) as [number, number, number];
   const most = Math.max(red, green, blue);

@@ -5,7 +5,7 @@ import { type InlineScan, scanInline } from "./inline.ts";
 import { nextCodePoint } from "./ruler.ts";
 import { skip } from "./sticky.ts";
 
-/** The end of a part. Within a line, it has the `frame`, `header` and `quote` that the rest of the line needs. */
+/** The end of a part. Within a line, it has what the rest of the line needs: `frame`, `header` and `quote`. */
 export interface Cut extends Candidate {
   quote: string;
 }
@@ -16,7 +16,7 @@ interface InlineView {
   from: number;
   need: number;
   code: boolean;
-  /** A number for each position: the text can be split at 0. At 1 a split breaks emphasis, at 2 it destroys a span. */
+  /** By position: 0 if the text can be split there, 1 within emphasis, 2 within a span that a split would destroy. */
   bonds: Uint8Array;
   graphemes?: Intl.Segments;
 }
@@ -40,7 +40,7 @@ const WIDE_SENTENCE_END = /[。！？][」』）”’*_~]{0,3}$/;
 const WIDE_PAUSE = /[。！？、，；：」』）]$/;
 const WIDE_CLOSING = /^[。！？、，；：」』）*_~]/;
 
-/** Chooses the best kind of end that fills at least a third of the part. Splits a block only as a last resort. */
+/** Chooses the best kind of end that leaves the part at least a third full. Splits a block only as a last resort. */
 export function chooseCut(text: string, start: number, scan: BlockScan): Cut {
   const { need, frame } = scan;
   const view = toView(text, start, need, scan);
@@ -97,7 +97,7 @@ export function findDueCut(
   return due === undefined || due.at > end ? undefined : { ...due, quote: "" };
 }
 
-/** Returns the last position between words, from `least` on, that splits no span; undefined if all split one. */
+/** Returns the last position between words that splits no span. Undefined if it is before `least`. */
 export function findLastBreak(
   text: string,
   start: number,
@@ -111,7 +111,7 @@ export function findLastBreak(
   return at < from ? undefined : toInlineCut(start + at, scan);
 }
 
-/** Returns the last position from `least` on that splits no span, even within a word. Undefined if every one does. */
+/** Returns the last position that splits no span, even within a word. Undefined if it is before `least`. */
 export function findLastBoundary(
   text: string,
   start: number,
@@ -123,7 +123,7 @@ export function findLastBoundary(
   return at < least ? undefined : at;
 }
 
-/** Returns the end of the character that contains `at`. Returns `at` if that end is after `end`. */
+/** Returns the end of the character that contains `at`; returns `at` if that end is after `end`. */
 export function toCharacterEnd(text: string, at: number, end: number): number {
   const found = characterEnd(text, at);
   return found >= end ? at : found;
@@ -146,7 +146,7 @@ function toInlineCut(at: number, { frame, header, quote }: BlockScan): Cut {
   return { at, frame, header, quote };
 }
 
-/** Splits between words, else between characters, else between code points. Fills at least a third of the part. */
+/** Splits between words, else between characters, else between code points. The part is at least a third full. */
 function takeApart(view: InlineView): number {
   const { window, need, code } = view;
   const from = skip(OPENERS, window, view.from);
@@ -171,7 +171,7 @@ function takeApart(view: InlineView): number {
 function toBonds({ spans, open }: InlineScan, length: number): Uint8Array {
   const bonds = new Uint8Array(length + 1);
   if (spans.length === 0 && open.length === 0) return bonds;
-  // Counts at the ends of spans and sums up once, so that nested spans cost no more than flat ones.
+  // Counts only at the ends of spans, so that nested spans cost no more than flat ones.
   const soft = new Int32Array(length + 2);
   const hard = new Int32Array(length + 2);
   for (const span of spans) bind(span.soft ? soft : hard, span.start, Math.max(span.end, span.start + 1));
@@ -189,7 +189,7 @@ function bind(depth: Int32Array, start: number, end: number): void {
   depth[end] = (depth[end] ?? 0) - 1;
 }
 
-/** Returns the last break of this kind, from `least` on, whose bond is at most `bond`. */
+/** Returns the last break of this kind, at `least` or later, whose bond is at most `bond`. */
 function findBreak(
   view: InlineView,
   bond: number,
@@ -223,7 +223,7 @@ function isSentenceEnd({ window, code }: InlineView, at: number): boolean {
   return SENTENCE_END.test(before) && !ITEM_NUMBER.test(window.slice(Math.max(at - 20, 0), at));
 }
 
-/** Returns the last position between characters that splits no span. White space before it would become indentation. */
+/** Returns the last position between characters that splits no span and follows no white space. */
 function findBoundary(view: InlineView, fenceStart = FENCE_START): number | undefined {
   for (let at = view.need; at > view.from; ) {
     if ((view.bonds[at] ?? 0) > 1 || SPACE.test(view.window[at - 1] ?? "") || skip(fenceStart, view.window, at) > at) {
@@ -239,7 +239,7 @@ function findBoundary(view: InlineView, fenceStart = FENCE_START): number | unde
 
 function characterStart(view: InlineView, at: number): number {
   const { window } = view;
-  // Below the combining marks, only CR and LF together form one character.
+  // Below U+0300 each code unit is a character, except that CR and LF belong together.
   const isPlain = window.charCodeAt(at - 1) < 0x300 && window.charCodeAt(at) < 0x300 && window[at] !== "\n";
   if (isPlain || at >= window.length) return at;
   view.graphemes ??= toGraphemes(window);

@@ -1,4 +1,4 @@
-/** Counts the insertions, deletions, replacements and swaps that turn one text into the other (string alignment). */
+/** Counts the insertions, deletions, replacements and swaps of neighbors that turn one text into the other. */
 export function editDistance(a: string, b: string): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, column) => column);

@@ -4,7 +4,7 @@ import type { SplitLimits } from "./ruler.ts";
 /** A fence that is closed at the end of one part and reopened at the start of the next. */
 export interface Frame {
   fence: CodeFence;
-  /** The lines that reopen and close the fence. Both are "" if they do not fit. */
+  /** The lines that reopen and close the fence. Both are "" if they do not fit into a part. */
   open: string;
   close: string;
 }
@@ -17,14 +17,14 @@ export interface PartStart {
   header: string;
   /** The quote marks of a line that continues here. */
   quote: string;
-  /** True if the part starts within a line. */
+  /** True if the part starts in the middle of a line. */
   midLine: boolean;
 }
 
 /** A frame leaves at least this much space for code, so that any character fits, in any unit. */
 const CODE_ROOM_UNITS = 4;
 
-/** Chooses how the next part reopens a fence. If space is short, leaves out the info string, or does not reopen it. */
+/** Chooses how the next part reopens a fence. If space is short, leaves out the info string, or the whole line. */
 export function toFrame(fence: CodeFence, limits: SplitLimits): Frame {
   const close = fence.indent + fence.marker;
   const cost = (open: string): number => limits.lengthOf(`${open}\n${isQuoted(fence) ? fence.indent : ""}\n${close}`);

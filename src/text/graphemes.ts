@@ -1,6 +1,6 @@
 /** More UTF-16 units than any character in use has. */
 const LONG_CHARACTER_UNITS = 64;
-/** How far to look back for the certain start of a character. */
+/** How far to look back for a position that certainly starts a character. */
 const MAX_CONTEXT_UNITS = 1_024;
 
 /** Matches Latin letters, Chinese characters and Korean syllables: each starts a character after any other text. */
@@ -18,12 +18,12 @@ export function toGraphemes(text: string): Intl.Segments {
   return segmenter.segment(text);
 }
 
-/** Returns the last position, up to `at`, that is not within a character such as a flag or a family. */
+/** Returns the last position, at `at` or earlier, that is not within a character such as a flag or a family. */
 export function characterStart(text: string, at: number): number {
   return characterAt(text, at)?.start ?? at;
 }
 
-/** Returns the first position, from `at` on, that is not within a character. */
+/** Returns the first position, at `at` or later, that is not within a character. */
 export function characterEnd(text: string, at: number): number {
   return characterAt(text, at)?.end ?? at;
 }

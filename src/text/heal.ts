@@ -64,7 +64,7 @@ function healFence(text: string, { fence, start, codeStart }: NonNullable<Tail["
   if (code.length <= codeStart) return text.slice(0, start).trimEnd();
   const closings = [`\n${fence.indent}${fence.marker}`, `\n${fence.marker}`];
   const closing = closings.find(({ length }) => length <= HEAL_ROOM_UNITS);
-  // If the closing line is too long, the fence goes and its code becomes plain text.
+  // If the closing line is too long, the opening line goes and the code becomes plain text.
   return closing === undefined ? text.slice(0, start) + code.slice(codeStart + 1) : code + closing;
 }
 
@@ -154,12 +154,12 @@ function closeMarks(text: string, open: OpenMark[], room: number): string {
   return body + closers;
 }
 
-/** True for marks as in 2*3, which are arithmetic rather than emphasis. False in scripts without spaces. */
+/** True for marks between letters, as in 2*3: they are no emphasis. False in scripts without spaces. */
 function isBetweenLetters(text: string, start: number, length: number): boolean {
   return /\w/.test(text[start - 1] ?? "") && /\w/.test(text[start + length] ?? "");
 }
 
-/** Removes what would spoil a closing mark at the end: the mark's first character, or a backslash. */
+/** Removes what would spoil a closing mark at the end: half of a mark, or a backslash. */
 function dropHalfCloser(text: string, from: number, mark: string): string {
   let end = text.length;
   if (/[`~]/.test(mark)) while (end > from && text[end - 1] === mark[0]) end--;

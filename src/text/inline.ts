@@ -10,8 +10,8 @@ export interface Span {
 }
 
 /**
- * A span that has not ended. `length` characters of their own kind close `code` and emphasis (`*`, `_`, `~`). `text` is
- * the text of a link or an image, `target` its address, `angle` a mention in `<…>`.
+ * A span that has not ended. `length` of their marks close `code` and emphasis (`*`, `_`, `~`). `text` is the text of a
+ * link or an image, `target` its address, `angle` a mention in `<…>`.
  */
 export interface OpenMark {
   kind: "code" | "*" | "_" | "~" | "text" | "target" | "angle";
@@ -36,9 +36,9 @@ interface Scan extends InlineScan {
   parens: Map<number, number>;
 }
 
-/** Deeper emphasis counts as plain text. This also limits the search for its start. */
+/** Deeper emphasis counts as plain text. The limit also shortens the search for its start. */
 const MAX_DEPTH = 16;
-/** Matches `<…>`. Without an address it has at most 256 characters, which fits Slack's dates with a fallback text. */
+/** Matches `<…>`: an address, or at most 256 other characters, enough for Slack's dates with a fallback text. */
 const ANGLE = /<(?:[@#!:/]|a:|t:|id:)[^<>\n]{0,256}>|<(?:https?:|mailto:)[^<>\s]*>/y;
 const OPEN_ANGLE = /<(?:[@#!:/]|a:|t:|id:|https?:|mailto:)?[^<>\n]{0,256}/y;
 const ADDRESS = /https?:\/\/[^\s<>`。、，！？「」『』（）]*/y;
@@ -115,7 +115,7 @@ function leaveOpen(scan: Scan, kind: OpenMark["kind"], start: number, length: nu
 function readCode(scan: Scan, at: number): number {
   const length = runLength(scan.text, at, scan.to);
   const runs = scan.codeRuns.get(length) ?? [];
-  // The runs are in reverse order, so that the next one can be popped.
+  // The runs are in reverse order, so that the next run is the last and can be popped.
   while ((runs.at(-1) ?? Infinity) <= at) runs.pop();
   const closing = runs.pop();
   return closing === undefined ? leaveOpen(scan, "code", at, length) : keep(scan, at, closing + length);
@@ -194,7 +194,7 @@ function readEmphasis(scan: Scan, at: number, kind: "*" | "_" | "~"): number {
   return end;
 }
 
-/** Closes the emphasis that a run of marks before `end` can close. Returns the number of marks that are left. */
+/** Closes the emphasis that a run of marks before `end` can close. Returns how many of the marks are left. */
 function closeEmphasis({ spans, open }: Scan, kind: OpenMark["kind"], length: number, end: number): number {
   let left = length;
   for (let i = open.length - 1; i >= 0 && left > 0; i--) {
@@ -204,7 +204,7 @@ function closeEmphasis({ spans, open }: Scan, kind: OpenMark["kind"], length: nu
     spans.push({ start: mark.start, end, soft: true });
     left -= used;
     mark.length -= used;
-    // Marks that opened in between and did not close are plain text.
+    // Marks that opened within the emphasis and did not close are plain text.
     open.length = mark.length === 0 ? i : i + 1;
   }
   return left;

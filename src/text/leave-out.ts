@@ -1,6 +1,6 @@
 import { characterEnd, characterStart } from "./graphemes.ts";
 
-/** Keeps the beginning and the end of a text, where questions usually are. `keptChars` does not count the mark. */
+/** Puts a mark in place of a text's middle: questions are usually at its ends. `keptChars` excludes the mark. */
 export function leaveOut(text: string, keptChars: number): string {
   if (keptChars >= text.length) return text;
   const from = characterStart(text, Math.max(Math.ceil(keptChars / 2), 0));

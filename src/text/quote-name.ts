@@ -12,7 +12,7 @@ export function quoteName(name: string): string {
   return `\`${truncate(toLine(name).replaceAll("`", "'"), MAX_QUOTED_CHARS)}\``;
 }
 
-/** `missing` is the platform's name for a permission. */
+/** Says which permission is missing. `missing` is the platform's name for it. */
 export function describeLack(missing: string): string {
   return `The bot lacks the permission ${quoteName(missing)}: an administrator has to grant it.`;
 }

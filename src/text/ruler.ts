@@ -1,5 +1,5 @@
 export interface SplitLimits {
-  /** The longest part, as `lengthOf` counts it. Works well from about 20. */
+  /** The length of the longest part, as `lengthOf` counts it. Parts of less than about 20 work badly. */
   maxLength: number;
   /** The length of a text in the platform's count. A longer text should rarely count as shorter. */
   lengthOf(text: string): number;
@@ -7,7 +7,7 @@ export interface SplitLimits {
   keptLength?: number | undefined;
 }
 
-/** Returns the last boundary at which prefix + text + suffix fits. Always takes at least one code point. */
+/** Returns the last boundary at which prefix, text and suffix fit together. Always takes at least one code point. */
 export type Ruler = (suffix: string) => number;
 
 /** Bisects, because the unit can be anything. Calls `lengthOf` about fifteen times, with texts as long as a part. */

@@ -8,7 +8,7 @@ export interface Source {
   url: string;
   /** Untrusted text; "" if unknown. */
   title: string;
-  /** The page's numbers in the text of the gateway's model. Absent if only a tool read the page. */
+  /** The numbers with which the model's text cites the page. Absent if only a tool read the page. */
   marks?: number[];
 }
 

@@ -9,7 +9,7 @@ import { skip } from "./sticky.ts";
 export interface Part {
   /** The source without white space at its ends, with open fences closed and reopened and table headers repeated. */
   text: string;
-  /** The part shows `source.slice(start, end)`. The parts of a text cover it without gaps or overlaps. */
+  /** The part shows `source.slice(start, end)`. All parts together cover the text without gaps or overlaps. */
   start: number;
   end: number;
   /** How many UTF-16 units at the end of `text` close what is still open in the source. */
@@ -18,7 +18,7 @@ export interface Part {
 
 /** Splits a growing text without repeating the work for finished parts. */
 export interface Splitter {
-  /** Splits the current text. Starts over if it does not continue the previous one. Holds nothing back if `isOver`. */
+  /** Splits the text again. Starts over if it does not continue the previous text. Holds nothing back if `isOver`. */
   update(text: string, isOver?: boolean): Part[];
 }
 
@@ -36,7 +36,7 @@ export function splitMarkdown(text: string, limits: SplitLimits): Part[] {
   return createSplitter(limits).update(text);
 }
 
-/** `from` is the start of the first part, if the text before it is shown elsewhere. */
+/** `from` is where the first part starts, if earlier text is shown elsewhere. */
 export function createSplitter(limits: SplitLimits, from = 0): Splitter {
   let settled: Part[] = [];
   let settledText = "";
@@ -82,7 +82,7 @@ function toGrowth(shownEnd: number): Growth {
   return { shownEnd, reached: new Map() };
 }
 
-/** Finds where to continue a text whose beginning is shown elsewhere, and which fence to reopen there. */
+/** Finds where a text continues whose beginning is shown elsewhere, and which fence to reopen there. */
 function toPlaceAfter(text: string, from: number, limits: SplitLimits): PartStart {
   const begin = toPlace(text, 0, NOTHING_OPEN, limits);
   if (from === 0) return begin;
@@ -110,7 +110,7 @@ interface Reading {
   next?: PartStart;
 }
 
-/** Reads one part. A finished part can exceed the limit, as it lost white space; then reads it again with less text. */
+/** Reads one part. If it counts as longer without the white space at its ends, reads it again with less text. */
 function readPart(unread: Unread, limits: SplitLimits): Reading {
   for (let room = limits.maxLength; ; ) {
     const reading = readWithin(unread, { ...limits, maxLength: room });
@@ -148,7 +148,7 @@ function readWithin({ growth, isOver, ...rest }: Unread, limits: SplitLimits): R
   return { ...show(sureEnd, scan.frame), end: sureEnd };
 }
 
-/** Returns where the text continues after a split. White space belongs to the part before, but indentation does not. */
+/** Returns where the text continues after a split. White space ends the earlier part, unless it is indentation. */
 function toPlace(text: string, cutAt: number, carried: Omit<Cut, "at">, limits: SplitLimits): PartStart {
   const contentAt = skip(SPACE, text, cutAt);
   const afterFeed = cutAt === 0 || text[cutAt - 1] === "\n";
@@ -169,14 +169,14 @@ interface Keeper {
   /** Finds an early end for a part that is not full; undefined if the part has no such end yet. */
   findCut(scan: BlockScan): Cut | undefined;
   chooseCut(scan: BlockScan): Cut;
-  /** Returns the end of the text that will certainly stay in a growing part. */
+  /** Returns up to where the text will certainly stay in a growing part. */
   toSureEnd(scan: BlockScan): number;
 }
 
 interface Growth {
   /** The end of the text that the part has shown. */
   shownEnd: number;
-  /** Where a part of a given length would end, by length. Known once the text is longer. */
+  /** Where a part of a given length would end, by length. Known once the text is longer than that. */
   reached: Map<number, number>;
 }
 
@@ -196,14 +196,14 @@ function createKeeper(growing: Growing, keptLength: number, limits: SplitLimits)
     if (end < textEnd) reached.set(maxLength, end);
     return end;
   };
-  /** From here on, a link is shown only when it is complete, because it may have to move to the next part. */
+  /** From here on, only complete links are shown, because an incomplete one may have to move to the next part. */
   const half = reach(keptLength / 2);
   const kept = half < textEnd ? reach(keptLength) : half;
   const isNearlyFull = kept < textEnd;
   const least = Math.max(kept, shownEnd);
   const line = isNearlyFull ? Math.max(reach((keptLength + limits.maxLength) / 2), shownEnd) : least;
 
-  /** An incomplete table row or opening line of a fence means nothing, so the part shows all of it or nothing. */
+  /** An incomplete table row or opening line of a fence means nothing, so the part shows it only when complete. */
   function toWholeLines(): number | undefined {
     const lineStart = text.lastIndexOf("\n", textEnd - 1) + 1;
     const lastLine = text.slice(lineStart, textEnd);
