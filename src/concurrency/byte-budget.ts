@@ -1,6 +1,5 @@
 /** Limits the bytes that all holders of one kind hold together in this process. */
 export interface ByteBudget {
-  /** Opens an empty share for a new holder. */
   open(): ByteShare;
   /** Resolves when the next share is released. */
   released(): Promise<void>;

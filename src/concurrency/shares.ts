@@ -5,7 +5,6 @@ import type { Claim, Share } from "../port/shares.ts";
 export interface Shares {
   /** The processes by their ids. */
   readonly members: Readonly<Record<string, Member>>;
-  /** The parts by their numbers. */
   readonly parts: readonly Part[];
 }
 
@@ -51,7 +50,6 @@ export function claimShare(before: Shares, claim: Claim): { after: Shares; share
   }
 
   const isFree = ({ holder, heir }: Part) => heir === undefined && !stays(holder);
-  /** Returns the next part for this process; undefined if the process has its share. */
   function findNext(): Part | undefined {
     const own = countOf(id);
     const free = parts.find(isFree);

@@ -18,9 +18,9 @@ export class DocumentError extends Error {
 /** Limits for one document, so that reading it takes seconds and a few megabytes. */
 export interface DocumentLimits {
   maxPages: number;
-  /** Longest extracted text, in UTF-16 units. */
+  /** The longest extracted text, in UTF-16 units. */
   maxChars: number;
-  /** The most bytes that the contents of a packed document can have. */
+  /** The contents of a packed document can have at most this many bytes. */
   maxUnpackedBytes: number;
   /** Reading a PDF starts no further page after this time. */
   pagesMs: number;

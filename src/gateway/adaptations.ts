@@ -54,7 +54,6 @@ const REFUSES =
 const REFUSED_CODE = /unsupported|not_supported|unknown|extra_forbidden|invalid|unrecognized/i;
 const UNSUPPORTED = /unsupported|not_supported/i;
 
-/** True if the refusal concerns this field, of the request or of a message. */
 function refusesField(field: string, { type = "", code = "", param = "", message }: Refusal): boolean {
   const name = `(${field}|${field.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())})`;
   const isParam = new RegExp(`(^|[.\\]])${name}$|^${name}\\.`).test(param);
@@ -212,7 +211,7 @@ const ADAPTATIONS: readonly Adaptation[] = [
     apply(body) {
       const { tool_choice: choice, ...rest } = body;
       if (choice === undefined) return body;
-      // If the gateway accepts no `tool_choice`, only a text can keep the model from calling tools again.
+      // Without `tool_choice`, nothing forbids further tool calls, so the request must not offer tools.
       return choice === "none" ? withoutTools(body) : rest;
     },
   },

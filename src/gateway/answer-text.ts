@@ -154,7 +154,7 @@ function createThoughtFilter() {
   };
 }
 
-/** The most images in one answer. Further images are dropped. */
+/** At most this many images of one answer are kept. */
 const MAX_PICTURES = 8;
 const PICTURE =
   /(?:!\[[^\]\n]{0,200}\]\(\s{0,20}<?|<img [^>\n]{0,200}?src=["']?)?data:image\/[a-z0-9.+-]{1,40};base64,/i;
@@ -164,7 +164,7 @@ const MAYBE_PICTURE = new RegExp(
   `(?:!(?:\\[[^\\]\\n]{0,200}(?:\\](?:\\(\\s{0,20}<?${MAYBE_DATA}?)?)?)?|<(?:i(?:m(?:g(?: [^>\\n]{0,260})?)?)?)?|${MAYBE_DATA})$`,
   "i",
 );
-/** The most Markdown or HTML after an image, such as a title. */
+/** The longest Markdown or HTML that can follow an image, such as a title. */
 const MAX_CLOSING_CHARS = 200;
 const NO_BASE64 = /[^A-Za-z0-9+/=]/;
 /** A cheap test for every delta: without a match, no image starts in the text or at its end. */

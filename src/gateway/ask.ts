@@ -69,7 +69,7 @@ export interface AskDeps {
   onAnswered?: ((name: Endpoint["name"], model: string) => void) | undefined;
 }
 
-/** The most calls to one route that has an alternative. A failure in `NOT_RETRIED` leads to the alternative at once. */
+/** At most this many calls go to one route that has an alternative; after a failure in `NOT_RETRIED`, only one. */
 const ATTEMPTS_BESIDE = 2;
 const NOT_RETRIED: ReadonlySet<GatewayErrorKind> = new Set(["rate-limited", "stalled"]);
 const MAX_CHANGES = 12;
@@ -262,7 +262,7 @@ function withoutTexts(quote: string, texts: readonly string[]): string {
       if (found.length === open.length) runs.delete(hash);
     });
   }
-  // The positions assume single spaces, as in `toComparable`.
+  // The positions count single spaces, because `toComparable` made them.
   const shown = quote.replace(SPACES, " ");
   return Array.from({ length: shown.length }, (_, at) =>
     hidden.has(at) ? (hidden.has(at - 1) ? "" : HIDDEN) : shown.charAt(at),

@@ -10,7 +10,7 @@ export interface Attached {
   fields: Readonly<Record<string, unknown>>;
 }
 
-/** The most fields of an object and items of a list that are kept, because every fragment copies all earlier ones. */
+/** At most this many fields of an object or items of a list are kept: every fragment copies all earlier ones. */
 const MAX_ENTRIES = 256;
 /** Deeper values are dropped, because the code that joins and stores them is recursive. */
 const MAX_DEPTH = 16;

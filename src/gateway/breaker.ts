@@ -19,7 +19,6 @@ export interface Pause {
 export type Breaker = ReturnType<typeof createBreaker>;
 
 export interface BreakerOptions {
-  /** Called with the number of paused models when it changes. */
   onPaused?: ((count: number) => void) | undefined;
 }
 
@@ -54,7 +53,6 @@ export function createBreaker(limits: GatewayLimits, { onPaused = () => {} }: Br
       pause.probeAtMs = nowMs + (nowMs < pause.untilMs ? limits.probeMs : HALF_OPEN_MS);
       return true;
     },
-    /** `probed` is the pause that this call tested. */
     failed(model: string, error: GatewayError, probed: Pause | undefined): void {
       const asked = error.retryAfterMs ?? 0;
       if (asked > 0) open(model, asked, error, true);

@@ -272,7 +272,7 @@ function describeAnswer(tally: Readonly<Tally>, safe: SafeText): Record<string, 
     reasoningChars: tally.reasoningChars > 0 ? tally.reasoningChars : undefined,
     finishReason: tally.finishReason === undefined ? undefined : toName(tally.finishReason),
     usage: tally.usage,
-    // Undefined instead of 0, so that the log has this field only if events were broken.
+    // If no event was broken, `undefined` keeps this field out of the log.
     droppedEvents: tally.malformed > 0 ? tally.malformed : undefined,
   };
 }

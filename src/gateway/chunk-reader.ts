@@ -145,7 +145,7 @@ function isTextPart(part: unknown): part is Record<string, unknown> {
   return isRecord(part) && part.type === "text";
 }
 
-/** The most images in one delta or message. Further images are dropped. */
+/** At most this many images of one delta or message are kept. */
 const MAX_PICTURES = 16;
 
 function fixPictures(message: Record<string, unknown>): void {

@@ -1,7 +1,7 @@
 import { joinSources, type Source, toSource } from "../text/sources.ts";
 import { isRecord } from "./json.ts";
 
-/** The most citations that are read from one chunk. */
+/** At most this many citations of one chunk are read. */
 const MAX_CITATIONS = 100;
 
 /**

@@ -236,7 +236,6 @@ export function isOtherWay({ status, reason, message }: GatewayError): boolean {
 
 const UNKNOWN_FIELD = /unknown|unrecogni[sz]ed|unexpected|extra|additional/i;
 
-/** Returns the optional field that the gateway refuses; undefined if it refuses something else. */
 export function findRefusedField(refusal: GatewayError, chosen: Chosen): string | undefined {
   const { kind, reason, param = "", message } = refusal;
   if (kind !== "rejected" || reason !== undefined) return undefined;

@@ -3,39 +3,39 @@ export type GatewayLimits = typeof DEFAULT_LIMITS;
 
 export const DEFAULT_LIMITS = {
   connectMs: 10_000,
-  /** Longest silence before the answer starts with text, a tool call or reasoning. Comments do not count. */
+  /** The longest silence before the answer starts with text, a tool call or reasoning. Comments do not count. */
   firstTokenMs: 60_000,
-  /** Longest time before the first piece of a streamed answer, including all attempts and the waits between them. */
+  /** The longest time before the first piece of a streamed answer, including all attempts and waits between them. */
   firstTokenTotalMs: 90_000,
-  /** Longest silence within an answer. */
+  /** The longest silence within an answer. */
   idleMs: 30_000,
-  /** Longest wait for usage and `[DONE]` after the answer's finish reason. */
+  /** The longest wait for usage and `[DONE]` after the answer's finish reason. */
   tailMs: 2_000,
-  /** Longest call, including retries and their waits. */
+  /** The longest call, including retries and their waits. */
   totalMs: 600_000,
-  /** Longest wait for the body of an error response. */
+  /** The longest wait for the body of an error response. */
   errorBodyMs: 5_000,
-  /** Longest event of a stream; fits an image in base64. */
+  /** The longest event of a stream. It must fit an image in base64. */
   maxEventBytes: 29_360_128,
-  /** Longest answer, including tool arguments. The same limit applies separately to thoughts. */
+  /** The longest answer, including tool arguments. The same limit applies separately to thoughts. */
   maxAnswerChars: 262_144,
-  /** Largest JSON body; fits an image. */
+  /** The largest JSON body. It must fit an image in base64. */
   maxBodyBytes: 29_360_128,
-  /** Largest decoded image. */
+  /** The largest decoded image. */
   maxImageBytes: 20_971_520,
-  /** The most calls per request, including the first one. */
+  /** The number of attempts per request, including the first one. */
   attempts: 3,
   backoffMinMs: 500,
   backoffMaxMs: 8_000,
-  /** Longest sum of all waits that the gateway requests with `Retry-After`, in one call. */
+  /** The longest sum of all waits that the gateway requests with `Retry-After` in one call. */
   maxRetryWaitMs: 20_000,
   /** A paused model is tested this often, even if it requested a longer pause, because that can be a mistake. */
   probeMs: 30_000,
-  /** Longest pause that a gateway can request. */
+  /** The longest pause that a gateway can request. */
   maxPauseMs: 3_600_000,
   /** A model is paused after this many failed attempts in a row. */
   breakerFailures: 5,
-  /** Length of the first pause. Each further failure doubles it, up to `breakerMaxMs`. */
+  /** The length of the first pause. Each further failure doubles it, up to `breakerMaxMs`. */
   breakerMs: 2_000,
   breakerMaxMs: 10_000,
 };

@@ -99,7 +99,7 @@ export type ChatRequest = Omit<z.infer<typeof chatRequest>, "messages" | "tools"
   tools?: ToolDefinition[];
 };
 
-/** A request before it is sent: each message holds the gateway's attached fields separately. */
+/** A request before it becomes JSON. Each message holds the gateway's attached fields separately. */
 export type ChatBody = Omit<ChatRequest, "messages"> & {
   messages: WireMessage[];
   max_completion_tokens?: number;

@@ -67,7 +67,6 @@ export function createSecretGuard({ secret, name, log, now }: SecretGuardOptions
   /** How many tries from all sources were refused since the last log line. */
   let refused = 0;
 
-  /** Picks the pace for an unknown address. */
   function paceOf(address: string): Pace {
     const { count = 0, until = 0 } = waits.get(address) ?? {};
     return unknown.waitMs() > 0 && count >= PATIENT_WAITS && now() >= until ? patient : unknown;

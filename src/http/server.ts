@@ -23,7 +23,7 @@ export interface HttpServerOptions {
   metrics: Pick<Metrics, "render">;
   /** Gives access to the metrics and to the details of `/readyz`. Absent: only programs on this machine have access. */
   metricsToken?: string | undefined;
-  /** Applications whose routes have full paths; the first that matches answers. They read bodies with `limitBody`. */
+  /** Applications whose routes have full paths. The first that matches responds. They read bodies with `limitBody`. */
   mounts: readonly Hono[];
   /** Sentences for a browser at `/`, if no application has that path. */
   about?: readonly string[];
@@ -42,7 +42,7 @@ export interface HttpServer {
 
 /** Large enough for the page's largest file on each connection that a browser opens. */
 const DEFAULT_MAX_BODY_BYTES = 128 * 1024 * 1024;
-/** The most connections. Each uses about ten kilobytes before its first request. */
+/** The server accepts at most this many connections. Each uses about ten kilobytes before its first request. */
 const MAX_CONNECTIONS = 2_000;
 const DEFAULT_CLOSE_TIMEOUT_MS = 5000;
 const HEADERS_TIMEOUT_MS = 10_000;

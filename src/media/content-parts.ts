@@ -13,7 +13,7 @@ export interface ShownFiles {
 
 /** The usual cost of 1024 × 1024 pixels in common models. Every image counts as that size. */
 const IMAGE_TOKENS = 800;
-/** The most tokens of a sentence about a file that is not shown. */
+/** A sentence about a file that is not shown costs at most this many tokens. */
 const SENTENCE_TOKENS = 60;
 /** A shorter excerpt from a text is useless. */
 const MIN_TEXT_TOKENS = 100;

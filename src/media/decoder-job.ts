@@ -1,7 +1,7 @@
 import type { ImageMimeType } from "./sniff.ts";
 
 export interface PictureLimits {
-  /** The most decoded pixels in one frame. A small file can contain billions of them. */
+  /** One frame can have at most this many decoded pixels. A small file can contain billions of them. */
   maxPixels: number;
   /** The limit for the longer side of the image that the model gets, in pixels. */
   maxSide: number;

@@ -22,7 +22,7 @@ export interface FileRequest {
   maxBytes: number;
   /** True if the file itself can be a web page. Otherwise a web page counts as a login page. */
   mayBePage?: boolean;
-  /** The most redirects. They can lead only to allowed addresses, and do not get the headers. Absent: none. */
+  /** The maximum number of redirects, which lead only to allowed addresses and do not get the headers. Absent: 0. */
   maxRedirects?: number;
   /** Called with the address after the redirects. */
   onAddress?(url: string): void;

@@ -61,7 +61,6 @@ type Head = z.infer<typeof head>;
 /** Resolves to a copy's bytes; undefined if no copy exists. Rejects if the store fails. */
 export type OpenCopy = (ref: AttachmentRef) => Promise<AsyncIterable<Uint8Array> | undefined>;
 
-/** Opens copies that any process wrote. */
 export function createOpenCopy(open: Stores["open"]): OpenCopy {
   const keyv = open(NAMESPACE);
   return async (ref) => {

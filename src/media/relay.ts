@@ -42,7 +42,7 @@ export interface Relay {
   forget(platform: string, authorId: string): Promise<void>;
 }
 
-/** The port declares the other fields of a file reference. */
+/** The schema is loose, because the port declares further fields of a file reference. */
 const fileRef: z.ZodType<AttachmentRef> = z.looseObject({
   platform: z.string(),
   id: z.string(),
@@ -162,7 +162,6 @@ export function createRelay(deps: RelayDeps): Relay {
   };
 }
 
-/** Returns the index key that finds a link by its file. */
 function toFileIndexKey(id: string, { ref }: Pick<StoredFile, "ref">): string {
   return `of:${toFileKey(ref)}:${id}`;
 }

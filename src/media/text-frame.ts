@@ -28,7 +28,6 @@ export interface FramedText {
   isTruncated: boolean;
 }
 
-/** The estimated tokens of the frame itself. */
 export const FRAME_TOKENS = 60;
 /** A token rarely has more characters. White space is an exception, because the estimate does not count it. */
 const MAX_CHARS_PER_TOKEN = 8;

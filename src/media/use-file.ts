@@ -32,7 +32,7 @@ export type UseFile = <T>(
   signal: AbortSignal,
 ) => Promise<T | { problem: string }>;
 
-/** Fits five of the largest files, if each declares its size correctly. */
+/** Large enough for five of the largest files, if each declares its size correctly. */
 const MAX_HELD_BYTES = 128 * 1024 * 1024;
 /** The longest wait for earlier files; the decoder's limit is the same. */
 const WAIT_MS = 60_000;

@@ -52,7 +52,7 @@ export interface Metrics {
   takenOver(): void;
   /** Counts work that Palaver gave up on because it failed, or killed its process, again and again. */
   givenUp(): void;
-  /** Calls `read` whenever the metrics are read, until a later call. If `read` fails, the value is missing or 0. */
+  /** Calls `read` whenever the metrics are read. Replaces an earlier `read`. If it fails, the value is missing or 0. */
   observe(name: GaugeName, read: Read): void;
   /** Returns all metrics in Prometheus's text format. */
   render(): Promise<{ contentType: string; body: string }>;

@@ -219,7 +219,6 @@ function toTroubles(error: GatewayError): Trouble[] {
   return [{ state: toState(error.kind), finding: { ...toFinding(error), what: toOwnWords(error) } }];
 }
 
-/** True if the gateway responds but has no model list. */
 export function hasNoList({ kind, status }: GatewayError): boolean {
   return kind === "malformed" || (status !== undefined && NO_LIST_STATUSES.has(status));
 }

@@ -7,7 +7,6 @@ export interface LoggableErrorOptions {
 /** An error whose own words are safe to log. Its message can end with a quote, which the log shows only at `debug`. */
 export class LoggableError extends Error {
   override readonly name: string = "LoggableError";
-  /** The quote at the end of the message; "" if the message has no quote. */
   readonly quote: string;
   /** The message without the quote. */
   logMessage: string;

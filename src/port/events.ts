@@ -103,7 +103,6 @@ export interface MessageEvent extends EventBase {
 }
 
 export interface ScheduledRun {
-  /** The id of the schedule. */
   id: string;
   /** Unix milliseconds. */
   dueAt: number;

@@ -25,7 +25,6 @@ export function toCallsId(turnId: string, digest: string): string {
   return `${turnId}~${digest}`;
 }
 
-/** Reads the turn from a button's id, and the digest if the button concerns tool calls. */
 export function readCallsId(id: string): { turnId: string; digest: string | undefined } {
   const [, turnId = id, digest] = /^(.+)~([\w-]+)$/.exec(id) ?? [];
   return { turnId, digest };

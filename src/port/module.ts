@@ -118,9 +118,8 @@ export interface EventsAddress {
   expected: string;
 }
 
-/** The platform's step in the setup guide. */
 export interface PlatformSetup {
-  /** Variables that the step takes from the environment unchanged. */
+  /** Variables that the step uses from the environment, unchanged. */
   given: readonly string[];
   toStep(how: { botName: string; publicUrl: string | undefined }): SetupStep;
 }

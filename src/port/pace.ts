@@ -67,7 +67,6 @@ export interface JoinOptions {
 export interface Pacer {
   /** Adds a reply and returns its number. */
   join(options?: JoinOptions): number;
-  /** Reports `units` characters of new text. */
   text(reply: number, units: number, now: number): void;
   /** Reports that the text is complete. One more call follows, and repeats until the message shows the whole text. */
   end(reply: number): void;

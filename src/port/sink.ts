@@ -32,7 +32,7 @@ export interface Step {
   /** The start and end times, in milliseconds of one monotonic clock. */
   begunAt?: number;
   endedAt?: number;
-  /** While the step runs: its duration when it was last shown. */
+  /** The duration of a running step, as it was last shown. */
   runningMs?: number;
   /** The pages that the step read; absent while it runs. */
   sources?: readonly Source[];

@@ -44,7 +44,6 @@ export function readAccount(request: IncomingMessage): Account {
   return findAccount(readBearer(values));
 }
 
-/** Reads the key from one of `IMAGE_KEY_HEADERS`. Throws a 401 if there are several keys. */
 function readNamedKey(request: IncomingMessage): string | undefined {
   const keys = new Set(IMAGE_KEY_HEADERS.flatMap((name) => headerValues(request, name)));
   if (keys.size > 1) throw ambiguous();

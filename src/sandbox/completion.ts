@@ -32,7 +32,7 @@ export interface Completion {
   usage: TokenUsage;
 }
 
-/** The most tokens of a prompt and its answer together. */
+/** A prompt and its answer together can have at most this many tokens. */
 const CONTEXT_TOKENS = 128_000;
 
 /** Returns the most tokens that the answer can have. Throws a 400 if the prompt and `max_tokens` exceed the context. */

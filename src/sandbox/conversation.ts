@@ -27,7 +27,6 @@ const GO_ON = /^Your answer was cut off\b[^\n]*\n\n/;
 
 /** A request to finish a truncated answer. */
 export interface CutAnswer {
-  /** The messages before the truncated answer. */
   before: SandboxMessage[];
   /** Returns `whole` without what precedes the last words in the request; all of it if it lacks those words. */
   toRest(whole: string): string;

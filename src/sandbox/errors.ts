@@ -1,4 +1,3 @@
-/** The `error` object of every error body. */
 export interface ErrorBody {
   error: { type: string; code: string; message: string; param: string | null };
 }

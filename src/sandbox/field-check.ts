@@ -5,7 +5,7 @@ import { describeType } from "./json-body.ts";
 type Issue = z.core.$ZodIssue;
 type Path = readonly PropertyKey[];
 
-/** Checks a body with a table of fields. Throws a 400 for the first invalid field. */
+/** Checks a body against a table of fields. Throws a 400 for the first invalid field. */
 export function checkFields<T extends z.ZodType>(table: T, body: unknown): z.infer<T> {
   const result = table.safeParse(body, { reportInput: true });
   if (result.success) return result.data;
@@ -67,7 +67,7 @@ function readRule(issue: Issue, value: unknown): { code: string; rule: string } 
   return { code: "invalid_type", rule: `must be ${types.join(" or ")}, not ${describeType(value)}.` };
 }
 
-/** Lists the values of a discriminator, which zod's issues contain although zod's types do not say so. */
+/** Lists the values of a discriminator. Zod's issues have them at run time, but not in their types. */
 function readOptions(issue: object): string {
   return toOptions("options" in issue && Array.isArray(issue.options) ? issue.options : []);
 }

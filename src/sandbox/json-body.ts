@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { ApiError, toInvalidRequest } from "./errors.ts";
 
-/** Fits a few reference images in base64. */
+/** Large enough for a few reference images in base64. */
 export const MAX_BODY_BYTES = 20 * 1024 * 1024;
 
 /** Reads a JSON object. Throws a 415, a 413 above `MAX_BODY_BYTES`, or a 400. Rejects when the caller disconnects. */

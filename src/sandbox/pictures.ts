@@ -7,7 +7,7 @@ import type { Exchange } from "./exchange.ts";
 import { fetchRemoteFile, MAX_FILE_BYTES, RemoteFileError } from "./remote-file.ts";
 import { imageUrls } from "./tokens.ts";
 
-/** The most images in one conversation, because the sandbox fetches each one. */
+/** A conversation can have at most this many images, because the sandbox fetches each one. */
 const MAX_PICTURES = 50;
 const MAX_PIXELS = 50_000_000;
 /** The side of the sample that shows an image's colours. */

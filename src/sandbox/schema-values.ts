@@ -13,7 +13,7 @@ export interface ValueSource {
 
 /** Deeper schemas stay empty, because recursive ones would never end. */
 const MAX_DEPTH = 8;
-/** The most values of an answer, because a small schema can request any number. Further values are empty. */
+/** An answer has at most this many values, because a small schema can request any number. Further values are empty. */
 const MAX_VALUES = 1000;
 /** This many characters count as one value. */
 const CHARS_PER_VALUE = 1000;
@@ -114,7 +114,6 @@ function findValue(schema: Schema, name: string, words: string): unknown {
   }
 }
 
-/** Finds the value after `name:`, `name=` or "name is". */
 function findTold(name: string, words: string): string | undefined {
   if (name === "") return undefined;
   const spelled = name.split(/[_-]/).map(RegExp.escape).join("[ _-]");

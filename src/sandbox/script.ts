@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type Completion, toWholeBody } from "./completion.ts";
 import { splitPieces } from "./tokens.ts";
 
-/** One step of a response. A send takes time for its `tokens`, by the model's speed; only text has tokens. */
+/** One step of a response. The time that a send takes depends on its `tokens` and the model's speed. */
 export type ScriptStep =
   | { type: "head" }
   | { type: "send"; bytes: string | Uint8Array; tokens: number }

@@ -47,7 +47,6 @@ export function truncateToTokens(text: string, maxTokens: number): string {
   return tokens.slice(0, low).join("");
 }
 
-/** Estimates the tokens of a request: its messages, images and tool definitions. */
 export function countPromptTokens({ messages, tools }: SandboxChatRequest): number {
   const shown = messages.reduce((sum, message) => sum + countMessage(message), 0);
   return shown + (tools?.length ? countTokens(JSON.stringify(tools)) : 0);

@@ -49,7 +49,6 @@ export interface Counters {
    * `also`, once per id of its own.
    */
   add(id: string, additions: readonly Addition[], corrections?: readonly Addition[], also?: Also): Promise<boolean>;
-  /** Reads several rows at once. Missing rows have no counts. */
   read(rows: readonly string[]): Promise<Map<string, Counts>>;
   /** Lists the rows whose names start with `prefix`, sorted by name. */
   list(prefix: string): Promise<Array<[row: string, counts: Counts]>>;
@@ -125,7 +124,6 @@ export function createSqliteCounters(database: DatabaseSync, now: () => number):
   };
 }
 
-/** Returns the additions that replace `reserved` with `used`. */
 export function toCorrections(used: readonly Addition[], reserved: readonly Addition[]): Addition[] {
   const negated = reserved.map(({ counts, ...addition }) => {
     return { ...addition, counts: Object.fromEntries(Object.entries(counts).map(([count, by]) => [count, -by])) };
@@ -144,7 +142,6 @@ function sumUp(additions: readonly Addition[]): Addition[] {
   return [...sums.values()];
 }
 
-/** Returns the id under which a reservation is stored until it is replaced. */
 export function toReservedId(id: string): string {
   return `reserved:${id}`;
 }

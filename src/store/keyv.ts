@@ -31,7 +31,7 @@ export interface StoresOptions {
 /** A namespace of the store: a Keyv whose entries can belong to people and conversations. */
 export type Entries = Keyv & OwnedEntries;
 
-/** The store for writes under one right. */
+/** The store, opened for writes under one right. */
 export interface Stores extends OwnedData {
   /**
    * Opens one namespace; this is cheap. Every operation rejects within a few seconds if the store is unavailable.
@@ -132,7 +132,7 @@ function createEmbeddedStore(database: DatabaseSync): OpenStore {
     storeUnder: () => store,
     now,
     async isReachable() {
-      // Any visitor can trigger this check, and a write to disk blocks everything else.
+      // Writes at most once a second: any visitor can trigger this, and a write to disk blocks everything else.
       if (performance.now() - writtenAt < PROBED_MS) return true;
       try {
         // Only a commit proves that the disk is neither read-only nor full.

@@ -204,7 +204,6 @@ function toRemedy(code: string | undefined): string {
 interface Watch {
   /** Resolves to true once the connection is usable, and to false if that takes too long. */
   whenReady: () => Promise<boolean>;
-  /** `sinceMs` is how long the outage has lasted. */
   reportOutage: (reason: string, sinceMs: number) => void;
   /** Called when the connection becomes usable, for the first time or again. */
   reportReturn: () => void;

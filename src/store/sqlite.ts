@@ -6,7 +6,7 @@ import { emptyLog, transact } from "./database.ts";
 
 /** How long to wait between two sweeps of expired rows. Reads ignore expired rows. */
 const SWEEP_INTERVAL_MS = 60_000;
-/** The most rows that one statement deletes, because a statement blocks the event loop. */
+/** One statement deletes at most this many rows, because it blocks the event loop. */
 const SWEEP_ROWS = 1_000;
 const ITERATOR_ROWS = 100;
 const ERASED_ROWS = 500;

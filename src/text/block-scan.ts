@@ -64,7 +64,7 @@ interface Walk extends BlockScan {
   ruler: Ruler;
   visibleEnd: number;
   afterGap: boolean;
-  /** The previous line and its kind, if the kind affects this line. */
+  /** The previous line. Its `kind` is "none" if it does not affect the next line. */
   previous: { kind: LineKind | "delimiter" | "opening" | "none"; line: string };
 }
 

@@ -15,7 +15,6 @@ export interface Card {
   at?: number | undefined;
 }
 
-/** Describes a card as text in reading order; "" if the card is empty. */
 export function describeCard({ before, color, author, title, text, fields = [], more = [], footer, at }: Card): string {
   const time = at === undefined || Number.isNaN(new Date(at).getTime()) ? undefined : toMinute(at);
   const body = [

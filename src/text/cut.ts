@@ -21,7 +21,7 @@ interface InlineView {
   graphemes?: Intl.Segments;
 }
 
-/** The most quote marks that are repeated when a quote continues. */
+/** At most this many quote marks are repeated when a quote continues. */
 const MAX_QUOTE_CHARS = 16;
 const SPACE = /\s/;
 /** Matches text that would start a block if the previous line ended here. */
@@ -239,7 +239,7 @@ function findBoundary(view: InlineView, fenceStart = FENCE_START): number | unde
 
 function characterStart(view: InlineView, at: number): number {
   const { window } = view;
-  // Below U+0300 each code unit is a character, except that CR and LF belong together.
+  // Below U+0300 each code unit is one character, except that CR and LF belong together.
   const isPlain = window.charCodeAt(at - 1) < 0x300 && window.charCodeAt(at) < 0x300 && window[at] !== "\n";
   if (isPlain || at >= window.length) return at;
   view.graphemes ??= toGraphemes(window);

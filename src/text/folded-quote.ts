@@ -9,7 +9,6 @@ export interface FoldedQuote {
   count: number;
 }
 
-/** Reads the folded quote that starts at `lines[at]`; undefined if none starts there. */
 export function readFoldedQuote(lines: readonly string[], at: number): FoldedQuote | undefined {
   const start = `> ${FOLD_MARK} `;
   const head = lines[at] ?? "";

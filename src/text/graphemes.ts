@@ -1,4 +1,4 @@
-/** More UTF-16 units than any character in use has. */
+/** No character in use has this many UTF-16 units. */
 const LONG_CHARACTER_UNITS = 64;
 /** How far to look back for a position that certainly starts a character. */
 const MAX_CONTEXT_UNITS = 1_024;

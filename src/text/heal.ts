@@ -100,7 +100,6 @@ function countCells(row: string): number {
   return row.replaceAll(/^[ \t]*\||\|[ \t]*$/g, "").split("|").length;
 }
 
-/** Finds the start of the block whose last line starts at `lastStart`. */
 function readBlockStart(text: string, lastStart: number, proseStart: number): number {
   let start = lastStart;
   let line = text.slice(start);
@@ -113,7 +112,6 @@ function readBlockStart(text: string, lastStart: number, proseStart: number): nu
   return start;
 }
 
-/** Heals the last block of the text, which starts at `from`. */
 function healInline(text: string, from: number, room: number): string {
   const body = dropHalfLinks(text, from).trimEnd();
   if (body.length <= from) return body;

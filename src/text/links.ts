@@ -55,7 +55,7 @@ function decode(text: string): string {
 }
 
 function toHost(host: string): string {
-  // Browsers encode host names with other letters as punycode.
+  // Browsers encode host names with letters outside ASCII as punycode.
   const spelled = URL.canParse(`https://${host}`) ? new URL(`https://${host}`).hostname : host.toLowerCase();
   return spelled.replace(/^www\./, "").replace(/:\d+$/, "");
 }

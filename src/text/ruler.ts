@@ -1,7 +1,7 @@
 export interface SplitLimits {
   /** The length of the longest part, as `lengthOf` counts it. Parts of less than about 20 work badly. */
   maxLength: number;
-  /** The length of a text in the platform's count. A longer text should rarely count as shorter. */
+  /** The length of a text as the platform counts it. A longer text should rarely have a smaller length. */
   lengthOf(text: string): number;
   /** A growing part longer than this ends at the first good position, so that text that people read does not move. */
   keptLength?: number | undefined;
@@ -39,7 +39,6 @@ export function createRuler(text: string, start: number, prefix: string, limits:
   };
 }
 
-/** Returns the index after the code point that starts at `at`. */
 export function nextCodePoint(text: string, at: number): number {
   return Math.min(at + ((text.codePointAt(at) ?? 0) > 0xffff ? 2 : 1), text.length);
 }

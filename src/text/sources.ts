@@ -12,13 +12,13 @@ export interface Source {
   marks?: number[];
 }
 
-/** The most sources of one answer. */
+/** An answer keeps at most this many sources. */
 const MAX_SOURCES = 30;
-/** The most sources that are shown under an answer. */
+/** At most this many sources are shown under an answer. */
 const MAX_SHOWN = 8;
 const MAX_URL_CHARS = 500;
 const MAX_TITLE_CHARS = 80;
-/** The first line of the small print. A platform without the mark `-# ` reads it with `readSmallPrint`. */
+/** The first line of the small print. Platforms that do not know the mark `-# ` use `readSmallPrint`. */
 const HEADING = "-# Sources:";
 const SMALL_PRINT = new RegExp(`(?:^|\\n\\n)${HEADING}((?:\\n-# \\d+\\. [^\\n]+)+)$`);
 const SMALL_LINE = /^-# (\d+)\. \[(.*)\]\((\S+)\)$/;
@@ -86,7 +86,6 @@ export function linkMarks(text: string, sources: readonly Source[], isGrowing = 
   });
 }
 
-/** Returns the sources as lines of small print to put under an answer; [] if there are no sources. */
 export function toSmallPrint(sources: readonly Source[]): string[] {
   const lines = sources.slice(0, MAX_SHOWN).map((source, index) => {
     return `-# ${index + 1}. [${escapeLabel(toLabel(source))}](${source.url})`;
@@ -113,7 +112,6 @@ export interface SmallLine {
   url: string;
 }
 
-/** Separates the small print from the text above it. */
 export function readSmallPrint(markdown: string): { text: string; lines: SmallLine[] } {
   const found = SMALL_PRINT.exec(markdown);
   if (found === null) return { text: markdown, lines: [] };

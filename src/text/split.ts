@@ -5,7 +5,7 @@ import { type PartStart, toPrefix, toSuffix } from "./frame.ts";
 import { createRuler, type SplitLimits } from "./ruler.ts";
 import { skip } from "./sticky.ts";
 
-/** The text of one message, from a longer text. */
+/** One of the messages into which a longer text is split. */
 export interface Part {
   /** The source without white space at its ends, with open fences closed and reopened and table headers repeated. */
   text: string;
@@ -42,7 +42,6 @@ export function createSplitter(limits: SplitLimits, from = 0): Splitter {
   let settledText = "";
   let last: PartStart | undefined;
   let growth = toGrowth(from);
-  /** The text that has been shown. */
   let shownText = "";
 
   return {
