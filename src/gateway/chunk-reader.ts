@@ -208,7 +208,7 @@ function textIn(value: unknown, depth: number): string {
 
 const MAX_COST = 1_000_000;
 
-/** Reads token counts under any server's names. Undefined if one of two is missing; a missing total is their sum. */
+/** Reads token counts under any server's names; undefined if a count is missing. A missing total becomes their sum. */
 export function readUsage(value: unknown): TokenUsage | undefined {
   if (!isRecord(value)) return undefined;
   const { prompt_tokens, completion_tokens, total_tokens, prompt_tokens_details: details, cost } = value;

@@ -4,7 +4,7 @@ import { endSentence, hasError, toStreamError } from "./failures.ts";
 import { isRecord, parseJson } from "./json.ts";
 import type { SafeText } from "./safe-text.ts";
 
-/** The error's type if the model refused to create the image. The error's quote can be shown to people. */
+/** The error's type if the model refused to create the image. People may see the error's quote. */
 export const NO_PICTURE = "no_picture";
 /** The error's code if the gateway sent a link instead of the image. */
 export const LINK_ONLY = "link_only";

@@ -11,7 +11,7 @@ const FORGET_MS = 15 * 60_000;
 /** The limit for wrong tries of all unknown sources together: this many at once, then one per second. */
 const BURST_TRIES = 60;
 const REFILL_MS = 1_000;
-/** A source that waited through this many pauses gets a separate pace. */
+/** After this many pauses, a source that waited for their ends gets a separate pace. */
 const PATIENT_WAITS = 3;
 /** Trusted sources have a separate limit, so that unknown ones cannot displace them. */
 const MAX_SOURCES = 10_000;

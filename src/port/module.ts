@@ -23,7 +23,9 @@ export interface AdapterModule<Config = unknown> {
    * other platforms, and its process has its own data and port.
    */
   readonly surface?: "page" | "terminal";
-  /** Any of these variables switches the platform on, but `NAME=value` only with that value. The first is the usual. */
+  /**
+   * Each of these variables switches the platform on; `NAME=value` only with that value. People usually set the first.
+   */
   readonly switches: readonly [string, ...string[]];
   readonly variables: PlatformVariables;
   /** `isAlone`: the variables switch on no other platform. */

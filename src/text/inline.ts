@@ -10,8 +10,8 @@ export interface Span {
 }
 
 /**
- * A span that has not ended. `length` of their marks close `code` and emphasis (`*`, `_`, `~`). `text` is the text of a
- * link or an image, `target` its address, `angle` a mention in `<…>`.
+ * A span that has not ended. To close it, `code` and emphasis (`*`, `_`, `~`) need `length` marks. `text` is the text
+ * of a link or an image, `target` its address, `angle` a mention in `<…>`.
  */
 export interface OpenMark {
   kind: "code" | "*" | "_" | "~" | "text" | "target" | "angle";

@@ -175,7 +175,7 @@ interface Keeper {
 interface Growth {
   /** The end of the text that the part has shown. */
   shownEnd: number;
-  /** Where a part of a given length would end, by length. Known once the text is longer than that. */
+  /** The ends that the part would have at given lengths, by length. An end is known once the text is longer. */
   reached: Map<number, number>;
 }
 
