@@ -23,9 +23,7 @@ export interface AdapterModule<Config = unknown> {
    * other platforms, and its process has its own data and port.
    */
   readonly surface?: "page" | "terminal";
-  /**
-   * Each of these variables switches the platform on; `NAME=value` only with that value. People usually set the first.
-   */
+  /** Each of these variables switches the platform on, `NAME=value` only with that value. Most people set the first. */
   readonly switches: readonly [string, ...string[]];
   readonly variables: PlatformVariables;
   /** `isAlone`: the variables switch on no other platform. */
