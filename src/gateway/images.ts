@@ -184,7 +184,7 @@ function createDrawing(request: ImageRequest, ways: readonly ImageWay[], known: 
         refused.add(`${field}=${chosen[field]}`);
         return true;
       }
-      // On this path Google accepts the key in its own header, unlike on OpenAI's paths, where it accepts a Bearer.
+      // Google accepts the key in its own header on this path, but as a Bearer on OpenAI's paths.
       const mayBeOther = refusal.status === 401 && known.way === undefined;
       return (isOtherWay(refusal) || mayBeOther) && goOn(refusal);
     },

@@ -1,6 +1,6 @@
 import type { ActionEvent, Author, ReplyAddress } from "./events.ts";
 
-/** What an adapter can ask the core about images, people, models and channels. Types only. */
+/** The core's answers to an adapter's questions about images, people, models and channels. Types only. */
 
 /** The fields of the image form, by their names in `CommandEvent.options`. All values are text, as people write it. */
 export interface ImagineOptions {
@@ -38,7 +38,7 @@ export interface Looking {
   read(by: Viewer): Promise<string | undefined>;
 }
 
-/** A person who acts, and the place where they act. */
+/** A person who acts, and the place of the action. */
 export type Actor = Pick<ActionEvent, "author" | "reply">;
 
 export interface ImagineMenu {
@@ -57,7 +57,7 @@ export interface DescribedPicture {
   options: ImagineOptions;
 }
 
-/** What people can learn about themselves: their settings in the direct conversation, and how much the bot stores. */
+/** A person's settings in their direct conversation, and how much the bot stores about them. */
 export interface About {
   model: string;
   persona?: string;

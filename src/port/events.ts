@@ -12,7 +12,7 @@ export interface Author {
   mayConfigure?: boolean;
   /** The person's status in the place; absent: a member. An `external` person belongs to another organization. */
   kind?: "member" | "guest" | "external" | "bot";
-  /** The ids of the person's groups and roles, as far as the policy names them. */
+  /** The ids of those groups and roles of the person that the policy names. */
   groups?: readonly string[];
   /** The person's workspace, if it differs from the workspace of the reply. */
   workspaceId?: string;
@@ -20,7 +20,7 @@ export interface Author {
   timeZone?: string;
 }
 
-/** Where a reply is written. Plain JSON: every Palaver process can write there, also after a restart. */
+/** The address of a reply. Plain JSON: every Palaver process can write there, also after a restart. */
 export interface ReplyAddress {
   platform: string;
   channelId: string;
@@ -31,7 +31,7 @@ export interface ReplyAddress {
   categoryId?: string;
   /** Set for a conversation with one person, or with a few, that no one else can join. */
   isDirect?: true;
-  /** The message that the reply answers, if the platform shows that link. */
+  /** The message that the reply answers, if the platform shows which one that is. */
   replyToId?: string;
   /** Set if the reply answers no message: all its posts are newer than this time, in Unix milliseconds. */
   since?: number;
@@ -220,7 +220,7 @@ export interface EarlierMessage {
   attachments: AttachmentRef[];
   /** Unix milliseconds. */
   at: number;
-  /** Who wrote the message: another app, or this bot. Absent: a person. */
+  /** The author's kind, if it is another app or this bot. Absent: a person. */
   by?: "app" | "bot";
   /** Set for the first message of the thread. */
   isRoot?: true;

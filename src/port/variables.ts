@@ -9,7 +9,7 @@ export interface VariableEntry<Name extends string = string> {
   names: readonly Name[];
   /** Markdown, short enough for a cell of a table. Paths are relative to the repository. */
   meaning: string;
-  /** What the program does while the variables are unset, if no default shows that or the default is too long. */
+  /** The program's behavior while the variables are unset, if no default shows it or the default is too long. */
   unset?: string;
 }
 

@@ -13,7 +13,7 @@ export type Part =
   | { inlineData: { mimeType: string; data: string } }
   | { inline_data: { mime_type: string; data: string } };
 
-/** What a fault does. `argument` is the N in `name=N`. */
+/** The effects of a fault. `argument` is the N in `name=N`. */
 export interface Effect {
   what: string;
   /** The error to send instead of an answer. */

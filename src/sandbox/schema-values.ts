@@ -5,7 +5,7 @@ import { textOf } from "./tokens.ts";
 type Schema = Readonly<Record<string, unknown>>;
 
 export interface ValueSource {
-  /** The user's words, in which the sandbox looks for values. */
+  /** The user's words. The sandbox looks for values in them. */
   words: string;
   /** The value for a text field that the words do not mention. */
   text: string;

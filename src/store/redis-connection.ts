@@ -172,7 +172,7 @@ async function withDeadline<T>(operation: () => Promise<T>, giveUp: () => Error)
   const deadline = Promise.withResolvers<never>();
   let isSettled = false;
   const timer = setTimeout(() => {
-    // Perhaps only this process was slow: a response that has already arrived is read first.
+    // If only this process was slow, the response has already arrived and is read first.
     setImmediate(() => {
       if (!isSettled) deadline.reject(giveUp());
     });

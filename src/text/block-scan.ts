@@ -69,7 +69,7 @@ interface Walk extends BlockScan {
 }
 
 interface Line {
-  /** The start of the line, as far as it fits, without trailing white space. */
+  /** The part of the line that fits, without trailing white space. */
   text: string;
   end: number;
   /** The position of the line feed. Undefined if the line does not fit, or if the text ends in this line. */

@@ -81,7 +81,7 @@ function toGrowth(shownEnd: number): Growth {
   return { shownEnd, reached: new Map() };
 }
 
-/** Finds where a text continues whose beginning is shown elsewhere, and which fence to reopen there. */
+/** Finds the position from which a text continues in this message, and the fence to reopen there. */
 function toPlaceAfter(text: string, from: number, limits: SplitLimits): PartStart {
   const begin = toPlace(text, 0, NOTHING_OPEN, limits);
   if (from === 0) return begin;
