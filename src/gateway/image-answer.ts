@@ -87,7 +87,7 @@ function search(answer: object): Findings {
   return findings;
 }
 
-/** True for a part with `thought`, in which the model talks to itself, and for the thoughts of chat models. */
+/** True for a part with `thought` (the model talks to itself), and for the thoughts of chat models. */
 function isThinking(key: string, value: object): boolean {
   return (isRecord(value) && value.thought === true) || /^(reasoning|thinking)/.test(key);
 }

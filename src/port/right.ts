@@ -37,7 +37,7 @@ export interface Work {
   readonly right: Right;
 }
 
-/** True if another process can take this work over and continue where this one stopped. */
+/** True if another process can take this work over and continue from the point that this one reached. */
 export function canBeTakenOver({ fences }: Right): boolean {
   return fences.length > 0;
 }

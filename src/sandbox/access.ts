@@ -68,7 +68,7 @@ export function readImageAccount(request: IncomingMessage): Account {
   );
 }
 
-/** Finds the model that a request names. Throws 404 for an unknown model, 403 for a forbidden one, else 400. */
+/** Finds the model that a request names. Throws a 404 (unknown model), a 403 (forbidden) or a 400 (wrong endpoint). */
 export function requireModel(account: Account, id: string, kind: ModelCard["kind"]): ModelCard {
   const card = MODELS.find((model) => model.id === id);
   if (card === undefined) {

@@ -7,7 +7,7 @@ import type { Faults } from "./faults.ts";
 export interface Served {
   requests: number;
   promptTokens: number;
-  /** Includes the tokens that callers received before they disconnected. */
+  /** Completion tokens include those that callers received before they disconnected. */
   completionTokens: number;
   pictures: number;
   /** The number of requests whose callers disconnected before the end of the answer. */
