@@ -61,6 +61,8 @@ export function createReplyWriter(options: ReplyWriterOptions): ReplyWriter {
   /** After a crash, a new version of the answer does not remove text that people have read. */
   const heldUntil = options.isResumed ? record.seen : 0;
   let refused = false;
+  /** The length of the text at its last note. */
+  let noted = 0;
   let inFlight: Promise<unknown> = Promise.resolve();
   const estimateAhead = createAheadEstimate();
 
@@ -121,8 +123,10 @@ export function createReplyWriter(options: ReplyWriterOptions): ReplyWriter {
     let receipt: Receipt = {};
     // Recorded before the call, because the outcome stays unknown if the process dies during it.
     const ahead = estimateAhead(length);
-    if (length > record.seen) {
-      record.seen = length + ahead;
+    // The end shows all of the text, and the last note can lack the text that `seen` included in advance.
+    if (length > (drafts.isOver ? noted : record.seen)) {
+      record.seen = Math.max(record.seen, drafts.isOver ? length : length + ahead);
+      noted = length;
       await options.onSeen(drafts.text);
     }
     try {

@@ -4,7 +4,7 @@ import { z } from "zod";
 import { isOnRedis } from "../../lab/support/bot-store.ts";
 import { acceptElsewhere, startEngine } from "../../lab/support/engine.ts";
 import { action, command, deleted, edited, message } from "../../lab/support/events.ts";
-import { fakeGateway } from "../../lab/support/fake-gateway.ts";
+import { fakeGateway, type Step as Script } from "../../lab/support/fake-gateway.ts";
 import { fakePlatform } from "../../lab/support/fake-platform.ts";
 import type { Delta } from "../../src/gateway/chunks.ts";
 import { createLogger } from "../../src/log/log.ts";
@@ -99,7 +99,7 @@ describe.skipIf(isOnRedis)("an answer whose process died", () => {
   const LONG = `${"Tea is good. ".repeat(40)}${BEGINNING}`;
   /** Three messages. */
   const WHOLE = "Tea is good. ".repeat(400).trim();
-  const never = new Promise(() => {});
+  const never = new Promise<never>(() => {});
 
   /** The process "dies" while this is visible. Nothing of it is closed, and its model sends nothing more. */
   async function dieIn({ before, beginning = BEGINNING }: { before?: Array<Delta | string>; beginning?: string } = {}) {
@@ -160,6 +160,35 @@ describe.skipIf(isOnRedis)("an answer whose process died", () => {
     expect(platform.texts()).toEqual([expect.stringMatching(/^I look\.\n\n.*in China\n\n_`Ada` stopped this answer/)]);
     const { entries } = await second.history.read("test:a", { maxEntries: 10 });
     expect(entries.at(-1)?.messages.map(({ content }) => content)).toEqual(["I look.", "rain", LONG]);
+  });
+
+  test.each<[string, Script[], Script[], RegExp]>([
+    ["it was stopped", [never], [new Error("away")], /^Tea is a drink\n\n_`Ada` stopped this answer/],
+    ["the model failed", [new Error("away")], [new Error("away")], /^Tea is a drink\n\n_Something went wrong/],
+    ["it hit the limit", [{ finish: "length" }], ["Tea is a drink", ", mostly."], /^Tea is a drink, mostly\.$/],
+    ["it was complete", [], [new Error("away")], /^Tea is a drink$/],
+  ])("an answer keeps its last words if its process died just after their end: %s", async (_, how, again, shown) => {
+    const [database, platform, question] = [new DatabaseSync(":memory:"), fakePlatform(), message("tea?")];
+    const more = Promise.withResolvers<void>();
+    const first = startEngine({ database, platform, scripts: [["Tea is", more.promise, " a drink", ...how]] });
+    await first.accept(question);
+    await first.until(() => platform.texts().includes("Tea is"));
+    const ended = Promise.withResolvers<void>();
+    const { edit } = platform.sink;
+    platform.sink.edit = async (...call) => {
+      const receipt = await edit(...call);
+      if (call[1].streaming) return receipt;
+      ended.resolve();
+      return never;
+    };
+    more.resolve();
+    await first.until(() => platform.texts().some((text) => text.includes("a drink")));
+    if (how.includes(never)) await first.accept(action("stop", toTurnId(question.key)));
+    await ended.promise;
+    // The process "dies" here.
+    platform.sink.edit = edit;
+    await startEngine({ database, platform, scripts: [again] }).idle();
+    expect(platform.texts()).toEqual([expect.stringMatching(shown)]);
   });
 
   test("an answer waits for its turn's record if another process takes it over, and continues", async () => {
