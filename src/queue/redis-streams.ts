@@ -23,6 +23,8 @@ export interface Stream {
   position: string;
   /** The number of deaths for each entry when this process took the partition. Undefined until they are known. */
   deaths: Map<string, number> | undefined;
+  /** True if the last read returned as many entries as possible, so older ones can be left. */
+  isBehind: boolean;
 }
 
 export interface StreamsOptions {
@@ -79,9 +81,10 @@ export function createStreams({ connection, log, ...options }: StreamsOptions): 
       return stream === undefined ? [] : [{ stream, messages }];
     });
     await Promise.all(read.map(({ stream }) => prepare(stream)));
-    for (const { stream, messages } of read) {
+    for (const stream of asked.values()) {
+      const { messages = [] } = read.find((one) => one.stream === stream) ?? {};
       // If this process left or retook the stream meanwhile, these entries would break the order.
-      if (isCurrent(stream)) deliver(stream, messages);
+      if (isCurrent(stream) && (messages.length > 0 || stream.isBehind)) deliver(stream, messages);
     }
     return found.find(({ name }) => name === wakeKey)?.messages.at(-1)?.id ?? wakePosition;
   }
@@ -119,11 +122,13 @@ export function createStreams({ connection, log, ...options }: StreamsOptions): 
       }
     }
     stream.position = messages.at(-1)?.id ?? stream.position;
-    options.onEntries(partition, entries, messages.length < MAX_READ);
+    stream.isBehind = messages.length === MAX_READ;
+    options.onEntries(partition, entries, !stream.isBehind);
   }
 
   return {
-    take: (partition) => void streams.set(partition, { partition, position: "0-0", deaths: undefined }),
+    take: (partition) =>
+      void streams.set(partition, { partition, position: "0-0", deaths: undefined, isBehind: false }),
     isCurrent,
     async read(blocking, wakeKey) {
       let wakePosition = "0-0";

@@ -28,11 +28,13 @@ describe.skipIf(isRedisMissing)("the reader of journals (needs redis-server)", (
     };
     const texts: string[] = [];
     const erased: string[] = [];
+    let isAtEnd = false;
     const { log, lines } = recordingLog();
     const streams = createStreams({
       connection,
       log,
-      onEntries: (_, entries) => {
+      onEntries: (_, entries, isLast) => {
+        isAtEnd = isLast;
         for (const { event } of entries) if (event.kind === "message") texts.push(event.text);
       },
       onErasure: (_, __, { authorId }) => void erased.push(authorId),
@@ -44,7 +46,7 @@ describe.skipIf(isRedisMissing)("the reader of journals (needs redis-server)", (
       streams.close();
       blocking.destroy();
     });
-    return { streams, texts, erased, lines };
+    return { streams, texts, erased, lines, isAtEnd: () => isAtEnd };
   }
 
   const key = PART_KEYS.journal(PARTITION);
@@ -70,6 +72,14 @@ describe.skipIf(isRedisMissing)("the reader of journals (needs redis-server)", (
     goOn.resolve();
     await add("three");
     await eventually(() => texts).toEqual(["one", "two", "three"]);
+  });
+
+  test("the reader reports the end of a journal that exactly fills its reads", async () => {
+    for (let count = 0; count < 200; count++) await add(String(count));
+    const { streams, texts, isAtEnd } = start();
+    streams.take(PARTITION);
+    await eventually(isAtEnd).toBe(true);
+    expect(texts).toHaveLength(200);
   });
 
   test("the reader reconnects when a read does not return, and continues at the same entry", async () => {
