@@ -125,17 +125,23 @@ export function createLateWrites(options: LateWritesOptions): LateWrites {
   }
 
   async function replayAll(): Promise<void> {
+    let pauseMs = AGAIN_MS;
     try {
       const stored = table.all().map(({ id, text }) => ({ id, late: parse(text) }));
       const hasFailed = await moveEach(stored, move, log);
       // These answers could not be stored on the disk.
       const others = Array.from(waiting.keys(), (id) => ({ id }));
-      if ((await moveEach(others, move, log)) || hasFailed) {
-        replayIn(waiting.size > 0 ? AGAIN_MS : AGAIN_AFTER_FAILURE_MS);
-      }
+      const isFailing = (await moveEach(others, move, log)) || hasFailed;
+      if (isFailing && waiting.size === 0) pauseMs = AGAIN_AFTER_FAILURE_MS;
     } catch {
-      replayIn(AGAIN_MS);
+      // The store is still unavailable.
     }
+    // Another answer may have arrived meanwhile.
+    if (!isEmpty()) replayIn(pauseMs);
+  }
+
+  function isEmpty(): boolean {
+    return !database.isOpen || (table.count() === 0 && waiting.size === 0);
   }
 
   function replayIn(pauseMs: number): void {
@@ -145,7 +151,7 @@ export function createLateWrites(options: LateWritesOptions): LateWrites {
 
   /** All callers share one running replay. */
   function replay(): Promise<void> {
-    if (!database.isOpen || (table.count() === 0 && waiting.size === 0)) return Promise.resolve();
+    if (isEmpty()) return Promise.resolve();
     replaying ??= replayAll().finally(() => (replaying = undefined));
     return replaying;
   }

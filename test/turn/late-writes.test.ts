@@ -1,5 +1,5 @@
 import { DatabaseSync } from "node:sqlite";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { message } from "../../lab/support/events.ts";
 import { recordingLog, silent } from "../../lab/support/log.ts";
 import { noFiles } from "../../lab/support/picture-turn.ts";
@@ -235,6 +235,33 @@ describe("a turn whose answer the history does not accept", () => {
     await store();
     expect(stored).toEqual([]);
     expect(lateWrites.count()).toBe(0);
+  });
+
+  test("a turn that starts to wait during a replay is not forgotten after it", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const { database, history, lateWrites, stored, store } = setUp(new StoreError("away"));
+    database.exec("PRAGMA query_only = ON");
+    const [reached, held] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    let isFirst = true;
+    const append = async () => {
+      if (isFirst) throw new StoreError("away");
+      reached.resolve();
+      return held.promise;
+    };
+    const services = { history: { ...history, append }, right: RIGHT, log: silent };
+    const others = lateWrites.store(services, answer("other", "A drink."), NEVER);
+    await vi.advanceTimersByTimeAsync(0);
+    isFirst = false;
+    const replaying = lateWrites.replay();
+    await reached.promise;
+    const storing = store();
+    await vi.advanceTimersByTimeAsync(2_000);
+    held.resolve();
+    await Promise.all([replaying, others]);
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect(stored).toEqual([question.messageId, "one"]);
+    await storing;
   });
 
   test("a turn stops waiting when its signal aborts, and its answer stays in the list", async () => {
