@@ -7,7 +7,7 @@ import type { Metrics } from "../metrics/metrics.ts";
 import type { Scheduler } from "../pacing/scheduler.ts";
 import type { Adapter } from "../port/adapter.ts";
 import { toPictureId } from "../port/ids.ts";
-import type { Right } from "../port/right.ts";
+import { FencedError, type Right } from "../port/right.ts";
 import type { ReplySink } from "../port/sink.ts";
 import type { Quota } from "../quota/quota.ts";
 import type { SinkOf } from "../reply/paced-sink.ts";
@@ -126,7 +126,8 @@ export function createPictureRuns(deps: PictureRunsDeps): PictureRuns {
         return isWritten;
       } catch (error) {
         if (isAborted(signal, "forgotten")) await removePosted(deps, turn).catch(() => {});
-        if (isAborted(signal, "lost", "shutdown")) await removeStrays({ ...deps, load: records.loadPicture }, turn);
+        const isLost = isAborted(signal, "lost", "shutdown") || error instanceof FencedError;
+        if (isLost) await removeStrays({ ...deps, load: records.loadPicture }, turn);
         throw error;
       }
     },

@@ -60,7 +60,8 @@ export interface ReplyOptions extends ReplyWriterOptions {
  * Writes a turn to the channel while the turn is running. The turn adds text to a draft, and the writer shows the
  * newest draft whenever the scheduler allows a call. Drafts can be skipped, but the final text never is. Resolves to
  * the text when the final text is visible, or when the platform has refused it for good. Rejects if the final text is
- * not accepted in time, if the reply is given up or the scheduler is closed, and with any error that `onEnd` throws.
+ * not accepted in time, if the reply is given up or the scheduler is closed, with any error that `onEnd` throws, and
+ * with a `FencedError` if another process took the reply over.
  */
 export async function writeReply(produceText: ProduceText, options: ReplyOptions): Promise<string> {
   let visible = false;

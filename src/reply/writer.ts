@@ -1,5 +1,6 @@
 import { describeError, SinkError, type SinkErrorKind } from "../port/errors.ts";
 import type { CallKind, Written } from "../port/pace.ts";
+import { FencedError } from "../port/right.ts";
 import type { Draft, Receipt } from "../port/sink.ts";
 import type { Source } from "../text/sources.ts";
 import { type Closing, createReplyDrafts, type ReplyDrafts } from "./drafts.ts";
@@ -44,6 +45,7 @@ export interface ReplyWriterOptions extends ReplyMessagesOptions {
 export interface ReplyWriter extends Pick<ReplyDrafts, "append" | "text" | "wait" | "end"> {
   /** Makes the most urgent call with the newest text. Never rejects. Make only one call at a time. */
   write(): Promise<Written>;
+  /** Resolves when no call is in flight. Rejects with a `FencedError` if another process took the reply over. */
   settled(): Promise<void>;
 }
 
@@ -61,6 +63,7 @@ export function createReplyWriter(options: ReplyWriterOptions): ReplyWriter {
   /** After a crash, a new version of the answer does not remove text that people have read. */
   const heldUntil = options.isResumed ? record.seen : 0;
   let refused = false;
+  let fenced: FencedError | undefined;
   /** The length of the text at its last note. */
   let noted = 0;
   let inFlight: Promise<unknown> = Promise.resolve();
@@ -112,7 +115,8 @@ export function createReplyWriter(options: ReplyWriterOptions): ReplyWriter {
     const isWait = length === 0 && !drafts.isOver;
     let wanted = drafts.render();
     const isHeld = !drafts.isOver && heldUntil > 0 && length <= heldUntil;
-    const change = refused || isHeld ? undefined : messages.nextChange(wanted, drafts.file(), drafts.isOver);
+    const change =
+      refused || fenced !== undefined || isHeld ? undefined : messages.nextChange(wanted, drafts.file(), drafts.isOver);
     if (change === undefined) return { answer: { ok: true }, behind: false };
     if (needsFallback(change)) {
       sink.fallback?.activate();
@@ -137,6 +141,10 @@ export function createReplyWriter(options: ReplyWriterOptions): ReplyWriter {
         wanted = drafts.render();
       }
     } catch (cause) {
+      if (cause instanceof FencedError) {
+        fenced = cause;
+        return { answer: { ok: true }, behind: false };
+      }
       const error = toSinkError(cause);
       options.onCall(change.type, error, isWait);
       if (isPost(change) && error.kind !== "unavailable") record.isPosting = wasPosting;
@@ -163,7 +171,10 @@ export function createReplyWriter(options: ReplyWriterOptions): ReplyWriter {
       inFlight = writing;
       return writing;
     },
-    settled: async () => void (await inFlight),
+    async settled() {
+      await inFlight;
+      if (fenced !== undefined) throw fenced;
+    },
   };
 }
 

@@ -5,7 +5,7 @@ import { PATIENT_PAUSES_MS } from "../concurrency/retry.ts";
 import type { ChatMessage } from "../gateway/chunks.ts";
 import { GatewayError } from "../gateway/errors.ts";
 import type { SinkErrorKind } from "../port/errors.ts";
-import { canBeTakenOver } from "../port/right.ts";
+import { canBeTakenOver, FencedError } from "../port/right.ts";
 import type { Closing } from "../reply/drafts.ts";
 import { type Cause, writeReply } from "../reply/reply.ts";
 import { describeRunning } from "../reply/steps.ts";
@@ -45,6 +45,7 @@ export function createAttempt(deps: AttemptDeps): Attempt {
   return async (record, beginning, queueSignal) => {
     const prepared = await prepare(deps, record, beginning, queueSignal);
     const { signal, spending } = prepared;
+    let failure: unknown;
     try {
       const outcome = await stream(prepared);
       if (outcome === undefined) return isAborted(signal, "forgotten") ? "forgotten" : "superseded";
@@ -53,8 +54,11 @@ export function createAttempt(deps: AttemptDeps): Attempt {
       if (ending.outcome !== "waiting" && (text !== "" || hasPictures)) await spending.noteAnswer();
       await report(prepared, outcome, await keep(prepared, outcome));
       return "ended";
+    } catch (error) {
+      failure = error;
+      throw error;
     } finally {
-      await leave(prepared);
+      await leave(prepared, failure instanceof FencedError);
     }
   };
 }
@@ -73,9 +77,11 @@ async function report(prepared: Prepared, outcome: Outcome, isKept: boolean): Pr
   await display.story.end({ number: ends.length, outcome: how, note, messages: posted.length, used, calls });
 }
 
-async function leave({ deps, record, signal, display, spending }: Prepared): Promise<void> {
+/** `isFenced`: this process found out that it lost the turn before the queue did. */
+async function leave({ deps, record, signal, display, spending }: Prepared, isFenced: boolean): Promise<void> {
   display.story.leave(signal.reason);
-  if (isAborted(signal, "lost", "shutdown")) await removeStrays({ ...deps, load: deps.records.load }, record);
+  if (isFenced || isAborted(signal, "lost", "shutdown"))
+    await removeStrays({ ...deps, load: deps.records.load }, record);
   await Promise.all([display.progress.clear(), spending.settled()]);
 }
 

@@ -2,7 +2,7 @@ import { setImmediate as soon } from "node:timers/promises";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { createQuickScheduler } from "../../lab/support/quick-scheduler.ts";
 import { SinkError } from "../../src/port/errors.ts";
-import { asResumed, NO_RIGHT, type Right } from "../../src/port/right.ts";
+import { asResumed, FencedError, NO_RIGHT, type Right, withFence } from "../../src/port/right.ts";
 import type { Draft, ReplySink } from "../../src/port/sink.ts";
 import { type ProduceText, type ReplyOptions, writeReply } from "../../src/reply/reply.ts";
 import { createSteps } from "../../src/reply/steps.ts";
@@ -390,6 +390,19 @@ describe("writeReply", () => {
     await writeReply(events(words), options);
     expect(said.at(-1)).toBe("_This answer is too long for messages here. I'll attach all of it as a file._");
     expect(said.join()).not.toContain("is in the attached file");
+  });
+
+  test("a reply ends at once when another process takes it over, and makes no more calls", async () => {
+    const { options, calls, texts, until } = setUp();
+    let isLost = false;
+    const check = async () => {
+      if (isLost) throw new FencedError("Another process took this reply over.");
+    };
+    const right = withFence(NO_RIGHT, { key: "lane", value: "mine", check });
+    const lost = until(() => texts().includes("Tea")).then(() => (isLost = true));
+    const writing = writeReply(events("Tea", lost, " is a drink."), { ...options, right });
+    await expect(writing).rejects.toThrow(FencedError);
+    expect([texts(), calls]).toEqual([["Tea"], ["post"]]);
   });
 
   test("a reply takes as many messages as it needs if the platform rejects the file", async () => {

@@ -5,9 +5,10 @@ import { action, command, message } from "../../lab/support/events.ts";
 import { fakePlatform } from "../../lab/support/fake-platform.ts";
 import { silent } from "../../lab/support/log.ts";
 import { noFiles } from "../../lab/support/picture-turn.ts";
+import { NEVER } from "../../src/concurrency/deadlines.ts";
 import { createHistory } from "../../src/history/history.ts";
 import { toTurnId } from "../../src/port/ids.ts";
-import { FencedError, NO_RIGHT } from "../../src/port/right.ts";
+import { FencedError, NO_RIGHT, withFence } from "../../src/port/right.ts";
 import { createStores, type Stores } from "../../src/store/keyv.ts";
 import { removePosted, removeStrays, takeBack } from "../../src/turn/posted-answer.ts";
 import { newRecord, type TurnRecord } from "../../src/turn/record.ts";
@@ -93,17 +94,20 @@ describe("a post by a frozen process, when another process has answered meanwhil
     expect(ids()).toEqual(posted);
   });
 
-  test.each(["lost", "shutdown"])(
-    "a process removes its stray post before its work ends, aborted as %s",
+  test.each(["lost", "shutdown", "fenced before the queue knows"])(
+    "a process removes its stray post before its work ends, %s",
     async (reason) => {
       const [question, lost, held] = [message("tea?"), new AbortController(), Promise.withResolvers<void>()];
+      const check = async () => {
+        if (lost.signal.aborted) throw new FencedError("Another process has taken over this work.");
+      };
       const wrapStores = (stores: Stores): Stores => ({
         ...stores,
         open(name) {
           const keyv = stores.open(name);
           const { write } = keyv;
           keyv.write = async (entries, removed) => {
-            if (lost.signal.aborted) throw new FencedError("Another process has taken over this work.");
+            await check();
             return write(entries, removed);
           };
           return keyv;
@@ -111,7 +115,9 @@ describe("a post by a frozen process, when another process has answered meanwhil
       });
       const engine = startEngine({ wrapStores, scripts: [["Tea is a drink."]] });
       engine.setTrouble((call) => (call === "post" ? held.promise : undefined));
-      const working = engine.worker.work([question], { signal: lost.signal, right: NO_RIGHT }).catch(() => {});
+      const signal = reason.startsWith("fenced") ? NEVER : lost.signal;
+      const right = withFence(NO_RIGHT, { key: "lane", value: "mine", check });
+      const working = engine.worker.work([question], { signal, right }).catch(() => {});
       await eventually(() => engine.calls).toContain("post");
       const record = await engine.records.answerTo(question.messageId);
       if (record !== undefined) await engine.records.save({ ...record, posted: ["test:theirs"], phase: "final" });
