@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
 import type { Button, Draft, OutboundFile, SinkLimits, Step } from "../port/sink.ts";
+import { source } from "../port/source.ts";
 import { HEAL_ROOM_UNITS, healMarkdown } from "../text/heal.ts";
 import { neutralize } from "../text/neutralize.ts";
 import { linkMarks, type Source, toSmallPrint, withoutSmallPrint } from "../text/sources.ts";
@@ -29,6 +30,8 @@ export const sealed = z.object({
   shown: z.number(),
   /** A hash of that text, because a new answer can have a different text. */
   mark: z.string(),
+  /** The pages by which the text's citation marks became links. Later pages would change its length. */
+  sources: z.array(source).default([]),
 });
 
 /** Turns a growing text into drafts for the messages of one reply. */
@@ -97,6 +100,8 @@ export function createReplyDrafts({ turnId, limits, ...options }: ReplyDraftsOpt
   let from = 0;
   /** An earlier attempt's sealed messages, until the text is as long as theirs. */
   let undecided = options.sealed;
+  /** Set while a part of the text is sealed. */
+  let sealedSources = options.sealed?.sources;
   let placed = createPlacedSteps();
   let text = "";
   let ending: Closing | undefined;
@@ -105,7 +110,8 @@ export function createReplyDrafts({ turnId, limits, ...options }: ReplyDraftsOpt
   let isTooLong = false;
   let file: "due" | "there" | "refused" = "due";
 
-  const toBody = () => toShownText(text, ending?.sources ?? options.sources?.(), (ending ?? rejected) === undefined);
+  const readSources = () => sealedSources ?? ending?.sources ?? options.sources?.() ?? [];
+  const toBody = () => toShownText(text, readSources(), (ending ?? rejected) === undefined);
 
   function restartSplitterAt(place: number): void {
     undecided = undefined;
@@ -114,11 +120,13 @@ export function createReplyDrafts({ turnId, limits, ...options }: ReplyDraftsOpt
   }
 
   /** False until it is known where the text continues. */
-  function decide(body: string): boolean {
+  function decide(): boolean {
     if (undecided === undefined) return true;
     const { shown, mark } = undecided;
+    const body = toBody();
     if (body.length < shown && ending === undefined) return false;
     const isSameText = shown <= body.length && toTextMark(body.slice(0, shown)) === mark;
+    if (!isSameText) sealedSources = undefined;
     restartSplitterAt(isSameText ? shown : 0);
     return true;
   }
@@ -165,19 +173,22 @@ export function createReplyDrafts({ turnId, limits, ...options }: ReplyDraftsOpt
     },
     seal(count, draft, shown) {
       const origin = origins.get(draft);
+      const sources = [...(sealedSources ?? origin?.sources ?? readSources())];
+      sealedSources = sources;
       const place = origin === undefined ? from : findPlace(origin, shown);
       placed = createPlacedSteps();
       if (rejected !== undefined) rejected = { ...rejected, index: 0, shown: undefined };
       restartSplitterAt(place);
-      return { count, shown: place, mark: toTextMark(toBody().slice(0, place)) };
+      return { count, shown: place, mark: toTextMark(toBody().slice(0, place)), sources };
     },
     render() {
-      const body = toBody();
       // The notice is not part of the text, so the reply can remove it again.
-      if (waiting !== "" && body === "" && ending === undefined) {
+      if (waiting !== "" && ending === undefined && toBody() === "") {
         return [{ markdown: waiting, buttons: [stop], streaming: false }];
       }
-      if (!decide(body)) return [];
+      if (!decide()) return [];
+      const body = toBody();
+      const sources = readSources();
       const note = toNote(ending, from > 0 && body.slice(from).trim() === "");
       const shown = ending?.isPartial === true ? healMarkdown(body) : body;
       const whole = note === "" ? shown : [closeFence(shown), note].filter(Boolean).join("\n\n");
@@ -187,7 +198,7 @@ export function createReplyDrafts({ turnId, limits, ...options }: ReplyDraftsOpt
         const isLast = index === parts.length - 1;
         const bare = withSteps(toDraft(part, isLast), placed.of(index));
         const draft = withSources(bare, isLast ? ending?.sources : [], limits);
-        origins.set(draft, { part, whole, bare });
+        origins.set(draft, { part, whole, bare, sources });
         return draft;
       });
       return rejected === undefined ? drafts : toRejected(drafts, rejected, limits);
@@ -221,7 +232,7 @@ function toNote(ending: Closing | undefined, isEmpty: boolean): string {
   return note === "" && ending !== undefined && isEmpty ? WAS_ALL : note;
 }
 
-function toShownText(text: string, sources: readonly Source[] = [], isGrowing: boolean): string {
+function toShownText(text: string, sources: readonly Source[], isGrowing: boolean): string {
   return linkMarks(withoutSmallPrint(neutralize(text)), sources, isGrowing).trimEnd();
 }
 
@@ -258,8 +269,10 @@ function toTextMark(text: string): string {
 interface Origin {
   part: Part;
   whole: string;
-  /** The draft without its sources. */
+  /** The draft without its small print. */
   bare: Draft;
+  /** The pages by which the marks in `whole` became links. */
+  sources: readonly Source[];
 }
 
 function findPlace({ part, whole, bare }: Origin, shown: number | "all" | "nothing"): number {

@@ -110,6 +110,28 @@ describe("reply drafts", () => {
   });
 
   test.each([
+    ["are cited later", [[], [tea]]],
+    ["are no longer cited", [[tea], []]],
+  ])("drafts lose and repeat no text after a sealed message if its pages %s", (_, [before = [], after = []]) => {
+    let sources = before;
+    const open = (sealed?: Sealed) => createReplyDrafts({ turnId: "turn", limits, sources: () => sources, sealed });
+    const drafts = open();
+    const words = Array.from({ length: 20 }, (_, index) => `word${index}`).join(" ");
+    drafts.append(`Old[1]. ${words}`);
+    const [draft] = drafts.render();
+    if (draft === undefined) throw new Error("There is no draft.");
+    sources = after;
+    const sealed = drafts.seal(1, draft, "all");
+    const next = open(sealed);
+    next.append(`Old[1]. ${words}`);
+    for (const one of [drafts, next]) {
+      one.append(" The rest.");
+      one.end({ note: "", buttons: [], sources: [] });
+      expect(one.render().map(({ markdown }) => markdown)).toEqual(["The rest."]);
+    }
+  });
+
+  test.each([
     ["Some **bold words*", "Some **bold words**"],
     ["Some **", "Some"],
     ["Some `co", "Some `co`"],
