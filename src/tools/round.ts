@@ -166,11 +166,13 @@ async function settleCall(
 /** Returns a turn's messages for the store, without the results of fleeting tools. */
 export function toStorable(messages: readonly ChatMessage[], tools: readonly Tool[]): ChatMessage[] {
   const fleeting = new Set(tools.flatMap(({ name, isFleeting }) => (isFleeting ? name : [])));
-  const calls = messages.flatMap((message) => (message.role === "assistant" ? (message.tool_calls ?? []) : []));
-  const ids = new Set(calls.flatMap(({ id, function: { name } }) => (fleeting.has(name) ? id : [])));
-  return messages.map((message) =>
-    message.role === "tool" && ids.has(message.tool_call_id) ? { ...message, content: NOT_STORED } : message,
-  );
+  /** The calls whose results follow, in their order. Ids can repeat from round to round. */
+  let called: string[] = [];
+  return messages.map((message) => {
+    if (message.role === "assistant") called = (message.tool_calls ?? []).map((call) => call.function.name);
+    const name = message.role === "tool" ? called.shift() : undefined;
+    return name !== undefined && fleeting.has(name) ? { ...message, content: NOT_STORED } : message;
+  });
 }
 
 /** Resolves to true if the store accepted the write. */

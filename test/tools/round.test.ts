@@ -95,4 +95,23 @@ describe("the result of a fleeting tool", () => {
       });
     }
   });
+
+  test("a result of another tool is stored, even if the gateway repeats the ids of calls in each round", () => {
+    const run = async () => "";
+    const options = { description: "", schema: z.object({}), timeoutMs: 1_000, run, describeCall: () => "" };
+    const tools = [
+      defineTool({ ...options, name: "find", isFleeting: true }),
+      defineTool({ ...options, name: "read" }),
+    ];
+    const messages = ["find", "read", "find"].flatMap((name) => [
+      { role: "assistant" as const, content: "", tool_calls: [{ ...toCall(name), id: "call_0" }] },
+      { role: "tool" as const, tool_call_id: "call_0", content: name },
+    ]);
+    const results = toStorable(messages, tools).filter(({ role }) => role === "tool");
+    expect(results.map(({ content }) => content)).toEqual([
+      expect.stringMatching(/not stored/),
+      "read",
+      expect.stringMatching(/not stored/),
+    ]);
+  });
 });
