@@ -108,11 +108,12 @@ export interface HeadNews {
   followedSince?: number | undefined;
 }
 
-/** An entry, and the id of the entry that it continues. */
+/** An entry, the entry that it continues, and what it changes in its conversation. */
 export interface Continuation {
   entry: HistoryEntry;
   aliases?: readonly string[];
   after?: string | undefined;
+  news?: HeadNews | undefined;
 }
 
 export interface ReadOptions {
@@ -250,7 +251,6 @@ async function atPosition(
 
 interface Append extends Continuation {
   conversationId: string;
-  news?: HeadNews | undefined;
   /** If true, never replaces an entry, and appends only after the entry that this one continues. */
   isLate?: true;
 }

@@ -28,6 +28,7 @@ const continuation = z.object({
   entry: historyEntry,
   aliases: z.array(z.string()).readonly().exactOptional(),
   after: z.string().optional(),
+  news: z.object({ nothingUntil: z.number().optional(), followedSince: z.number().optional() }).optional(),
 });
 const lateWrite = continuation.extend({
   record: turnRecord,
@@ -199,7 +200,7 @@ export function createLateWrites(options: LateWritesOptions): LateWrites {
 /** Appending an entry twice changes nothing. */
 async function append(history: History, { asked = [], entry, aliases, after, record }: LateWrite): Promise<void> {
   const { conversationId } = record;
-  for (const question of asked) await history.append(conversationId, question.entry, [], question.after);
+  for (const { entry, after, news } of asked) await history.append(conversationId, entry, [], after, news);
   await history.append(conversationId, entry, aliases, after);
 }
 

@@ -159,9 +159,8 @@ export async function storeQuestions(
   log: Logger,
   nothingUntil?: number,
 ): Promise<boolean> {
-  const news = { nothingUntil, followedSince: messages.find(({ addressed }) => addressed === "bot")?.at };
   let areStored = true;
-  for (const { conversationId, entry, after } of toContinuations(messages)) {
+  for (const { conversationId, entry, after, news } of toContinuations(messages, nothingUntil)) {
     try {
       await history.append(conversationId, entry, [], after, news);
     } catch (error) {
@@ -174,12 +173,16 @@ export async function storeQuestions(
 }
 
 /** The messages as arguments of `History.append`: the first one continues the branch it replies to. */
-export function toContinuations(messages: readonly MessageEvent[]): Array<Continuation & { conversationId: string }> {
+export function toContinuations(
+  messages: readonly MessageEvent[],
+  nothingUntil?: number,
+): Array<Continuation & { conversationId: string }> {
+  const news = { nothingUntil, followedSince: messages.find(({ addressed }) => addressed === "bot")?.at };
   const isBranch = messages[0]?.inReplyTo !== undefined;
   return messages.map((message, index) => {
     const { conversationId, inReplyTo } = message;
     const after = index === 0 || !isBranch ? inReplyTo : messages[index - 1]?.messageId;
-    return { conversationId, entry: toEntry(message), after };
+    return { conversationId, entry: toEntry(message), after, news };
   });
 }
 

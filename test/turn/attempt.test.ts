@@ -538,6 +538,7 @@ test("a question that could not be stored before or after its answer is stored w
   await engine.idle();
   const { entries } = await engine.history.read("test:a", { maxEntries: 10 });
   expect(entries.flatMap(({ messages }) => messages.map(({ content }) => content))).toEqual(["tea?", "A leaf."]);
+  expect(await engine.history.isFollowed("test:a")).toBe(true);
   expect(refusal.writes).toBeLessThanOrEqual(0);
 });
 

@@ -59,7 +59,7 @@ type Opened = ReturnType<typeof open>;
 
 /** An answer whose question is also missing from the history. */
 function withQuestion(lateWrites: LateWrite): LateWrite {
-  return { ...lateWrites, asked: [{ entry: said(question.messageId, "tea?") }] };
+  return { ...lateWrites, asked: [{ entry: said(question.messageId, "tea?"), news: { followedSince: question.at } }] };
 }
 
 describe("answers that the history has not accepted", () => {
@@ -171,6 +171,7 @@ describe("answers that the history has not accepted", () => {
     await add(lateWrites, late);
     await lateWrites.replay();
     expect(await texts()).toEqual(["milk?", "tea?", "A leaf."]);
+    expect(await history.isFollowed("test:a")).toBe(true);
     expect(await records.load("one")).toMatchObject({ phase: "final" });
   });
 
