@@ -343,7 +343,7 @@ export function createOverhear(history: Pick<History, "isNew" | "append">, log: 
 const MAX_EARLIER_CHARS = 4_000;
 
 /** Drops repeated and empty messages. */
-export function toEarlierEntries(said: readonly EarlierMessage[], reply: ReplyAddress): HistoryEntry[] {
+function toEarlierEntries(said: readonly EarlierMessage[], reply: ReplyAddress): HistoryEntry[] {
   const entries = new Map<string, HistoryEntry>();
   for (const message of said) {
     const { messageId, text, attachments, by, isRoot } = message;

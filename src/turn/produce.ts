@@ -75,6 +75,8 @@ export async function produce(prepared: Prepared, produced: Produced, onText: On
   const { deps, record, beginning, channel, options, permits, signal, display } = prepared;
   const { context: channelMessages = deps.limits.contextMessages } = options;
   const { shownText } = record;
+  // The pages that were cited for rounds in the ledger still count.
+  let earlier = prepared.ledger.rounds.length === 0 ? shownText?.trimEnd() : undefined;
   let emitted = "";
   const { scheduled } = record;
   const held = scheduled && holdText(onText);
@@ -105,6 +107,11 @@ export async function produce(prepared: Prepared, produced: Produced, onText: On
       if (emitted === "") deps.metrics.firstToken(prepared.secondsSinceAsked());
       if (emitted === "") display.story.firstToken();
       emitted += text;
+      if (earlier !== undefined && !isBeginning(earlier, emitted)) {
+        // The answer restarted, so the pages that an earlier process cited are not its own.
+        produced.sources.cite(0, []);
+        earlier = undefined;
+      }
       // Clears the progress line. Otherwise it would stay next to the text.
       if (produced.thinking.pause() && record.posted.length > 0) display.progress.show("");
       produced.hasText = true;
@@ -132,6 +139,11 @@ export async function produce(prepared: Prepared, produced: Produced, onText: On
   } finally {
     deps.metrics.streamClosed();
   }
+}
+
+/** True while one text is the beginning of the other. */
+function isBeginning(one: string, other: string): boolean {
+  return one.startsWith(other) || other.startsWith(one);
 }
 
 /** Shows what the answer waits for, unless the answer's message already shows it. */

@@ -4,7 +4,10 @@ import type { TurnLedger } from "../tools/ledger.ts";
 
 /** The pages behind one answer. */
 export interface AnswerSources {
-  /** Sets the pages that the gateway cites in a round. They replace earlier ones of that round. */
+  /**
+   * Sets the pages that the gateway cites in a round. They replace earlier ones of that round. Round 0 has the pages
+   * that were cited to an earlier process.
+   */
   cite(round: number, sources: readonly Source[]): void;
   /** An earlier answer is shown instead, with its own pages. */
   replace(sources: readonly Source[]): void;
@@ -14,7 +17,7 @@ export interface AnswerSources {
   all(): Source[];
 }
 
-export interface AnswerSourcesOptions {
+interface AnswerSourcesOptions {
   /** The pages that were cited to an earlier process, for text that this one continues. */
   before: readonly Source[];
   ledger: Pick<TurnLedger, "rounds">;

@@ -130,6 +130,19 @@ describe.skipIf(isOnRedis)("an answer whose process died", () => {
     expect(second.requests.map(({ messages }) => messages.at(-1)?.content === "tea?")).toEqual([false, true]);
   });
 
+  test.each([
+    ["keeps the pages that were cited before if it continues", [["Tea is", " good[1]."]], /Sources/],
+    ["drops the pages that were cited before if it restarts", [["Leaves[1]."]], /^Leaves\[1\]\.$/],
+  ])("a resumed answer %s", async (_, scripts, shown) => {
+    const [database, platform] = [new DatabaseSync(":memory:"), fakePlatform()];
+    const sources = [{ url: "https://a.example/", title: "A", marks: [1] }];
+    const first = startEngine({ database, platform, scripts: [[{ sources }, "Tea is", never]] });
+    await first.accept(message("tea?"));
+    await first.until(() => platform.texts().includes("Tea is"));
+    await startEngine({ database, platform, scripts }).idle();
+    expect(platform.texts()).toEqual([expect.stringMatching(shown)]);
+  });
+
   test("a resumed answer keeps what was shown if the model cannot be asked any more", async () => {
     const { database, platform } = await dieIn();
     await startEngine({ database, platform, scripts: [[new Error("away")]] }).idle();

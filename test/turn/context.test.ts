@@ -10,7 +10,7 @@ import { createFiles } from "../../src/media/files.ts";
 import { NO_RIGHT } from "../../src/port/right.ts";
 import { createStores } from "../../src/store/keyv.ts";
 import { StoreError } from "../../src/store/outage.ts";
-import { createReadContext, estimateTokens, toEarlierEntries } from "../../src/turn/context.ts";
+import { createReadContext, estimateTokens } from "../../src/turn/context.ts";
 import { isQuestionGone, storeQuestions, toEntry } from "../../src/turn/questions.ts";
 import { newRecord } from "../../src/turn/record.ts";
 import { answered } from "../support/history-contract.ts";
@@ -69,7 +69,7 @@ describe("the context of a turn", () => {
     const { history, readContext } = open();
     await history.append("test:a", toEntry(message("before")));
     const question = message("question");
-    await history.bring("test:a", toEarlierEntries([question], question.reply), question.at);
+    await history.bring("test:a", [{ ...toEntry(question), isEarlier: true }], question.at);
     await history.append("test:a", toEntry(message("asked after it")));
     const { messages } = await readContext(newRecord([question], [question]), [question], told, signal);
     expect(messages.map(({ content }) => content)).toEqual(["before\n\nquestion"]);
