@@ -54,7 +54,7 @@ describe("the sources", () => {
   });
 
   // A decoder needs hundreds of megabytes, so two at once are too many.
-  test("only one place and one process decodes pictures, and only one reads documents", () =>
+  test("only one module and one process decodes images, and only one reads documents", () =>
     expect(offenders(sources, findMisplacedImports)).toEqual([]));
 
   test("no two folders import each other, not even indirectly or only types", () =>
@@ -66,7 +66,7 @@ describe("the sources", () => {
   test("the core names no platform, except in the list of adapters and for limits in listed comments", () =>
     expect(offenders(sources, findPlatformNames)).toEqual([]));
 
-  test("pure sources have no effects", () =>
+  test("pure sources import nothing that has effects", () =>
     expect(offenders(sources, (source) => findEffects(source, scripts))).toEqual([]));
 
   test("sources read the environment only in programs' entry files", () =>
@@ -91,7 +91,7 @@ describe("the sources", () => {
       [],
     ));
 
-  test("only these files write without a right, and each says why", () =>
+  test("only listed files write without the right to write, and each says why", () =>
     expect(sources.filter(({ code }) => /\bNO_RIGHT\b/.test(code)).map(({ path }) => path)).toEqual([
       "src/app/queue.ts",
       "src/app/service.ts",
@@ -103,7 +103,7 @@ describe("the sources", () => {
       "src/turn/waiting-marks.ts",
     ]));
 
-  test("every source fits on a few screens", () =>
+  test("every source file stays within the limit of lines", () =>
     expect(sources.filter((source) => countLines(source) > MAX_LINES).map(({ path }) => path)).toEqual([]));
 
   // Any version of an SDK can rename its private members, and a test double proves nothing about them.
@@ -151,7 +151,7 @@ describe("the repository", () => {
     expect(entries.filter(([, entry]) => !("integrity" in entry)).map(([path]) => path)).toEqual([]);
   });
 
-  test("every kind of machine can install from the lockfile", () => {
+  test("npm can install the lockfile on every kind of machine", () => {
     const { packages } = JSON.parse(read("package-lock.json")) as { packages: Record<string, LockEntry> };
     expect(findUnlocked(packages)).toEqual([]);
   });

@@ -82,7 +82,7 @@ describe("manifest.json", () => {
 
   // "Optional scopes must also be listed in the corresponding bot fields."
   // https://docs.slack.dev/reference/app-manifest
-  test("manifest.json also lists each optional scope among the others, and none that an event needs", () => {
+  test("manifest.json lists each optional scope among the others too, and no optional scope that an event needs", () => {
     const { bot, bot_optional: optional } = oauth.scopes;
     expect(optional.filter((scope) => !bot.includes(scope))).toEqual([]);
     const required = bot.filter((scope) => !optional.includes(scope));

@@ -95,7 +95,7 @@ test("every dependency has an allowed licence, and docs/licences.md counts the s
   expect(readFileSync(`${root}docs/licences.md`, "utf8")).toBe(printLicences(lockfile));
 });
 
-test("a licence that is not allowed is found, and one allowed licence among alternatives suffices", () => {
+test("the check finds a licence that is not allowed, and accepts one allowed licence among alternatives", () => {
   const packages = {
     "": { license: "MIT" },
     "node_modules/a": { license: "AGPL-3.0-only" },
@@ -125,7 +125,7 @@ test.each([
   expect(run.stdout).toContain(told);
 });
 
-test("the workflow runs the same commands as CI elsewhere, and existing ones", () => {
+test("the workflow runs the same commands as CI elsewhere, and only existing commands", () => {
   const workflow = parse(readFileSync(`${root}.github/workflows/ci.yaml`, "utf8")) as {
     jobs: Record<string, { steps: { run?: string }[] }>;
   };

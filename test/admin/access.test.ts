@@ -18,7 +18,7 @@ function statusAt(url: string, path: string, headers: Record<string, string>): P
 
 describe("access to the dashboard", () => {
   test.each(["live", "trends/hour", "failures", "turns", "turns/x/trace", "doctor", "settings"])(
-    "%s answers no one without a session",
+    "the dashboard's address %s answers no one without a session",
     async (path) => {
       const { url } = await startReplica();
       expect((await fetch(`${url}/admin/api/${path}`)).status).toBe(401);
@@ -59,7 +59,7 @@ describe("access to the dashboard", () => {
     expect((await (await comeIn(after.url, admin)).ask("settings")).status).toBe(401);
   });
 
-  test("a change is refused without the page's token, and from another site", async () => {
+  test("the dashboard refuses a change without the page's token, and a change from another site", async () => {
     const { url } = await startReplica();
     const { ask } = await comeIn(url);
     const post = { method: "POST" };
@@ -68,13 +68,13 @@ describe("access to the dashboard", () => {
     expect((await ask("doctor", post)).status).toBe(200);
   });
 
-  test("a foreign host name is refused, as after DNS rebinding", async () => {
+  test("the dashboard refuses a foreign host name, as DNS rebinding would use it", async () => {
     const { url } = await startReplica({ admin: { allowedHosts: ["bot.example"] } });
     expect(await statusAt(url, "/admin", { Host: "evil.example" })).toBe(403);
     expect(await statusAt(url, "/admin", { Host: "bot.example" })).toBe(200);
   });
 
-  test("a trusted proxy lets in the person it names, and no other request can name one", async () => {
+  test("a trusted proxy lets in the person that its header names, and the dashboard ignores that header from anyone else", async () => {
     const proxy = (networks: string[]) => ({
       password: undefined,
       proxy: { networks, userHeader: "x-forwarded-user" },

@@ -9,7 +9,7 @@ async function firstEvent(stream: ReadableStream<Uint8Array>): Promise<Now> {
   return JSON.parse(new TextDecoder().decode(value).replace(/^event: now\ndata: /, "")) as Now;
 }
 
-test("the stream ends with the session that opened it", async () => {
+test("the dashboard's stream ends with the session that opened it", async () => {
   const { url } = await startReplica();
   const admin = await comeIn(url);
   const live = await admin.ask("live");
@@ -19,7 +19,7 @@ test("the stream ends with the session that opened it", async () => {
   expect((await admin.ask("live")).status).toBe(401);
 });
 
-test("the state of the processes is not sent while the sessions are unknown", async () => {
+test("the dashboard's stream sends no state of the processes while the sessions are unknown", async () => {
   let looks = 0;
   const live = createLive({ read: async () => [] }, () => (looks += 1));
   let asked = 0;
@@ -34,7 +34,7 @@ test("the state of the processes is not sent while the sessions are unknown", as
   live.close();
 });
 
-test("the stream still reports an outage of the store", async () => {
+test("the dashboard's stream still reports an outage of the store", async () => {
   const away = () => Promise.reject(new Error("The store does not answer."));
   const live = createLive({ read: away }, () => 1);
   const stream = live.open(away);

@@ -69,7 +69,7 @@ describe("the dashboard's overview", () => {
 describe("the names behind ids", () => {
   const place = { platform: "test", workspaceId: "T1", channelId: "C1" };
 
-  test("two look-ups of a name send one request to the platform", async () => {
+  test("two simultaneous look-ups of a name send one request to the platform", async () => {
     let calls = 0;
     const namePlace = async () => ({ workspace: "Acme", channel: `#general${(calls += 1)}` });
     const names = createNames({ adapterOf: () => ({ namePlace }), now: () => 0 });
@@ -94,7 +94,7 @@ describe("the names behind ids", () => {
     expect(asked.size).toBe(30);
   });
 
-  test("a name that cannot be looked up stays an id", async () => {
+  test("the overview shows the id if it cannot look up the name", async () => {
     const fail = () => Promise.reject(new Error("the platform is away"));
     for (const adapter of [undefined, { namePlace: fail, findAuthor: fail }]) {
       const names = createNames({ adapterOf: () => adapter, now: () => 0 });

@@ -55,7 +55,7 @@ describe.skipIf(isRedisMissing)("the dashboard of several processes (needs redis
     );
   });
 
-  test("an answer on a platform that only one process runs is stopped from another process", async () => {
+  test("a process can stop an answer on a platform that only another process runs", async () => {
     const platform = fakePlatform({ isOwn: true });
     const storeDatabase = new DatabaseSync(":memory:");
     const scripts = [["Well,", new Promise<never>(() => {})]];
@@ -76,7 +76,7 @@ describe.skipIf(isRedisMissing)("the dashboard of several processes (needs redis
     expect(two.acts.map(({ turnId }) => turnId)).toEqual([story?.turnId]);
   });
 
-  test("trends are the sum of all processes", async () => {
+  test("the trends add up the numbers of all processes", async () => {
     const { one, two } = await startTwo(Promise.resolve());
     for (let n = 0; n < 6; n++) await one.accept(message("hi", { conversationId: `test:${n}` }));
     await one.idle();
@@ -88,7 +88,7 @@ describe.skipIf(isRedisMissing)("the dashboard of several processes (needs redis
     }).toEqual([6, 6]);
   });
 
-  test("a process that has ended is not shown", async () => {
+  test("the dashboard does not show a process that has ended", async () => {
     const { one, two } = await startTwo(Promise.resolve());
     const admin = await comeIn(one.url);
     await admin.until(({ processes }) => processes.length === 2);

@@ -52,7 +52,7 @@ function start(running: Story[], outcome: string) {
   });
 }
 
-test("a stop resolves after the answer has ended, and says whether the stop ended it", async () => {
+test("a stop resolves after the answer has ended, and returns whether the stop ended the answer", async () => {
   expect(await start([RUNNING], "stopped")("turn-1")).toEqual({ story: RUNNING, result: "stopped" });
   expect(await start([RUNNING], "complete")("turn-1")).toEqual({ story: RUNNING, result: "ended" });
   expect(await start([], "stopped")("turn-1")).toBeUndefined();

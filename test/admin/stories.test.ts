@@ -34,7 +34,7 @@ describe("the dashboard's stories", () => {
     expect(story?.steps.filter(({ isBad }) => isBad)).toHaveLength(2);
   });
 
-  test("the failure of a process that died is recorded when its turn is resumed, and counted once", async () => {
+  test("the process that resumes a turn records the failure of the process that died, and counts it once", async () => {
     const { database, platform } = { database: new DatabaseSync(":memory:"), platform: fakePlatform() };
     const question = message("hi");
     const dead = startEngine({ database, platform, scripts: [["Well", new GatewayError("interrupted", "cut")]] });
@@ -53,7 +53,7 @@ describe("the dashboard's stories", () => {
     expect(counts.turns).toMatchObject({ interrupted: expect.arrayContaining([1]) });
   });
 
-  test("messages are opened only after the audit log has recorded the reader's name", async () => {
+  test("the dashboard opens messages only after the audit log has recorded the reader's name", async () => {
     const replica = await startReplica({ scripts: [["Yes."]] });
     const admin = await comeIn(replica.url);
     await replica.accept(message(SECRET));
@@ -76,7 +76,7 @@ describe("the dashboard's stories", () => {
     ]);
   });
 
-  test("messages stay closed while the audit log cannot be written", async () => {
+  test("the dashboard opens no messages while it cannot write the audit log", async () => {
     const note = () => Promise.reject(new Error("the disk is full"));
     const replica = await startReplica({ note });
     const admin = await comeIn(replica.url);

@@ -19,13 +19,13 @@ function startOne(calls: Record<string, readonly KnownCall[]> = {}, now: () => n
 
 const call: KnownCall = { kind: "edit", room: "C", isFallback: true, sentAt: performance.now(), refusedForMs: 3_000 };
 
-test("the next process learns the kind and time of calls, but not those of other rate limits", () => {
+test("the next process learns the kind and time of calls, but no calls of rate limits outside the adapter", () => {
   const [one, other] = [startOne({ T: [call], U: [call] }), startOne()];
   other.recall(one.describe(new Set(["T", "unused"])) ?? "");
   expect([...other.recalled]).toEqual([["T", [{ ...call, sentAt: expect.closeTo(call.sentAt, -1) as number }]]]);
 });
 
-test("a process passes on the calls that it learnt from the previous one, each once", () => {
+test("a process passes on the calls that it learnt from the previous process, each once", () => {
   const scheduler = createScheduler({ now: () => performance.now() });
   const deps = { scheduler, budgetOf: () => "T", log: silent, now: Date.now };
   const second = createCallHistory(deps);
@@ -38,12 +38,12 @@ test("a process passes on the calls that it learnt from the previous one, each o
   expect(JSON.parse(second.describe(new Set(["T"])) ?? "")).toMatchObject({ T: [{ refusedForMs: 3_000 }] });
 });
 
-test("calls that no rate limit counts any more are not passed on", () => {
+test("a process does not pass on calls that no rate limit counts any more", () => {
   const one = startOne({ T: [{ ...call, sentAt: performance.now() - 91_000 }] });
   expect(one.describe(new Set(["T"]))).toBeUndefined();
 });
 
-test("an unreadable call history is ignored", () => {
+test("a process ignores an unreadable call history", () => {
   const { recall, recalled } = startOne();
   for (const text of GARBAGE) recall(text);
   expect(recalled.size).toBe(0);

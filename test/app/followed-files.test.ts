@@ -56,7 +56,7 @@ function follow(text: string, { read }: FollowOptions = {}) {
   return { path, folder, write, look, warnings, lines, close, rules: () => current().access?.rules };
 }
 
-test("a changed policy takes effect once its file has not been written for a while", async () => {
+test("a changed policy takes effect once its file has been unchanged for a moment", async () => {
   const { write, look, rules } = follow(DENY);
   // Many programs empty a file before they write it, and half of a file can be valid.
   write("");
@@ -70,7 +70,7 @@ test("a changed policy takes effect once its file has not been written for a whi
 });
 
 test.each(["", "\n", "# nothing\n", "null", "access: [", "access: *nobody", "acces: {}"])(
-  "a policy that becomes %j leaves the old one in effect and tells administrators",
+  "a policy that becomes %j leaves the old policy in effect and warns administrators",
   async (broken) => {
     const { write, look, rules, warnings, lines } = follow(DENY);
     write(broken);
@@ -119,7 +119,7 @@ test("a policy file that is deleted leaves the old policy in effect", async () =
   expect(rules()).toEqual(RULES);
 });
 
-test("a link that points to another file of the same size and time is a change, as with a ConfigMap", async () => {
+test("a policy link that points to another file of the same size and time is a change, as with a ConfigMap", async () => {
   const { path, folder, look, rules } = follow(DENY);
   for (const [name, text] of [
     ["1", "access: { rules: [{ deny: files }] } "],
@@ -145,7 +145,7 @@ test("a link that points to another file of the same size and time is a change, 
   expect(rules()).toEqual([{ deny: "tools" }]);
 });
 
-test("a policy file that is written while it is read is read again", async () => {
+test("the service reads a policy file again if someone writes to it during the read", async () => {
   let before = () => {};
   const { write, look, rules } = follow(DENY, {
     async read(path) {
@@ -167,7 +167,7 @@ test("a policy file that is written while it is read is read again", async () =>
   expect(rules()).toEqual([{ deny: "tools" }]);
 });
 
-test("the policy is read by one reader at a time, and the newest content wins", async () => {
+test("the service reads the policy once at a time, and the newest content wins", async () => {
   const readings: Array<(settings: PolicySettings) => void> = [];
   const { write, look, rules } = follow(DENY, { read: () => new Promise((resolve) => readings.push(resolve)) });
   write("access: { rules: [{ deny: files }] }");
@@ -185,7 +185,7 @@ test("the policy is read by one reader at a time, and the newest content wins", 
   expect(rules()).toEqual([{ deny: "tools" }]);
 });
 
-test("a policy that cannot be read is read later, with one line in the log", async () => {
+test("the service retries a policy that it cannot read, and logs one line", async () => {
   let isAway = true;
   const { write, look, rules, lines } = follow(DENY, {
     async read(path) {
@@ -229,7 +229,7 @@ test("a policy file that is a link to itself does not stop the process", async (
   expect(() => statSync(folder)).toThrow("ELOOP");
 });
 
-test("a policy file that keeps growing is refused at its size limit", async () => {
+test("the service refuses a policy file at its size limit even while the file keeps growing", async () => {
   const { path, look, rules, warnings } = follow(DENY);
   truncateSync(path, 2 ** 40);
   await look();

@@ -6,7 +6,7 @@ import { readConfig } from "../support/config.ts";
 import { eventually } from "../support/eventually.ts";
 import { refusal, startFaultServer } from "../support/fault-server.ts";
 
-test("the fallback model and the second gateway are checked too, and users see only the first gateway's state", async () => {
+test("the service also checks the fallback model and the second gateway, and shows users only the first gateway's state", async () => {
   const [first, second] = [await start(), await start()];
   const config = readConfig({
     GATEWAY_BASE_URL: first.url,
@@ -41,7 +41,7 @@ test("the fallback model and the second gateway are checked too, and users see o
   ]);
 });
 
-test("IMAGE_API decides which API the gateway is called with for images", async () => {
+test("IMAGE_API decides which API the client uses for images", async () => {
   const server = await startFaultServer(refusal(404, "Not Found"));
   const given = { GATEWAY_BASE_URL: server.url, GATEWAY_API_KEY: "k", CHAT_MODEL: "m", IMAGE_MODEL: "painter" };
   const config = readConfig({ ...given, IMAGE_API: "images" });

@@ -10,7 +10,7 @@ import { eventually } from "../support/eventually.ts";
 
 const PLACE = { platform: "local", channelId: "c" };
 
-test("the file of tool servers is followed while it changes, and problems in it change nothing", async () => {
+test("the service follows changes of the file of tool servers, and ignores a version with problems", async () => {
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
   onTestFinished(() => void vi.useRealTimers());
   const folder = await mkdtemp(join(tmpdir(), "palaver-"));

@@ -24,7 +24,7 @@ const HERE = "http://127.0.0.1:3000";
 /** All gateways except the embedded one need this. */
 const REAL = { GATEWAY_API_KEY: "key", CHAT_MODEL: "m" };
 
-describe("chooseRelayUrl", () => {
+describe("the address of the relay for images", () => {
   test.each([
     ["the embedded sandbox", {}, HERE],
     ["the embedded sandbox, even with a public address", { PUBLIC_URL: "https://bot.example/" }, HERE],
@@ -97,7 +97,7 @@ async function* toSource(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes;
 }
 
-describe("createPictureSources", () => {
+describe("the sources of images", () => {
   test("the sandbox uses a private image as a source without any configured address", async () => {
     const webp = await sharp({ create: { width: 64, height: 64, channels: 3, background: "red" } })
       .webp()
@@ -126,32 +126,29 @@ describe("createPictureSources", () => {
   test.each([
     ["failed", 400],
     ["is being drawn", undefined],
-  ])(
-    "forgetting a conversation ends the links of a picture that %s, and erases what was asked for",
-    async (_, status) => {
-      const { references, platform, database, adapter, ref } = await startLinks();
-      const asked = Promise.withResolvers<string>();
-      const end = Promise.withResolvers<undefined>();
-      onTestFinished(() => end.resolve(undefined));
-      const { gateway } = await startImageGateway(undefined, {
-        meet: async ({ body }) => {
-          asked.resolve(body.contents[0]?.parts[1]?.fileData?.fileUri ?? "");
-          return status === undefined ? end.promise : { status, body: { error: { message: "No." } } };
-        },
-      });
-      const options = { gateway, references, platform, database, adapterOf: () => adapter };
-      const { accept, idle, texts, until } = startEngine({ ...options, imageModel: "sandbox-image" });
-      await accept({ ...command("imagine", "a marmalade fox"), attachments: [ref] });
-      const link = await asked.promise;
-      if (status !== undefined) await idle();
-      expect((await fetch(link)).status).toBe(200);
-      await accept(command("forget", "conversation"));
-      await until(() => texts().some((text) => text.includes("Erased 1 message from this conversation.")));
-      await idle();
-      expect((await fetch(link)).status).toBe(404);
-      expect((await readKept(database)).join("\n")).not.toContain("marmalade");
-    },
-  );
+  ])("forgetting a conversation ends the links of an image that %s, and erases the request", async (_, status) => {
+    const { references, platform, database, adapter, ref } = await startLinks();
+    const asked = Promise.withResolvers<string>();
+    const end = Promise.withResolvers<undefined>();
+    onTestFinished(() => end.resolve(undefined));
+    const { gateway } = await startImageGateway(undefined, {
+      meet: async ({ body }) => {
+        asked.resolve(body.contents[0]?.parts[1]?.fileData?.fileUri ?? "");
+        return status === undefined ? end.promise : { status, body: { error: { message: "No." } } };
+      },
+    });
+    const options = { gateway, references, platform, database, adapterOf: () => adapter };
+    const { accept, idle, texts, until } = startEngine({ ...options, imageModel: "sandbox-image" });
+    await accept({ ...command("imagine", "a marmalade fox"), attachments: [ref] });
+    const link = await asked.promise;
+    if (status !== undefined) await idle();
+    expect((await fetch(link)).status).toBe(200);
+    await accept(command("forget", "conversation"));
+    await until(() => texts().some((text) => text.includes("Erased 1 message from this conversation.")));
+    await idle();
+    expect((await fetch(link)).status).toBe(404);
+    expect((await readKept(database)).join("\n")).not.toContain("marmalade");
+  });
 
   test("erasing a conversation cancels an image that waits for its turn, and removes its message", async () => {
     const { references, platform, database, adapter } = await startLinks();
@@ -198,7 +195,7 @@ describe("createPictureSources", () => {
     expect(await statuses(later)).toEqual([404]);
   });
 
-  test("the platform is asked whether a file still exists, and a failure does not count as an answer", async () => {
+  test("the relay asks the platform whether a file still exists, and ignores a failure to answer", async () => {
     const { toLink, fail } = await startLinks();
     const link = await toLink("ada");
     fail(new Error("It could not be fetched.", { cause: new FileProblem("unavailable", "could not be fetched") }));
@@ -207,7 +204,7 @@ describe("createPictureSources", () => {
     expect((await fetch(link)).status).toBe(404);
   });
 
-  test("a file that the platform has deleted is opened from its copy while its job is stored", async () => {
+  test("the relay opens a file that the platform deleted from its copy while the job is stored", async () => {
     const bytes = await sharp({ create: { width: 8, height: 8, channels: 3, background: "red" } })
       .png()
       .toBuffer();

@@ -9,7 +9,7 @@ import { toTurnId } from "../../src/port/ids.ts";
 
 const held = () => Promise.withResolvers<void>();
 
-describe("an event", () => {
+describe("an event that the bot accepts", () => {
   test("an event that replies to a message belongs to that message's conversation", async () => {
     const { accept, idle, requests } = startEngine();
     const root = message("I like tea", { conversationId: "test:root" });
@@ -20,7 +20,7 @@ describe("an event", () => {
     expect(requests[1]?.messages.map(({ content }) => content)).toEqual(["Be kind.", "I like tea\n\nWhat do I like?"]);
   });
 
-  test("an event that replies to an answer belongs to its conversation, even while the answer is being written", async () => {
+  test("an event that replies to an answer belongs to its conversation, even while the bot writes the answer", async () => {
     const hold = held();
     const { accept, idle, channel, until, requests } = startEngine({ scripts: [["One", hold.promise], ["Two"]] });
     await accept(message("Begin", { conversationId: "test:root" }));
@@ -45,7 +45,7 @@ describe("an event", () => {
     expect(requests[2]?.messages.map(({ content }) => content)).toContain("Ben: second");
   });
 
-  test("a message that is too long keeps its beginning and end, and its answer says so", async () => {
+  test("the bot keeps the beginning and end of a message that is too long, and says so in the answer", async () => {
     const { accept, idle, history, channel } = startEngine();
     const long = message(`Summarise: ${"lorem ipsum ".repeat(20_000)} In one word.`);
     await accept(long);
@@ -91,7 +91,7 @@ describe("an event", () => {
     expect((await history.read("test:own", { maxEntries: 10 })).entries).toHaveLength(2);
   });
 
-  test("an event that is not accepted rejects and is counted, so the platform can redeliver it", async () => {
+  test("an event that the bot cannot accept rejects and is counted, so the platform can redeliver it", async () => {
     const { accept, queue, metrics } = startEngine();
     await queue.close(0);
     await expect(accept(message("too late"))).rejects.toThrow("shutting down");
@@ -115,7 +115,7 @@ describe("a private question", () => {
     expect((await history.read("test:a", { maxEntries: 10 })).entries).toHaveLength(2);
   });
 
-  test("a private question keeps its conversation when it is continued and retried", async () => {
+  test("a private question keeps its conversation when its author continues or retries it", async () => {
     const cut = new GatewayError("interrupted", "cut");
     const { accept, idle, requests, channel, history } = startEngine({
       scripts: [[cut], ["Half", { finish: "length" }], [" and half."]],
@@ -156,7 +156,7 @@ describe("a private question", () => {
     expect((await history.exportAuthor("test", "ada")).conversations).toEqual([]);
   });
 
-  test("a private question takes nothing of the other people's earlier messages, which stay for them", async () => {
+  test("a private question includes no earlier messages of others, which stay for the others", async () => {
     const platform = fakePlatform();
     const said = { messageId: "test:before", author: ben, text: "before", attachments: [], at: 1 };
     platform.adapter.readEarlier = async () => ({ messages: [said] });
@@ -171,7 +171,7 @@ describe("a private question", () => {
 });
 
 describe("a spoken command", () => {
-  test("a spoken command to the bot runs in the conversation of the message it replies to", async () => {
+  test("a spoken command to the bot applies to the conversation of the message it replies to", async () => {
     const { accept, idle, texts, requests, history } = startEngine();
     const root = message("my secret", { conversationId: "test:root" });
     await accept(root);
@@ -196,7 +196,7 @@ describe("a spoken command", () => {
     expect(texts()).toEqual(["Hello.", expect.stringContaining("/forget")]);
   });
 
-  test("a spoken command that is delivered twice runs once, and words that only look like one are answered", async () => {
+  test("the bot runs a spoken command once however often it arrives, and answers words that only look like a command", async () => {
     const { accept, idle, texts, requests } = startEngine();
     const said = message("!help");
     await Promise.all([accept(said), accept(said)]);

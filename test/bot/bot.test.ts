@@ -11,7 +11,7 @@ import { eventually } from "../support/eventually.ts";
 const held = () => Promise.withResolvers<void>();
 
 describe("a message", () => {
-  test("a message is answered once, with the conversation so far in the request", async () => {
+  test("the bot answers a message once, and sends the conversation with it", async () => {
     const { accept, idle, texts, requests, violations } = startEngine({ scripts: [["Hello ", "Ada."], ["Ada."]] });
     await accept(message("I am Ada."));
     await idle();
@@ -28,7 +28,7 @@ describe("a message", () => {
     expect(violations).toEqual([]);
   });
 
-  test("a message delivered twice is answered once", async () => {
+  test("the bot answers a message once even if the platform delivers it twice", async () => {
     const { accept, idle, texts, requests } = startEngine();
     const event = message("Hello");
     await Promise.all([accept(event), accept(event)]);
@@ -49,7 +49,7 @@ describe("a message", () => {
     expect(calls.filter((name) => name === "post")).toHaveLength(1);
   });
 
-  test("waiting messages of one author are answered together", async () => {
+  test("the bot answers waiting messages of one author together", async () => {
     const hold = held();
     const { accept, idle, texts, requests } = startEngine({ scripts: [[hold.promise, "first"], ["rest"]] });
     await accept(message("one"));
@@ -62,7 +62,7 @@ describe("a message", () => {
     expect(requests[1]?.messages.at(-1)?.content).toBe("two\n\nthree");
   });
 
-  test("a message without a mention is answered only while the bot follows the conversation", async () => {
+  test("the bot answers a message without a mention only while it follows the conversation", async () => {
     const { accept, idle, texts } = startEngine();
     await accept(message("Lunch?", { addressed: "open" }));
     await idle();
@@ -77,7 +77,7 @@ describe("a message", () => {
     expect(texts()).toHaveLength(2);
   });
 
-  test("a message written before the question is not answered, even if it arrives later", async () => {
+  test("the bot does not answer a message that is older than the question but arrives later", async () => {
     const { accept, idle, texts } = startEngine();
     const before = message("I like soup.", { addressed: "open", author: ben });
     await accept(message("Bot, decide"));
@@ -121,7 +121,7 @@ describe("the end of an answer", () => {
     },
   );
 
-  test("an answer that ends leaves no progress behind", async () => {
+  test("an answer that ends leaves no progress indicator behind", async () => {
     const { accept, idle, progress } = startEngine({ scripts: [[new GatewayError("unreachable", "refused")]] });
     await accept(message("Hello"));
     await idle();
@@ -130,7 +130,7 @@ describe("the end of an answer", () => {
 });
 
 describe("a question that the gateway refuses", () => {
-  test("a question that the gateway refuses is left out of later requests, and Retry still asks it", async () => {
+  test("the bot leaves a question that the gateway refused out of later requests, and Retry still asks it", async () => {
     const refusal = new GatewayError("rejected", "no", { status: 400, reason: "filtered" });
     const { accept, idle, requests } = startEngine({ scripts: [["Hello."], [refusal], ["Fine."], ["After all."]] });
     const question = message("something forbidden");
@@ -149,7 +149,7 @@ describe("a question that the gateway refuses", () => {
     expect(requests[3]?.messages.at(-1)?.content).toBe("something forbidden");
   });
 
-  test("a question stays in later requests if the gateway was only unreachable", async () => {
+  test("the bot keeps a question in later requests if the gateway was only unreachable", async () => {
     const { accept, idle, requests } = startEngine({ scripts: [[new GatewayError("unreachable", "no")], ["Fine."]] });
     await accept(message("What is the tide?"));
     await idle();
@@ -160,7 +160,7 @@ describe("a question that the gateway refuses", () => {
 });
 
 describe("a command", () => {
-  test("a command is answered, and an unknown one with the list of commands", async () => {
+  test("the bot answers a command, and answers an unknown command with the list of commands", async () => {
     const { accept, idle, texts } = startEngine();
     await accept(command("help"));
     await accept(command("dance"));
@@ -177,7 +177,7 @@ describe("a command", () => {
     await eventually(() => queue.depth().waiting).toBe(0);
   });
 
-  test("/forget stops the person's answers everywhere, keeps nothing of them, and answers nothing more", async () => {
+  test("/forget stops the person's answers everywhere, erases all their data, and answers nothing more", async () => {
     const database = new DatabaseSync(":memory:");
     const { accept, idle, channel, until, texts, requests, openStreams } = startEngine({
       database,
@@ -198,7 +198,7 @@ describe("a command", () => {
     expect(JSON.stringify(rows)).not.toMatch(/secret|\bada\b/i);
   });
 
-  test.skipIf(isOnRedis)("a /forget that is interrupted by a crash is finished by the next process", async () => {
+  test.skipIf(isOnRedis)("the next process finishes a /forget that a crash interrupted", async () => {
     const database = new DatabaseSync(":memory:");
     const first = startEngine({ database });
     const asked = command("forget", "me for good");
@@ -212,7 +212,7 @@ describe("a command", () => {
     expect((await second.history.read("test:a", { maxEntries: 10 })).entries).toEqual([]);
   });
 
-  test("/quiet keeps the bot silent until it is mentioned", async () => {
+  test("/quiet keeps the bot silent until someone mentions it", async () => {
     const { accept, idle, texts } = startEngine();
     await accept(message("Hello"));
     await accept(command("quiet"));
@@ -247,7 +247,7 @@ describe("the log", () => {
 });
 
 describe.skipIf(isOnRedis)("an unavailable store", () => {
-  test("while the store is unavailable, the author of a command gets one notice, and the command runs when it is back", async () => {
+  test("the author of a command gets one notice while the store is unavailable, and the command runs once it is back", async () => {
     const storeDatabase = new DatabaseSync(":memory:");
     const { log, lines } = recordingLog();
     const { accept, idle, texts, until } = startEngine({ storeDatabase, log });
@@ -265,7 +265,7 @@ describe.skipIf(isOnRedis)("an unavailable store", () => {
     expect(texts()[2]).toContain("I'll stay silent here");
   });
 
-  test("the author of a typed command that can't be stored gets one notice; the author of a question gets none", async () => {
+  test("the author of a typed command that the bot cannot store gets one notice; the author of a question gets none", async () => {
     const database = new DatabaseSync(":memory:");
     const { accept, idle, texts, until } = startEngine({ database, storeDatabase: new DatabaseSync(":memory:") });
     database.exec("PRAGMA query_only = ON");

@@ -103,7 +103,7 @@ describe("a button", () => {
     expect(texts()).toHaveLength(2);
   });
 
-  test("Stop says so if nothing is left to stop, and changes nothing", async () => {
+  test("Stop says that there is nothing to stop, and changes nothing", async () => {
     const { accept, idle, texts, channel } = startEngine({ scripts: [["Done"]] });
     const question = message("Hello");
     await accept(question);
@@ -114,7 +114,7 @@ describe("a button", () => {
     expect(channel[0]?.draft.buttons).toEqual([]);
   });
 
-  test("a late Stop shows the end of an answer whose edits the platform had refused", async () => {
+  test("a late Stop shows the whole answer if the platform had refused the last edits", async () => {
     const { accept, idle, texts, channel, setTrouble, until } = startEngine({
       scripts: [["So far", " and more", held().promise], ["Again"]],
     });
@@ -138,7 +138,7 @@ describe("a button", () => {
     expect(texts()[0]).toMatch(/_I can't write more/);
   });
 
-  test("a late Stop does not change an answer that was delivered", async () => {
+  test("a late Stop does not change an answer that is already complete", async () => {
     const { accept, idle, texts, setTrouble } = startEngine({
       scripts: [["So far", " and more", held().promise], ["Again"]],
     });
@@ -201,7 +201,7 @@ describe("a button", () => {
     expect(requests[2]?.messages.map(({ content }) => content)).toEqual(["Be kind.", "Hello"]);
   });
 
-  test("Retry calls a model that asked to wait at once, while new questions wait", async () => {
+  test("Retry calls a model at once that asked to wait, while new questions wait", async () => {
     const busy = json(429, {}, { "retry-after": "3600" });
     const { url, received } = await startFaultServer(busy, events(words("Here I am"), FINISH));
     const { accept, idle, texts } = startEngine({ gateway: connect(url) });
@@ -230,7 +230,7 @@ describe("a button", () => {
     expect(requests).toHaveLength(2);
   });
 
-  test("Retry asks at the question's place in the conversation, however long it went on without an answer", async () => {
+  test("Retry asks the question again at its place in the conversation, however long the conversation went on", async () => {
     const scripts = [[new GatewayError("overloaded", "busy")], ["About tea"], ["At last"]];
     const { accept, idle, texts, requests, history } = startEngine({ scripts });
     const question = message("About coffee?");
@@ -251,7 +251,7 @@ describe("a button", () => {
     ]);
   });
 
-  test("Retry does nothing if the question was deleted meanwhile", async () => {
+  test("Retry does nothing if the question was deleted", async () => {
     const { accept, idle, texts, requests } = startEngine({ scripts: [[new GatewayError("overloaded", "busy")]] });
     const question = message("Hello");
     await accept(question);
@@ -289,7 +289,7 @@ describe("a button", () => {
     });
   });
 
-  test("Stop ends an answer while the files of its question are downloading", async () => {
+  test("Stop ends an answer while the bot downloads the files of its question", async () => {
     const platform = fakePlatform();
     const [fetching, never] = [held(), held()];
     platform.adapter.openAttachment = () => {

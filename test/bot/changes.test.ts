@@ -6,7 +6,7 @@ import { eventually } from "../support/eventually.ts";
 const held = () => Promise.withResolvers<void>();
 
 describe("a deletion that comes before its message", () => {
-  test("a deletion that arrives before its message leaves that one unanswered, and the others are answered", async () => {
+  test("a deletion that arrives before its message leaves only that message unanswered", async () => {
     const { accept, idle, texts, requests } = startEngine({ scripts: [["Tea."]] });
     const question = message("Never mind");
     await accept(deleted(question));
@@ -37,7 +37,7 @@ describe("a deletion that comes before its message", () => {
   });
 });
 
-describe("an edit", () => {
+describe("an edit of a message", () => {
   test("an edit that addresses a message to the bot gets one answer, if it had none", async () => {
     const { accept, idle, texts, requests } = startEngine({ scripts: [["Soup."], ["Salad."], ["Tea."]] });
     const open = message("Soup or salad?", { addressed: "open" });
@@ -99,8 +99,8 @@ describe("an edit", () => {
   });
 });
 
-describe("a deletion", () => {
-  test("a deletion of a waiting message means that it is never answered", async () => {
+describe("a deletion of a message", () => {
+  test("the bot never answers a message that was deleted while it waited", async () => {
     const hold = held();
     const { accept, idle, texts } = startEngine({ scripts: [[hold.promise, "first"], ["second"]] });
     await accept(message("one"));
@@ -112,7 +112,7 @@ describe("a deletion", () => {
     expect(texts()).toEqual(["first"]);
   });
 
-  test("a deletion also removes a message whose post seemed to fail", async () => {
+  test("a deletion also removes an answer whose post seemed to fail", async () => {
     const refused = held();
     const { accept, idle, channel, setTrouble } = startEngine({ scripts: [["So far", held().promise]] });
     let first = true;
@@ -131,7 +131,7 @@ describe("a deletion", () => {
     expect(channel).toEqual([]);
   });
 
-  test("a deletion is retried until the platform removes the answer", async () => {
+  test("the bot retries to remove the answer to a deleted message until the platform removes it", async () => {
     const { accept, idle, texts, channel, until, setTrouble } = startEngine({ scripts: [["So far", held().promise]] });
     const question = message("Hello");
     await accept(question);
@@ -143,7 +143,7 @@ describe("a deletion", () => {
     expect(texts()).toEqual([]);
   });
 
-  test("a deletion is retried even if an edit restarts the answer meanwhile", async () => {
+  test("the bot retries to remove an answer even if an edit restarts the answer meanwhile", async () => {
     const { accept, idle, texts, until, setTrouble } = startEngine({
       scripts: [["One answer"], ["Another", held().promise]],
     });
@@ -159,7 +159,7 @@ describe("a deletion", () => {
     expect(texts()).toEqual([]);
   });
 
-  test("a deletion of one of several messages answered together restarts the answer without it", async () => {
+  test("the bot restarts an answer to several messages without the deleted message", async () => {
     const hold = held();
     const { accept, idle, texts, channel, until, requests } = startEngine({
       scripts: [[hold.promise, "first"], ["both", held().promise], ["one"]],
@@ -177,7 +177,7 @@ describe("a deletion", () => {
     expect(requests[2]?.messages.at(-1)?.content).toBe("kept");
   });
 
-  test("if a person deletes the bot's reply, the answer ends and nothing is posted again", async () => {
+  test("the bot ends an answer and posts nothing again if a person deletes its reply", async () => {
     const hold = held();
     const { accept, idle, channel, until, calls, openStreams } = startEngine({
       scripts: [["So far", hold.promise, " and more", held().promise]],

@@ -11,8 +11,8 @@ import { defineTool } from "../../src/tools/tool.ts";
 
 const held = () => Promise.withResolvers<void>();
 
-describe.skipIf(isOnRedis)("a process that dies", () => {
-  test("a process that dies during an answer is followed by one that completes it in the same message", async () => {
+describe.skipIf(isOnRedis)("the crash of a process", () => {
+  test("after a crash, the next process completes the answer in the same message", async () => {
     const [database, platform] = [new DatabaseSync(":memory:"), fakePlatform()];
     const first = startEngine({ database, platform, scripts: [["So f", held().promise]] });
     await first.accept(message("Hello"));
@@ -23,7 +23,7 @@ describe.skipIf(isOnRedis)("a process that dies", () => {
     expect(platform.channel[0]?.draft).toMatchObject({ streaming: false, buttons: [] });
   });
 
-  test("a process that dies during an answer is followed by one that keeps the sources cited until then", async () => {
+  test("after a crash, the next process keeps the sources cited until then", async () => {
     const [database, platform] = [new DatabaseSync(":memory:"), fakePlatform()];
     const source = { url: "https://a.example/", title: "A", marks: [1] };
     const beginning = `${"So far, so good, says the page. ".repeat(3)}[1] And`;
@@ -38,7 +38,7 @@ describe.skipIf(isOnRedis)("a process that dies", () => {
     expect(platform.texts()).toEqual([`${linked}\n\n-# Sources:\n-# 1. [A](https://a.example/)`]);
   });
 
-  test("a process that dies after it has read a page is followed by one that lists the page", async () => {
+  test("after a crash, the next process lists the page that a tool had read", async () => {
     const [database, platform] = [new DatabaseSync(":memory:"), fakePlatform()];
     const read = defineTool({
       name: "read",
@@ -58,7 +58,7 @@ describe.skipIf(isOnRedis)("a process that dies", () => {
     expect(platform.texts()).toEqual(["It rains.\n\n-# Sources:\n-# 1. [a.example](https://a.example/)"]);
   });
 
-  test("a process that dies while it shows a wait is followed by one that writes the answer into that message", async () => {
+  test("after a crash while a message shows a wait, the next process writes the answer into that message", async () => {
     const [database, platform] = [new DatabaseSync(":memory:"), fakePlatform({ tellsWaits: true })];
     const first = startEngine({ database, platform, scripts: [[held().promise]] });
     await first.accept(message("Hello"));
@@ -69,7 +69,7 @@ describe.skipIf(isOnRedis)("a process that dies", () => {
     expect(platform.channel[0]?.draft).toMatchObject({ streaming: false, buttons: [] });
   });
 
-  test("a process that dies between a post and its record leaves no second message", async () => {
+  test("a crash between a post and its record leaves no second message", async () => {
     const [database, platform] = [new DatabaseSync(":memory:"), fakePlatform()];
     const first = startEngine({ database, platform, scripts: [["So f", held().promise]] });
     const question = message("Hello");
@@ -81,7 +81,7 @@ describe.skipIf(isOnRedis)("a process that dies", () => {
     expect(platform.texts()).toEqual(["So far, so good."]);
   });
 
-  test("a process that dies between the end of an answer and that of its event does not ask the model again", async () => {
+  test("after a crash between the end of an answer and the end of its event, the next process does not ask the model again", async () => {
     const [database, platform] = [new DatabaseSync(":memory:"), fakePlatform()];
     const first = startEngine({ database, platform });
     const question = message("Hello");
@@ -94,7 +94,7 @@ describe.skipIf(isOnRedis)("a process that dies", () => {
     expect(platform.texts()).toEqual(["Hello."]);
   });
 
-  test("a process that dies between the end of an answer and that of its event still answers the later messages", async () => {
+  test("after a crash between the end of an answer and the end of its event, the next process answers the later messages", async () => {
     const [database, platform] = [new DatabaseSync(":memory:"), fakePlatform()];
     const first = startEngine({ database, platform, scripts: [["First."]] });
     const [question, next] = [message("one"), message("two")];
@@ -107,7 +107,7 @@ describe.skipIf(isOnRedis)("a process that dies", () => {
     expect(platform.texts()).toEqual(["First.", "Second."]);
   });
 
-  test("after a crash, started messages are answered together, and later ones after them", async () => {
+  test("after a crash, the next process answers started messages together, and later messages after them", async () => {
     const [database, platform] = [new DatabaseSync(":memory:"), fakePlatform()];
     const first = startEngine({ database, platform, scripts: [["So f", held().promise]] });
     await first.accept(message("one"));
@@ -138,7 +138,7 @@ describe.skipIf(isOnRedis)("a process that dies", () => {
     });
   });
 
-  test("after a crash, a deleted question is left out of the combined answer", async () => {
+  test("after a crash, the next process leaves a deleted question out of the combined answer", async () => {
     const [database, platform] = [new DatabaseSync(":memory:"), fakePlatform()];
     const hold = held();
     const first = startEngine({
@@ -162,7 +162,7 @@ describe.skipIf(isOnRedis)("a process that dies", () => {
     expect(second.requests[0]?.messages.at(-1)?.content).toBe("kept");
   });
 
-  test("a process that dies between a post and its record never leaves the old text", async () => {
+  test("a crash between a post and its record never leaves the old text", async () => {
     const [database, platform] = [new DatabaseSync(":memory:"), fakePlatform({ maxLength: 200 })];
     const first = startEngine({ database, platform, scripts: [["So f", held().promise]] });
     const question = message("Hello");
@@ -178,7 +178,7 @@ describe.skipIf(isOnRedis)("a process that dies", () => {
     expect(platform.channel.every(({ draft }) => !draft.streaming)).toBe(true);
   });
 
-  test("after a crash, the accepted questions that had not started are answered", async () => {
+  test("after a crash, the next process answers the accepted questions that had not started", async () => {
     const [database, platform] = [new DatabaseSync(":memory:"), fakePlatform()];
     const first = startEngine({ database, platform, scripts: [[held().promise]] });
     await first.accept(message("one"));
@@ -189,7 +189,7 @@ describe.skipIf(isOnRedis)("a process that dies", () => {
   });
 });
 
-describe.skipIf(isOnRedis)("work on which the process dies each time", () => {
+describe.skipIf(isOnRedis)("a question or image that kills its process each time", () => {
   const never = new Promise<never>(() => {});
 
   /**
@@ -221,13 +221,13 @@ describe.skipIf(isOnRedis)("work on which the process dies each time", () => {
     return { ...platform, requests: last.requests, metrics: last.metrics };
   }
 
-  test("work that kills its process is tried five times: a question", async () => {
+  test("the bot tries a question that kills its process five times", async () => {
     const { texts, requests } = await dieOn(message("Deadly?"), 5);
     expect(texts()).toEqual(["At last."]);
     expect(requests).toHaveLength(1);
   });
 
-  test("work that kills its process ends in one sentence after five tries, with Retry: a question", async () => {
+  test("a question that kills its process ends in one sentence after five tries, with Retry", async () => {
     const { channel, requests, metrics } = await dieOn(message("Deadly?"), 6);
     expect((await metrics.render()).body).toContain("palaver_given_up_total 1\n");
     expect(channel).toHaveLength(1);
@@ -236,7 +236,7 @@ describe.skipIf(isOnRedis)("work on which the process dies each time", () => {
     expect(requests).toEqual([]);
   });
 
-  test("work that kills its process ends in one sentence after five tries: an image", async () => {
+  test("an image that kills its process ends in one sentence after five tries", async () => {
     const { channel } = await dieOn(command("imagine", "a fox"), 6);
     expect(channel).toHaveLength(1);
     expect(channel[0]?.draft.markdown).toContain("I tried several times");

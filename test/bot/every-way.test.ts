@@ -244,7 +244,7 @@ describe("a forged id", () => {
     expect(await remembered()).toEqual(known);
   });
 
-  test("a forged image id in a form creates nothing from it for a person in another channel", async () => {
+  test("a forged image id in a form creates no image from it for a person in another channel", async () => {
     const world = await startWorld([]);
     const options = { basis: toTarget("picture", world) };
     await world.accept({ ...command("imagine", "a cat", { author: boss }), reply: elsewhere, options });
@@ -253,10 +253,10 @@ describe("a forged id", () => {
   });
 });
 
-describe("denied actions", () => {
+describe("actions that the policy denies", () => {
   const ways = fc.array(way, { minLength: 1, maxLength: 12 });
 
-  test("the denied actions include every kind of event", () => expect(missing).toEqual([]));
+  test("the list of denied actions contains every kind of event", () => expect(missing).toEqual([]));
 
   test("actions have no effect if asking, images, files, tools and settings are denied", async () => {
     await fc.assert(
@@ -296,7 +296,7 @@ describe("denied actions", () => {
     );
   });
 
-  test("actions that are denied to one person have an effect for another", async () => {
+  test("actions that the policy denies to one person have an effect for another", async () => {
     const world = await startWorld([{ deny: "everything", to: "person:ada" }]);
     for (const text of WORDS) for (const how of HOW) await world.accept(message(text, { author: ben, ...how }));
     await world.idle();

@@ -22,7 +22,7 @@ function start(scripts: string[][]) {
 }
 
 describe("a document in a conversation", () => {
-  test("a document is read once for the following turns, and again after all data of its author was erased", async () => {
+  test("the bot reads a document once for the following turns, and again after its author erased all their data", async () => {
     const { accept, idle, asked, opened } = start([["On Monday."], ["Yes."], ["Again."]]);
     await accept(message("When?", { attachments: [letter] }));
     await idle();
@@ -37,7 +37,7 @@ describe("a document in a conversation", () => {
     expect(opened()).toBe(2);
   });
 
-  test("a document is erased with its message", async () => {
+  test("the bot erases a document with its message", async () => {
     const { accept, idle, asked } = start([["On Monday."], ["I do not know."]]);
     const question = message("When?", { attachments: [letter] });
     await accept(question);

@@ -32,7 +32,7 @@ function start(rules: object[] = [], options: Parameters<typeof startEngine>[0] 
 }
 
 describe("a denied question", () => {
-  test("a denied question gets one private notice in ten minutes", async () => {
+  test("a person who is denied a question gets one private notice in ten minutes", async () => {
     const { accept, idle, privatePosts, requests, texts } = start([{ deny: "chat", to: "person:ada" }]);
     await accept(message("hello"));
     await accept(message("hello?"));
@@ -43,7 +43,7 @@ describe("a denied question", () => {
     expect(texts()).toEqual(["One."]);
   });
 
-  test("a denied question gets a notice each time on Palaver's own page, and the dashboard shows it", async () => {
+  test("a person who is denied a question gets a notice each time on Palaver's own page, and the dashboard shows it", async () => {
     const platform = fakePlatform();
     Object.assign(platform.adapter, { isOwn: true });
     let insight: Insight | undefined;
@@ -68,7 +68,7 @@ describe("a denied question", () => {
     ]);
   });
 
-  test("a denied message is ignored if it mentions no one, or in a channel with /listen on", async () => {
+  test("the bot ignores a denied message that mentions no one, also in a channel with /listen on", async () => {
     const { accept, idle, privatePosts, requests } = start([{ deny: "chat", to: "person:ada" }]);
     await accept(message("hi", { author: ben }));
     await idle();
@@ -92,7 +92,7 @@ describe("a denied question", () => {
     expect(texts()).toEqual(["One more."]);
   });
 
-  test("a denied edit does not replace the question that is being answered", async () => {
+  test("a denied edit does not replace the question that the bot is answering", async () => {
     const hold = Promise.withResolvers<void>();
     const { accept, idle, setRules, requests, texts, calls } = start([], {
       scripts: [["One ", hold.promise], ["Two."]],
@@ -125,7 +125,7 @@ describe("a denied question", () => {
     expect(privatePosts).toEqual([{ to: "ben", text: expect.stringContaining("You can't ask me here.") }]);
   });
 
-  test("a denied question can't be asked by a button, Continue or an edit", async () => {
+  test("a person cannot ask a denied question with a button, Continue or an edit", async () => {
     const { accept, idle, setRules, requests } = start();
     const asked = message("hello");
     await accept(asked);

@@ -45,7 +45,7 @@ describeWithBrowser("the dashboard, seen from a browser", () => {
     return replica;
   }
 
-  test("running answers appear automatically, and can be stopped with the keyboard", async () => {
+  test("the dashboard shows running answers by itself, and stops them with the keyboard", async () => {
     const replica = await startReplica({ scripts: [["Well,", new Promise(() => {})]] });
     const { tab, problems } = await open(replica.url);
     await tab.getByText("No answer is running.").waitFor();
@@ -59,7 +59,7 @@ describeWithBrowser("the dashboard, seen from a browser", () => {
     expect(problems).toEqual([]);
   });
 
-  test("every page is accessible and fits, wide and narrow, light and dark", async () => {
+  test("every page of the dashboard is accessible and fits, wide and narrow, light and dark", async () => {
     const { url } = await startWithPast();
     const { tab, problems } = await open(url);
     for (const page of PAGES) {
@@ -82,7 +82,7 @@ describeWithBrowser("the dashboard, seen from a browser", () => {
     expect(problems).toEqual([]);
   });
 
-  test("a story unfolds, and its messages open on demand", async () => {
+  test("a story on the dashboard unfolds, and its messages open on demand", async () => {
     const replica = await startWithPast();
     const { tab } = await open(replica.url);
     await tab.getByRole("link", { name: "Failures" }).click();

@@ -34,7 +34,7 @@ describeWithBrowser("drawing with the whole service, seen from a browser", () =>
     return { tab, write, problems, dataDir: folder.path, pictures: () => tab.locator(".message.bot a.picture") };
   }
 
-  test("two images come one by one, and each button creates another one", async () => {
+  test("the page shows two images one by one, and each button creates another one", async () => {
     const { tab, write, problems, pictures } = await open();
     await write("/imagine");
     await tab.waitForSelector(".picture-panel select >> nth=3");
@@ -67,7 +67,7 @@ describeWithBrowser("drawing with the whole service, seen from a browser", () =>
     expect(problems).toEqual([]);
   });
 
-  test("an attached image is used as a reference", async () => {
+  test("the bot uses an attached image as a reference", async () => {
     const { tab, write, pictures } = await open();
     await write("/imagine a boat");
     await eventually(() => pictures().count()).toBe(1);
@@ -80,7 +80,7 @@ describeWithBrowser("drawing with the whole service, seen from a browser", () =>
     await eventually(() => tab.locator(".message.bot").last().innerText()).toContain("1 reference picture");
   });
 
-  test("an image is requested in words, and changed by the words that follow", async () => {
+  test("a person requests an image in words, and changes it with the words that follow", async () => {
     const { tab, write, pictures } = await open();
     await write("draw a red boat");
     await eventually(() => pictures().count()).toBe(1);
@@ -91,7 +91,7 @@ describeWithBrowser("drawing with the whole service, seen from a browser", () =>
     await tab.waitForSelector("text=One image was created and shown: now at night");
   });
 
-  test("a deleted chat is forgotten by the bot", async () => {
+  test("the bot forgets a chat that a person deletes", async () => {
     const { tab, write, dataDir } = await open();
     await write("My name is Zebulon.");
     await tab.waitForSelector(".message.bot .judgement");

@@ -12,7 +12,7 @@ const whole = (markdown: string) => ({ markdown, buttons: [], streaming: false }
 describeWithBrowser("the tools of a message at the local page in a browser", () => {
   const desk = sitDown();
 
-  test("an answer in several messages can be copied whole from each of them, without other text", async () => {
+  test("the page copies an answer in several messages whole from each of them, without other text", async () => {
     await desk.tab.context().grantPermissions(["clipboard-read", "clipboard-write"]);
     await desk.write("a question");
     const { sink } = await desk.takeUp();
@@ -80,7 +80,7 @@ describeWithBrowser("the tools of a message at the local page in a browser", () 
     expect(await pager.locator('[aria-label="Next answer"]').isDisabled()).toBe(false);
   });
 
-  test("the answer to a deleted question is not mistaken for a part of the previous answer", async () => {
+  test("the page does not take the answer to a deleted question for a part of the previous answer", async () => {
     for (const [index, text] of ["one", "two"].entries()) {
       await desk.write(text);
       const { sink } = await desk.takeUp(index + 1);
@@ -98,7 +98,7 @@ describeWithBrowser("the tools of a message at the local page in a browser", () 
     expect(heads).toEqual([true, false, true, false]);
   });
 
-  test("a growing answer does not scroll the message that is being edited away, and is followed again afterwards", async () => {
+  test("a growing answer does not scroll the edited message out of view, and the page follows the answer again after the edit", async () => {
     await desk.write("a question");
     const { sink } = await desk.takeUp();
     const lines = (count: number) => ({ markdown: "a line\n\n".repeat(count), buttons: [], streaming: true });

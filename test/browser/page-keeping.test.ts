@@ -52,7 +52,7 @@ describeWithBrowser("saved and deleted content at the local page in a browser", 
     expect(await desk.tab.inputValue(COMPOSER)).toBe("");
   });
 
-  test("a message sent before the page is connected goes out afterwards, with its files", async () => {
+  test("the page sends a message written before it was connected afterwards, with its files", async () => {
     const connection = Promise.withResolvers<void>();
     await desk.tab.route("**/local/events*", async (route) => {
       await connection.promise;
@@ -98,7 +98,7 @@ describeWithBrowser("saved and deleted content at the local page in a browser", 
     expect(await desk.tab.evaluate("Object.keys(localStorage).filter((key) => key.includes('pending'))")).toEqual([]);
   });
 
-  test("a pasted text that is too long for a message becomes a file, and a typed one cannot be sent", async () => {
+  test("a pasted text that is too long becomes a file, and the page does not send a typed text that is too long", async () => {
     await paste("'あ'.repeat(20_001)");
     await desk.tab.waitForSelector(".notice >> text=attached as a file");
     await eventually(() => desk.tab.locator(".uploads progress").count()).toBe(0);
@@ -136,7 +136,7 @@ describeWithBrowser("saved and deleted content at the local page in a browser", 
     expect(sizes.length).toBe(2);
   });
 
-  test("an answer can be stopped before it has any text", async () => {
+  test("a person can stop an answer before it has any text", async () => {
     await desk.write("hello");
     const { sink } = await desk.takeUp();
     expect(await desk.tab.locator(".stop-all").count()).toBe(0);
@@ -180,7 +180,7 @@ describeWithBrowser("saved and deleted content at the local page in a browser", 
     expect(await desk.lastEvent(3)).toMatchObject({ ...judged, reason: "the wrong year" });
   });
 
-  test("a reason is requested even if the rating is shown before the server has answered", async () => {
+  test("the page asks for a reason even if it shows the rating before the server answers", async () => {
     await desk.write("hello");
     const { sink } = await desk.takeUp();
     const buttons = [{ action: "bad" as const, turnId: "t", label: "Bad answer" }];
@@ -229,7 +229,7 @@ describeWithBrowser("saved and deleted content at the local page in a browser", 
     expect(await desk.tab.evaluate("Object.keys(localStorage).filter((key) => key.includes('pending'))")).toEqual([]);
   });
 
-  test("a chat is renamed and deleted from its header", async () => {
+  test("a person can rename and delete a chat from its header", async () => {
     await desk.write("hello");
     await desk.takeUp();
     await desk.tab.click('[aria-label="Rename the chat"]');

@@ -37,7 +37,7 @@ describeWithBrowser("details of the local page in a browser", () => {
     expect(height).toBeGreaterThan(20);
   });
 
-  test("a message with too deeply nested marks is shown as written, and the chat continues", async () => {
+  test("the page shows a message with too deeply nested marks as written, and the chat continues", async () => {
     const nested = `${">".repeat(3000)}<b>a</b>`;
     await answer(nested);
     await eventually(() => body().locator("p.plain").allInnerTexts()).toEqual([nested]);
@@ -51,7 +51,7 @@ describeWithBrowser("details of the local page in a browser", () => {
     ["its reader", 960],
     ["the browser", 150],
   ])(
-    "a formula that is nested too deep for %s stays as it was written, and those beside it are drawn",
+    "a formula that is nested too deep for %s stays as written, and the page renders its neighbours",
     async (_, by) => {
       const nested = `$$\n${"x^{".repeat(by)}${"}".repeat(by)}\n$$`;
       await answer(`${nested}\n\nand $y$`);
@@ -63,13 +63,13 @@ describeWithBrowser("details of the local page in a browser", () => {
     },
   );
 
-  test("a formula of twenty levels inside many quotes is rendered", async () => {
+  test("the page renders a formula of twenty levels inside many quotes", async () => {
     await answer(`${">".repeat(400)} $${"x^{".repeat(20)}y${"}".repeat(20)}$`);
     await eventually(() => body().locator(".math .katex").count()).toBe(1);
     expect(await desk.tab.title()).not.toBe("");
   });
 
-  test("the boxes of a task list are labelled by their text, and a link without a target is text", async () => {
+  test("the boxes of a task list have their text as label, and a link without a target is text", async () => {
     await answer(
       "- [x] buy **milk**\n  - [ ] oat\n- [ ] pay\n\n[one](nowhere) [two](javascript:x) [three](https://a.example/)",
     );
@@ -94,7 +94,7 @@ describeWithBrowser("details of the local page in a browser", () => {
     expect(await desk.tab.evaluate("document.documentElement.scrollWidth")).toBe(390);
   });
 
-  test("a chat that was started but not sent is continued", async () => {
+  test("the page continues a chat that a person started and did not send", async () => {
     await answer("an answer");
     await desk.tab.click(".new-chat");
     await desk.tab.waitForSelector(".welcome");
@@ -105,7 +105,7 @@ describeWithBrowser("details of the local page in a browser", () => {
     await eventually(() => desk.tab.inputValue(COMPOSER)).toBe("not sent yet");
   });
 
-  test("a rejected command stays in the field that it was entered in", async () => {
+  test("the page keeps a rejected command in its field", async () => {
     await desk.write("/nonsense");
     await desk.tab.waitForSelector(".message.failed");
     await answer("an answer");
@@ -194,7 +194,7 @@ describeWithBrowser("details of the local page in a browser", () => {
     expect(await isTypedInto()).toBe(true);
   });
 
-  test("a deleted message can be restored for a while, and otherwise disappears", async () => {
+  test("a person can restore a deleted message for a while, and then it disappears", async () => {
     await desk.write("first");
     await desk.lastEvent(1);
     const erase = async () => {
@@ -219,7 +219,7 @@ describeWithBrowser("details of the local page in a browser", () => {
     await desk.tab.goto(desk.page.url);
   });
 
-  test("the steps of an answer can be viewed after its end, and after a reload", async () => {
+  test("a person can view the steps of an answer after its end, and after a reload", async () => {
     await desk.write("hello");
     const { sink } = await desk.takeUp();
     const step = { id: "1", title: "looking up the time in Tokyo" };
@@ -241,7 +241,7 @@ describeWithBrowser("details of the local page in a browser", () => {
     ]);
   });
 
-  test("an answer can be viewed as other platforms show it, side by side", async () => {
+  test("a person can view an answer as other platforms show it, side by side", async () => {
     const preview = (markdown: string) => Promise.all([slack.toPreview(markdown), discord.toPreview(markdown)]);
     await desk.visit({ preview });
     await answer("Hello <!channel>\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n$x^2$");

@@ -13,7 +13,7 @@ const signal = new AbortController().signal;
 describeWithBrowser("writing at the local page in a browser", () => {
   const desk = sitDown();
 
-  test("a chat starts from an example", async () => {
+  test("a person can start a chat from an example", async () => {
     await desk.tab.click(".examples button >> nth=0");
     const { event } = await desk.takeUp();
     expect(event).toMatchObject({ addressed: "bot", author: { name: "you" } });
@@ -57,7 +57,7 @@ describeWithBrowser("writing at the local page in a browser", () => {
     expect(await desk.tab.locator(".problem").count()).toBe(0);
   });
 
-  test("pasted, dropped and selected files are sent with previews, and shown", async () => {
+  test("the page sends pasted, dropped and selected files with previews, and shows them", async () => {
     const png = await sharp({ create: { width: 64, height: 48, channels: 3, background: "#55c4b2" } })
       .png()
       .toBuffer();
@@ -89,7 +89,7 @@ describeWithBrowser("writing at the local page in a browser", () => {
     expect(await desk.tab.locator("a.file[download]").count()).toBe(2);
   });
 
-  test("a message whose file is still uploading is sent as soon as the file arrives", async () => {
+  test("the page sends a message as soon as its file has been uploaded", async () => {
     const held = Promise.withResolvers<void>();
     await desk.tab.route("**/local/files", async (route) => {
       await held.promise;
@@ -107,7 +107,7 @@ describeWithBrowser("writing at the local page in a browser", () => {
     expect(await desk.tab.inputValue(COMPOSER)).toBe("");
   });
 
-  test("a file that is too large is reported before any byte is sent", async () => {
+  test("the page rejects a file that is too large before it sends any byte", async () => {
     const folder = await mkdtemp(join(tmpdir(), "palaver-large-"));
     onTestFinished(() => rm(folder, { recursive: true }));
     const path = join(folder, "big.bin");
@@ -119,7 +119,7 @@ describeWithBrowser("writing at the local page in a browser", () => {
     expect(await desk.tab.locator(".uploads li").count()).toBe(0);
   });
 
-  test("an edit can be saved or cancelled without a keyboard, as on a phone", async () => {
+  test("a person can save or cancel an edit without a keyboard, as on a phone", async () => {
     await desk.write("first");
     await desk.tab.waitForSelector(".message[data-id] >> text=first");
     const edit = async () => {
@@ -162,7 +162,7 @@ describeWithBrowser("writing at the local page in a browser", () => {
     expect(await desk.tab.inputValue(COMPOSER)).toBe("にほんご\n");
   });
 
-  test("a chat can be found by keyboard, and the selected theme is kept", async () => {
+  test("a person can find a chat by keyboard, and the page keeps the selected theme", async () => {
     await desk.write("Plans for May");
     await desk.takeUp();
     await desk.tab.click(".new-chat");
@@ -184,7 +184,7 @@ describeWithBrowser("writing at the local page in a browser", () => {
     expect(await desk.tab.evaluate("getComputedStyle(document.body).backgroundColor")).toBe("rgb(25, 24, 22)");
   });
 
-  test("a command is completed", async () => {
+  test("the page completes the name of a command", async () => {
     await desk.tab.locator(COMPOSER).pressSequentially("/he");
     await desk.tab.waitForSelector(".completion [aria-selected=true] >> text=/help");
     await desk.tab.keyboard.press("Enter");

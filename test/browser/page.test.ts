@@ -30,7 +30,7 @@ describeWithBrowser("the look of an answer in a browser", () => {
   const desk = sitDown();
   const shownText = () => desk.tab.locator(".message.bot message-body").last().innerText();
 
-  test("a growing answer is shown in many steps, can be stopped, and offers Retry", async () => {
+  test("the page shows a growing answer in many steps, stops it, and offers Retry", async () => {
     await desk.write("hello");
     const { sink } = await desk.takeUp();
     await sink.progress("thinking", signal);
@@ -54,7 +54,7 @@ describeWithBrowser("the look of an answer in a browser", () => {
     expect(await shownText()).toMatch(/word word\s+Stopped\./);
   });
 
-  test("headings, code, tables and lists are rendered, and every character in the end", async () => {
+  test("the page renders headings, code, tables and lists, and shows every character in the end", async () => {
     await desk.write("hello");
     const { sink } = await desk.takeUp();
     const { id } = await sink.post({ markdown: "#", buttons: [], streaming: true }, "n", signal);
@@ -173,7 +173,7 @@ describeWithBrowser("the look of an answer in a browser", () => {
     await eventually(fromBottom).toBeLessThan(3);
   });
 
-  test("3,000 words are rendered in many messages, and unchanged ones are kept", async () => {
+  test("the page renders 3,000 words in many messages, and keeps unchanged ones", async () => {
     await desk.write("hello");
     const { sink } = await desk.takeUp();
     const ids: string[] = [];

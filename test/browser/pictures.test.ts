@@ -81,14 +81,14 @@ describeWithBrowser("pictures at the local page in a browser", () => {
     expect(await desk.tab.locator("main .send").isDisabled()).toBe(true);
   });
 
-  test("the form is not offered if no image can be created", async () => {
+  test("the page does not offer the form if it can create no image", async () => {
     await desk.visit({});
     expect(await desk.tab.locator('[aria-label="Create an image"]').count()).toBe(0);
     await desk.write("/imagine");
     expect(await desk.lastEvent(1)).toMatchObject({ kind: "command", name: "imagine", text: "" });
   });
 
-  test("an image is shown within the pane, and in full size over it until Escape", async () => {
+  test("the page shows an image within the pane, and in full size over it until Escape", async () => {
     const sink = await begin();
     await show(sink, 1);
     await show(sink, 2, { altText: "another fox" });
@@ -108,7 +108,7 @@ describeWithBrowser("pictures at the local page in a browser", () => {
     expect(desk.page.events).toHaveLength(1);
   });
 
-  test("several images under one message are side by side, whatever their number and shape", async () => {
+  test("the page shows several images of one message side by side, whatever their number and shape", async () => {
     const make = (width: number, height: number) =>
       sharp({ create: { width, height, channels: 3, background: "#b4532a" } })
         .png()
@@ -148,7 +148,7 @@ describeWithBrowser("pictures at the local page in a browser", () => {
     expect(await desk.lastEvent(5)).toMatchObject({ kind: "action", action: "delete", turnId: "job.1" });
   });
 
-  test("an image is changed in the form with its original values, and the composer's text returns afterwards", async () => {
+  test("a person changes an image in the form with its original values, and the composer's text returns afterwards", async () => {
     const sink = await begin();
     await show(sink, 1);
     await desk.tab.fill(COMPOSER, "half a thought");
@@ -168,7 +168,7 @@ describeWithBrowser("pictures at the local page in a browser", () => {
     await desk.tab.waitForSelector(".order img");
   });
 
-  test("an image that is no longer stored is reported as such", async () => {
+  test("the page reports an image that is no longer stored", async () => {
     const sink = await begin();
     await show(sink, 1);
     await sink.upload(
@@ -182,7 +182,7 @@ describeWithBrowser("pictures at the local page in a browser", () => {
     expect(await desk.tab.locator(".picture-panel").count()).toBe(0);
   });
 
-  test("images in progress are announced at the end, and so is their outcome", async () => {
+  test("a screen reader announces images in progress after the other messages, and their result", async () => {
     const sink = await begin();
     const stop: Button[] = [{ action: "stop", turnId: "job.0", label: "Stop" }];
     const { id } = await sink.post({ markdown: "Drawing … 1 of 2", buttons: stop, streaming: false }, "status", signal);

@@ -49,7 +49,7 @@ describeWithBrowser("the service, seen from a browser", () => {
     expect(await answers().count()).toBe(1);
   });
 
-  test("an attached image is shown to the model", async () => {
+  test("the model sees an attached image", async () => {
     const { tab, write, answers } = await open();
     const picture = await sharp({ create: { width: 320, height: 200, channels: 3, background: "#d02020" } })
       .png()

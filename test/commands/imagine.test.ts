@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { startEngine } from "../../lab/support/engine.ts";
 import { command } from "../../lab/support/events.ts";
 
-test("/help lists /imagine", async () => {
+test("the list of commands contains /imagine", async () => {
   const { accept, idle, texts } = startEngine();
   await accept(command("help"));
   await idle();

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { startEngine } from "../../lab/support/engine.ts";
 import { ada, command } from "../../lab/support/events.ts";
 
-test("/listen is shown to everyone and set by the channel's managers, and adapters see the change", async () => {
+test("/listen shows everyone the setting, and lets the channel's managers change it in every process", async () => {
   const { accept, idle, texts, isListening } = startEngine();
   const here = { platform: "test", channelId: "general" };
   for (const event of [

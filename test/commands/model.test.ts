@@ -36,7 +36,7 @@ const elsewhere = { reply: { platform: "test", channelId: "random" }, conversati
 
 describe("the options of /model", () => {
   test.skipIf(isOnRedis)(
-    "/model sets the options of a channel's answers, alone or with a model, and they survive a restart",
+    "/model sets the options of a channel's answers, alone or with a model, and keeps them after a restart",
     async () => {
       const database = new DatabaseSync(":memory:");
       const first = start({ database });
@@ -121,7 +121,7 @@ describe("/model", () => {
     expect(models()).toEqual(["fake", "maker/large", "maker/small"]);
   });
 
-  test.skipIf(isOnRedis)("/model survives a restart", async () => {
+  test.skipIf(isOnRedis)("/model keeps its choice after a restart", async () => {
     const database = new DatabaseSync(":memory:");
     await start({ database }).say(command("model", "maker/large"));
     const second = start({ database });
@@ -129,7 +129,7 @@ describe("/model", () => {
     expect(second.models()).toEqual(["maker/large"]);
   });
 
-  test("Retry uses the model that /model has set by then", async () => {
+  test("Retry uses the model that /model has set meanwhile", async () => {
     const scripts: Step[][] = [["So", new GatewayError("interrupted", "cut")], ["Hello."]];
     const { say, models } = start({ scripts });
     const question = message("Hello");
@@ -218,7 +218,7 @@ describe("/model", () => {
     expect(models()).toEqual(["fake", "maker/large"]);
   });
 
-  test("if the gateway no longer has the chosen model, the error names it and explains how to reset it", async () => {
+  test("the error names a model that the gateway no longer has, and explains how to reset it", async () => {
     const gone = new GatewayError("rejected", "gone", { status: 404, reason: "unknown-model" });
     const { say } = start({ scripts: [[gone]] });
     expect(await say(message("Hello"))).not.toContain("/model default");
@@ -239,7 +239,7 @@ describe("/model", () => {
     expect(lines.find(({ msg }) => msg === "turn ended")).toMatchObject({ model: "maker/large" });
   });
 
-  test.skipIf(isOnRedis)("while the store is unavailable, the configured model and persona answer", async () => {
+  test.skipIf(isOnRedis)("the configured model and persona answer while the store is unavailable", async () => {
     const database = new DatabaseSync(":memory:");
     const { say, models, prompts } = start({ database });
     await say(command("model", "maker/large"));
@@ -256,7 +256,7 @@ describe("/model", () => {
   });
 
   test.skipIf(isOnRedis)(
-    "while the store is unavailable, /model says that it can't save or look up anything",
+    "/model says that it can't save or look up anything while the store is unavailable",
     async () => {
       const database = new DatabaseSync(":memory:");
       const { say } = start({ database });

@@ -17,7 +17,7 @@ function start(options: Parameters<typeof startEngine>[0] = {}) {
 }
 
 describe("/persona", () => {
-  test("/persona sets the model's instructions in this channel until it is reset", async () => {
+  test("/persona sets the model's instructions in this channel until someone resets it", async () => {
     const { say, prompts } = start();
     expect(await say(command("persona", "You are a pirate.\nArr!"))).toMatch(/\n> You are a pirate\.\n> Arr!$/);
     await say(message("Hello"));
@@ -27,7 +27,7 @@ describe("/persona", () => {
     expect(prompts()).toEqual(["You are a pirate.\nArr!", "Be kind.", "Be kind."]);
   });
 
-  test("/persona is shown to everyone, and explains how to set one if it is not set", async () => {
+  test("/persona shows everyone the instructions, and explains how to set them if there are none", async () => {
     const { say } = start();
     const member = { author: { ...ada, mayConfigure: false } };
     expect(await say(command("persona", "", member))).toBe(
@@ -39,7 +39,7 @@ describe("/persona", () => {
     );
   });
 
-  test("/persona prompts are suggested in the channel, and exported and erased with the person who set them", async () => {
+  test("the bot suggests a channel's persona prompts, and exports and erases them with the person who set them", async () => {
     const { say, settings, stores, audit } = start();
     const general = { platform: "test", channelId: "general" };
     expect(await say(command("persona", "prompts"))).toContain("I suggest the usual prompts here.");
@@ -62,7 +62,7 @@ describe("/persona", () => {
     expect((await settings.read(general)).prompts).toBeUndefined();
   });
 
-  test("/persona prompts are set by people who can change the channel's settings", async () => {
+  test("people who can change the channel's settings can set persona prompts", async () => {
     const { say, settings } = start();
     const member = { author: { ...ada, mayConfigure: false } };
     expect(await say(command("persona", "prompts: mine", member))).not.toContain("From now on");
@@ -130,7 +130,7 @@ describe("/persona", () => {
   });
 
   test.skipIf(isOnRedis)(
-    "while the store is unavailable, /persona says that it can't save or look up anything",
+    "/persona says that it can't save or look up anything while the store is unavailable",
     async () => {
       const database = new DatabaseSync(":memory:");
       const { say } = start({ database });
@@ -140,7 +140,7 @@ describe("/persona", () => {
     },
   );
 
-  test("a persona is exported and erased with the person who wrote it", async () => {
+  test("/export and /forget include a persona for the person who wrote it", async () => {
     const { say, prompts, channel } = start();
     await say(command("persona", "You talk to Ada."));
     await say(command("export"));

@@ -51,7 +51,7 @@ test("a refusal at a limit names the limit, the usage and the reset time; an adm
   expect(await say("quota", "", ben)).toContain("lifted for now; 2 requests used");
 });
 
-test("a person who erases all their data has used up the same limits", async () => {
+test("a person who erases all their data keeps the same used-up limits", async () => {
   const { say, ask, requests } = start({ quotas: QUOTAS });
   await ask(ben);
   await ask(ben);

@@ -41,7 +41,7 @@ test("/usage says that the store is unavailable", async () => {
   expect(text).toContain("my storage is unavailable");
 });
 
-test("usage is exported and erased with its person", async () => {
+test("/export and /forget include a person's usage", async () => {
   const { accept, idle, texts, channel } = startEngine();
   await accept(message("hello"));
   await idle();

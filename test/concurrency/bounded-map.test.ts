@@ -10,12 +10,12 @@ describe("BoundedMap", () => {
     ]);
   });
 
-  test("an entry of a bounded map that is set again is the newest", () => {
+  test("a bounded map treats an entry that is set again as the newest", () => {
     const map = new BoundedMap<string, number>(2).set("a", 1).set("b", 2).set("a", 3).set("c", 4);
     expect([...map.keys()]).toEqual(["a", "c"]);
   });
 
-  test("an entry of a bounded map that is only read stays as old as it was", () => {
+  test("a bounded map does not renew an entry that is only read", () => {
     const map = new BoundedMap<string, number>(2).set("a", 1).set("b", 2);
     expect(map.get("a")).toBe(1);
     expect(map.set("c", 3).has("a")).toBe(false);

@@ -6,7 +6,7 @@ const LONG_MS = 60_000;
 const never = new AbortController().signal;
 
 describe("runWithin", () => {
-  test("runWithin resolves to what the task resolves to", async () => {
+  test("runWithin resolves to the task's result", async () => {
     await expect(runWithin(LONG_MS, async () => "done", never)).resolves.toBe("done");
   });
 

@@ -34,7 +34,7 @@ describe("createFairTurns", () => {
     expect(await both[1]).toBe("b1");
   });
 
-  test("fair turns run as many tasks at a time as there are slots", async () => {
+  test("fair turns run as many tasks at once as there are slots", async () => {
     const { begun, add, end } = setUp(2);
     const all = ["a1", "a2", "a3", "b1"].map((name) => add(name.slice(0, 1), name));
     expect(begun).toEqual(["a1", "a2"]);

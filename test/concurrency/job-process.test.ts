@@ -19,7 +19,7 @@ const startServing = (run: string) =>
   start(`import { serveJobs } from ${JSON.stringify(SERVE_JOBS)}; serveJobs(${run});`);
 
 describe("a job for a separate process", () => {
-  test("a job's bytes travel next to the messages, wherever they are in the job and the answer", async () => {
+  test("a job's bytes travel next to the messages, wherever the job and the answer contain them", async () => {
     const ask = startServing("async (job) => ({ ...job, seen: job.parts.map(({ bytes }) => bytes.length) })");
     const large = Buffer.alloc(17 * 1024 * 1024, "large");
     const job = {
@@ -46,7 +46,7 @@ describe("a job for a separate process", () => {
     expect("length" in answer && Number(answer.length)).toBeLessThan(200);
   });
 
-  test("a job that is given up in the middle of its bytes leaves nothing for the next one", async () => {
+  test("an aborted job leaves none of its bytes to the next job", async () => {
     const ask = startServing("async ({ bytes }) => ({ first: bytes[0] })");
     const leaving = new AbortController();
     const left = ask({ bytes: Buffer.alloc(17 * 1024 * 1024, 1) }, "ada", leaving.signal);

@@ -18,8 +18,8 @@ function start() {
   return { newest, calls, next };
 }
 
-describe("the newest value", () => {
-  test("the newest value is shown after the current call, and older ones are skipped", async () => {
+describe("the display of only the newest value", () => {
+  test("the newest value is shown after the current call ends, and values between are skipped", async () => {
     const { newest, calls, next } = start();
     for (const value of ["a", "b", "c"]) newest.show(value);
     expect(calls).toEqual(["a"]);

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { createSharedLookups } from "../../src/concurrency/shared-lookups.ts";
 
-describe("shared lookups", () => {
-  test("questions with the same signal share a lookup, and another signal looks again", async () => {
+describe("lookups shared between questions", () => {
+  test("questions with the same signal share a lookup, and a question with another signal looks again", async () => {
     const shared = createSharedLookups();
     let count = 0;
     const find = async () => ++count;

@@ -39,22 +39,22 @@ function createWorld(count: number, atOnce = 1) {
   };
 }
 
-describe("shared parts", () => {
-  test("shared parts all go to the only process, one at a time", () => {
+describe("shares of work divided among processes", () => {
+  test("a single process gets all shares, one at a time", () => {
     const world = createWorld(3);
     expect(world.claim("a")).toEqual({ own: [0], inherited: [], isOpen: true, isAlone: true });
     expect(world.claim("a").own).toEqual([0, 1]);
     expect(world.claim("a")).toEqual({ own: [0, 1, 2], inherited: [1], isOpen: false, isAlone: true });
   });
 
-  test("shared parts are spread evenly over processes that start together, and each is connected once", () => {
+  test("processes that start together get equal numbers of shares, and connect each share once", () => {
     const world = createWorld(5);
     world.settle(["a", "b"]);
     expect(world.sizes(["a", "b"])).toEqual([3, 2]);
     expect(world.connected()).toBe(5);
   });
 
-  test("shared parts move to a new process, which uses them before the old one lets go", () => {
+  test("a share moves to a new process, which uses it before the old process releases it", () => {
     const world = createWorld(2);
     world.settle(["a"]);
     expect(world.claim("b").own).toHaveLength(1);
@@ -65,7 +65,7 @@ describe("shared parts", () => {
     expect(world.connected()).toBe(3);
   });
 
-  test("shared parts leave with a leaving process only once another one uses them", () => {
+  test("a share leaves a process that shuts down only once another process uses it", () => {
     const world = createWorld(1);
     world.settle(["a", "b"]);
     world.leaving.add("a");
@@ -76,7 +76,7 @@ describe("shared parts", () => {
     expect(world.claim("a").own).toEqual([]);
   });
 
-  test("shared parts of a process that has gone are divided among the others", () => {
+  test("the other processes divide the shares of a process that is gone", () => {
     const world = createWorld(4);
     world.settle(["a", "b", "c"]);
     world.leave("a");
@@ -84,7 +84,7 @@ describe("shared parts", () => {
     expect(world.sizes(["b", "c"])).toEqual([2, 2]);
   });
 
-  test("shared parts are free if their holder is silent for too long, and it gets only free ones back", () => {
+  test("a share becomes free if its holder is silent for too long, and the holder gets back only free shares", () => {
     const world = createWorld(2);
     world.settle(["a", "b"]);
     world.pass(MEMBER_MS);
@@ -95,7 +95,7 @@ describe("shared parts", () => {
     expect(world.claim("b").own).toEqual([1]);
   });
 
-  test("shared parts stay with the new holder when a silent one comes back", () => {
+  test("a share stays with its new holder when the silent holder comes back", () => {
     const world = createWorld(1);
     world.settle(["a"]);
     world.pass(MEMBER_MS);
@@ -105,12 +105,12 @@ describe("shared parts", () => {
     expect(world.claim("a").own).toEqual([]);
   });
 
-  test("shared parts are not given to a process that cannot take any now", () => {
+  test("no share goes to a process that cannot accept any now", () => {
     const world = createWorld(2);
     expect(world.claim("a", { atOnce: 0 })).toEqual({ own: [], inherited: [], isOpen: true, isAlone: true });
   });
 
-  test("shared parts have one holder each, differ by one at most and settle, however processes come and go", () => {
+  test("each share has one holder, and the numbers differ by one at most and settle, however processes come and go", () => {
     const steps = fc.array(fc.record({ id: fc.constantFrom("a", "b", "c", "d"), leaves: fc.boolean() }), {
       size: "+1",
     });

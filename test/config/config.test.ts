@@ -356,21 +356,21 @@ describe("misspelled variables", () => {
     ["LOG_LEVLE", "LOG_LEVEL"],
     ["REDIS_URI", "REDIS_URL"],
     ["public_url", "PUBLIC_URL"],
-  ])("the misspelled variable %s is reported as %s", (name, meant) => {
+  ])("readConfig reports the misspelled variable %s as %s", (name, meant) => {
     expect(problemsOf({ [name]: "x" })).toEqual([`${name} is not known; did you mean ${meant}?`]);
   });
 
-  test("a misspelled variable is reported with every name that is equally near", () => {
+  test("readConfig reports a misspelled variable with every name that is equally near", () => {
     expect(problemsOf({ SLACK_TOKEN: "x" })).toEqual([
       "SLACK_TOKEN is not known; did you mean SLACK_BOT_TOKEN or SLACK_APP_TOKEN?",
     ]);
   });
 
-  test("a variable similar to one that is set belongs to another program", () => {
+  test("readConfig takes a variable similar to a set one for another program's", () => {
     expect(problemsOf({ REDIS_URL: "redis://127.0.0.1:6379", REDIS_URI: "x" })).toEqual([]);
   });
 
-  test("variables of other programs are not reported as misspelled", () => {
+  test("readConfig does not report variables of other programs as misspelled", () => {
     const foreign = {
       PATH: "/bin",
       HOME: "/root",

@@ -8,7 +8,7 @@ function read(mcpServers: unknown, env: Record<string, string> = ENV) {
 }
 
 describe("the file of the MCP servers", () => {
-  test("mcp.json is read in the format of other programs, with environment variables in any string", () => {
+  test("mcp.json has the format of other programs, with environment variables in any string", () => {
     const { servers, problems, refused } = read({
       tracker: {
         command: "npx",
@@ -48,7 +48,7 @@ describe("the file of the MCP servers", () => {
     expect(servers.flatMap(secretsOfMcp)).toEqual(["tracker-secret", "Bearer wiki-secret", "wiki-secret"]);
   });
 
-  test("an MCP server's program gets the network variables, which are secret only with a password in them", () => {
+  test("the program of an MCP server gets the network variables, which are secret only with a password in them", () => {
     const network = {
       NODE_EXTRA_CA_CERTS: "/etc/ca.pem",
       SSL_CERT_FILE: "/etc/all.pem",
@@ -115,13 +115,13 @@ describe("the file of the MCP servers", () => {
       { command: "x", args: null, cwd: null, url: null, $comment: "", _note: "" },
       { transport: { args: [] } },
     ],
-  ])("mcp.json can have %s of other clients", (_, entry, expected) => {
+  ])("mcp.json accepts %s of other clients", (_, entry, expected) => {
     const { servers, refused } = read({ one: entry });
     expect(refused).toEqual([]);
     expect(servers).toMatchObject([{ name: "one", ...expected }]);
   });
 
-  test("mcp.json denies the tools of both denying fields, and refuses anything but a list", () => {
+  test("mcp.json denies the tools of both fields for denied tools, and accepts only lists there", () => {
     const { servers, refused } = read({
       both: { command: "x", tools: { allow: ["a"], deny: ["b"] }, excludeTools: ["c"] },
       word: { command: "x", includeTools: "a" },
@@ -202,7 +202,7 @@ describe("the file of the MCP servers", () => {
     ["{", "is not valid JSON"],
     ["[]", 'must be an object with "mcpServers" or "servers", an object'],
     ['{"mcpServers":[]}', 'must be an object with "mcpServers" or "servers", an object'],
-  ])("an invalid mcp.json is refused: %s", (json, problem) => {
+  ])("the service refuses an invalid mcp.json: %s", (json, problem) => {
     expect(readMcpFile("tools.json", {}, () => json)).toEqual({ servers: [], problems: [problem], refused: [] });
   });
 

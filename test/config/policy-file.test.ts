@@ -10,7 +10,7 @@ function problemsOf(text: string): readonly string[] {
 }
 
 describe("the policy file", () => {
-  test("the policy file can be YAML or JSON, and can have no content but not be empty", () => {
+  test("the policy file can be YAML or JSON, and can contain only comments but not be empty", () => {
     expect(problemsOf("{}")).toEqual([]);
     expect(problemsOf("--- {} # nothing yet\n")).toEqual([]);
     for (const empty of ["", "\n", "# nothing yet\n", "---\n...\n", "~", "null", "\ufeff"]) {
@@ -18,7 +18,7 @@ describe("the policy file", () => {
     }
   });
 
-  test("the policy file is refused with a key that occurs twice, and reports only the first of many problems", () => {
+  test("the service refuses a policy file with a key that occurs twice, and reports only the first of many problems", () => {
     expect(problemsOf("quotas: {}\naccess: {}\nquotas: {}\n")).toEqual(["is not valid YAML in line 3 (DUPLICATE_KEY)"]);
     const keys = Array.from({ length: 20_000 }, (_, index) => `k${index}: 1`).join("\n");
     expect(problemsOf(keys)).toHaveLength(51);
@@ -57,7 +57,7 @@ describe("the policy file", () => {
     expect(problemsOf(lines.join("\n"))).toEqual(problem);
   });
 
-  test("a policy file that is too long is read only up to its limit, even if it has no size", async () => {
+  test("the service reads a policy file that is too long only up to its limit, even if the file reports no size", async () => {
     const tooLong = ["must not have more than 500000 bytes"];
     expect(readPolicyFile("/dev/zero", readBoundedText).problems).toEqual(tooLong);
     const { path, remove } = await makeDataDir();

@@ -71,7 +71,7 @@ describe("findConflicts", () => {
       expect(findConflicts({ ...whole, ENCRYPTION_KEY: "" })).toEqual([expect.stringMatching(/^ENCRYPTION_KEY is /)]);
     });
 
-    test("several Slack workspaces refuse the token of one workspace in one sentence", () => {
+    test("several Slack workspaces reject the token of one workspace with one sentence", () => {
       expect(findConflicts({ SLACK_CLIENT_ID: "1.2", SLACK_BOT_TOKEN: "xoxb-1" })).toEqual([
         "SLACK_BOT_TOKEN is for one workspace and SLACK_CLIENT_ID for several: remove one of the two.",
       ]);

@@ -25,7 +25,7 @@ const INSTALLABLE = {
   PUBLIC_URL: "https://bot.example",
 };
 
-test("a browser at the address reads what runs, and how to switch on the page", () => {
+test("the page at the service's address says what runs, and how to switch on the chat page", () => {
   const hint = "The chat page is off. To switch it on, put LOCAL_CHAT=on into .env and restart Palaver.";
   expect(describeForVisitors(readConfig(FULL))).toEqual(["It answers on Slack and Discord.", hint]);
   expect(describeForVisitors(readConfig({ LOCAL_CHAT: "off" }))).toEqual(["No platform is connected yet.", hint]);

@@ -61,7 +61,7 @@ describe("variables", () => {
     ["LOG_LEVEL", "verbose", /one of trace/],
     ["HISTORY_MAX_MESSAGES", "0", /from 1/],
     ["SHUTDOWN_GRACE_SECONDS", "1.5", /whole number/],
-  ] as const)("%s may not be %s", (name, value, message) => {
+  ] as const)("the variable %s rejects %s", (name, value, message) => {
     expect(complaint(name, value)).toMatch(message);
   });
 
@@ -78,22 +78,22 @@ describe("variables", () => {
     ["HOST", "bot.internal"],
     ["PUBLIC_URL", "http://localhost:3000"],
     ["PUBLIC_URL", "http://[::1]:3000/bot/"],
-  ] as const)("%s may be %s", (name, value) => {
+  ] as const)("the variable %s accepts %s", (name, value) => {
     expect(complaint(name, value)).toBeUndefined();
   });
 });
 
-describe("an address given with the version of its interface", () => {
+describe("an address with the version of its interface", () => {
   test.each([
     ["GATEWAY_BASE_URL", "https://gateway.example/v1/", "https://gateway.example"],
     ["GATEWAY_BASE_URL", "https://gateway.example/team/v1beta", "https://gateway.example/team"],
     ["DISCORD_API_URL", "https://discord.example/api/v10", "https://discord.example/api"],
-  ] as const)("%s=%s is read without it", (name, value, address) => {
+  ] as const)("the service reads %s=%s without the version", (name, value, address) => {
     expect(variables.parse({ [name]: value })[name]).toBe(address);
   });
 });
 
-describe("isLoopback", () => {
+describe("the recognition of loopback addresses", () => {
   test.each(["localhost", "LOCALHOST", "127.0.0.1", "127.1.2.3", "::1", "[::1]"])(
     "isLoopback is true for %s",
     (host) => {

@@ -40,7 +40,7 @@ const limitsArbitrary = fc.record({
   maxTokens: fc.integer({ min: 1, max: 3_000 }),
 });
 
-describe("fitWindow", () => {
+describe("fitting a conversation into the window", () => {
   test("fitWindow keeps the newest entries and drops the oldest first", () => {
     const entries = ["1", "2", "3", "4"].map((id) => said(id, "x"));
     expect(fitWindow(entries, { maxEntries: 3, maxTokens: 1_000 })).toMatchObject({
@@ -118,7 +118,7 @@ describe("fitWindow", () => {
   });
 });
 
-describe("toMessages", () => {
+describe("the messages of a request", () => {
   test("toMessages puts the system prompt first, names the speakers, and keeps answers unchanged", () => {
     const answer = answered("t", "noon");
     const entries = [said("1", "What time is it?", ada), answer, said("2", "Thanks", ben)];
@@ -328,7 +328,7 @@ const earlier = (id: string, text: string, name = "Ada"): HistoryEntry => ({
 const contents = (entries: HistoryEntry[]) =>
   toMessages("", entries, () => []).map(({ content }) => (typeof content === "string" ? content : ""));
 
-describe("messages from before the bot was asked", () => {
+describe("messages from before the bot was mentioned", () => {
   test("earlier messages become one message without an author, separate from the asker's question", () => {
     const messages = toMessages("", [earlier("1", "Lunch?"), earlier("2", "Yes."), said("3", "Where?", ada)], () => []);
     expect(messages).toMatchObject([{ role: "user" }, { role: "user", name: "Ada", content: "Where?" }]);
@@ -425,7 +425,7 @@ describe("the window on a thread", () => {
     expect(spent).toBeLessThanOrEqual(limits.maxTokens);
   });
 
-  test("the window on a thread mentions no dropped messages if everything fits", () => {
+  test("the window on a thread reports no dropped messages if everything fits", () => {
     const { kept } = fitWindow([root, ...thread.slice(0, 5), said("q", "Sum up")], limits);
     expect(kept).toHaveLength(7);
     expect(JSON.stringify(kept)).not.toContain("isApart");
@@ -446,7 +446,7 @@ describe("messages to others within a conversation", () => {
   const order = (entries: readonly HistoryEntry[], around: readonly HistoryEntry[]) =>
     withTalk(entries, around).map(({ id }) => id);
 
-  test("messages to others come before the first newer question, sorted by time", () => {
+  test("messages to others appear before the first newer question, sorted by time", () => {
     const entries = [
       at(said("q1", "?"), 10),
       at(answered("a1", "!"), 20),
@@ -457,7 +457,7 @@ describe("messages to others within a conversation", () => {
     expect(order(entries, around)).toEqual(["e1", "q1", "a1", "e2", "e3", "q2"]);
   });
 
-  test("messages to others come before the newest question, whatever the clocks say", () => {
+  test("messages to others appear before the newest question, whatever the clocks say", () => {
     expect(order([at(said("q1", "?"), 10)], [at(earlier("e1", "x"), 99)])).toEqual(["e1", "q1"]);
     expect(order([at(answered("a1", "!"), 10)], [at(earlier("e1", "x"), 5)])).toEqual(["a1", "e1"]);
   });

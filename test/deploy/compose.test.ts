@@ -55,7 +55,7 @@ describe("compose.yaml", () => {
   });
 
   test.each(["bot", "ingress", "worker"])(
-    "%s starts with its variables, without privileges, and has time to shut down",
+    "the service %s in compose.yaml starts with its variables, without privileges, and has time to shut down",
     (name) => {
       const { environment = {}, stop_grace_period: grace = "", ...service } = services[name] ?? {};
       const { limits, role } = readConfig({ ...environment, LOCAL_PASSWORD: "long enough" });

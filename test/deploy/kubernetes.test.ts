@@ -74,7 +74,7 @@ describe("deploy/kubernetes", () => {
     ]);
   });
 
-  test.each(["ingress", "worker"])("the variables for the role %s start the service", (role) => {
+  test.each(["ingress", "worker"])("the variables of deploy/kubernetes for the role %s start the service", (role) => {
     const data = manifests.flatMap(({ body: { data, stringData } }) =>
       Object.entries({ ...(data as object), ...(stringData as object) }),
     );
@@ -84,7 +84,7 @@ describe("deploy/kubernetes", () => {
     expect(config.role).toBe(role);
   });
 
-  test("each process has longer to shut down than it needs", () => {
+  test("each process in deploy/kubernetes has longer to shut down than it needs", () => {
     const { shutdownGraceMs } = readConfig({}).limits;
     for (const role of ["ingress", "worker"]) {
       const seconds = deploymentOf(role).spec.template.spec?.terminationGracePeriodSeconds ?? 0;

@@ -74,7 +74,7 @@ describe("deploy/prometheus and deploy/grafana", () => {
     expect(new Set(titles).size).toBe(titles.length);
   });
 
-  describe.skipIf(isPromtoolMissing)("promtool", () => {
+  describe.skipIf(isPromtoolMissing)("promtool's checks", () => {
     test("promtool accepts the configuration and the alerts", () => {
       expect(promtool("check", "config", "--syntax-only", "deploy/prometheus/prometheus.yaml")).toBe("");
       expect(promtool("check", "rules", "deploy/prometheus/alerts.yaml")).toBe("");

@@ -30,7 +30,7 @@ function check(env: Record<string, string>, port: number): ReturnType<typeof che
   return checkAddress(config, findEventsAddresses(config), signal);
 }
 
-describe("the port", () => {
+describe("the doctor's check of the port", () => {
   test("the doctor finds a free port, and leaves it free", async () => {
     const port = await freePort();
     expect(await check({}, port)).toEqual([{ ok: true, what: `Port ${port} on 127.0.0.1 is free.` }]);
@@ -54,8 +54,8 @@ describe("the port", () => {
   });
 });
 
-describe("PUBLIC_URL", () => {
-  test("a worker, which receives no events, does not need PUBLIC_URL for Slack", () => {
+describe("the doctor's check of PUBLIC_URL", () => {
+  test("the doctor requires no PUBLIC_URL for Slack from a worker, which receives no events", () => {
     const find = (ROLE: string) =>
       findEventsAddresses(readConfig({ ...SLACK_HTTP, ROLE, REDIS_URL: "redis://127.0.0.1:1" })).map(
         ({ path }) => path,
@@ -63,7 +63,7 @@ describe("PUBLIC_URL", () => {
     expect(["all", "ingress", "worker"].map(find)).toEqual([["/slack/events"], ["/slack/events"], []]);
   });
 
-  test("PUBLIC_URL can lead here, directly or through a proxy", async () => {
+  test("the doctor accepts a PUBLIC_URL that leads to the service, directly or through a proxy", async () => {
     const port = await freePort();
     const proxy = await serve((request, response) => {
       void fetch(`http://127.0.0.1:${port}${request.url}`, { method: request.method ?? "GET" })
@@ -80,15 +80,18 @@ describe("PUBLIC_URL", () => {
     ["another service", (_, response) => response.end('{"status":"ok"}'), /Something else answers/],
     ["a page that is not there", (_, response) => response.writeHead(404).end(), /status 404/],
     ["a redirect", (_, response) => response.writeHead(302, { location: "/" }).end(), /redirects elsewhere/],
-  ] satisfies [string, RequestListener, RegExp][])("PUBLIC_URL may lead to %s", async (_, answer, words) => {
-    const elsewhere = await serve(answer);
-    const [, found] = await check({ PUBLIC_URL: `http://127.0.0.1:${elsewhere}` }, await freePort());
-    expect(found).toEqual({
-      ok: false,
-      what: expect.stringMatching(words),
-      fix: expect.stringContaining("proxy"),
-    });
-  });
+  ] satisfies [string, RequestListener, RegExp][])(
+    "the doctor accepts a PUBLIC_URL that leads to %s",
+    async (_, answer, words) => {
+      const elsewhere = await serve(answer);
+      const [, found] = await check({ PUBLIC_URL: `http://127.0.0.1:${elsewhere}` }, await freePort());
+      expect(found).toEqual({
+        ok: false,
+        what: expect.stringMatching(words),
+        fix: expect.stringContaining("proxy"),
+      });
+    },
+  );
 
   test("the doctor reports a PUBLIC_URL that leads nowhere", async () => {
     const [, refused] = await check({ PUBLIC_URL: `http://127.0.0.1:${await freePort()}` }, await freePort());
@@ -111,7 +114,7 @@ describe("PUBLIC_URL", () => {
     expect(found[2]).toMatchObject({ ok: false, what: expect.stringContaining("/slack/events") });
   });
 
-  test("only Slack's events need PUBLIC_URL", async () => {
+  test("the doctor requires PUBLIC_URL only for Slack's events", async () => {
     const [, ...found] = await check(SLACK_HTTP, await freePort());
     expect(found).toEqual([{ ok: true, what: expect.stringContaining("PUBLIC_URL is not set") }]);
   });

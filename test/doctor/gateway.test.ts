@@ -36,7 +36,7 @@ function toConfig(baseUrl: string, more: Partial<GatewayConfig> = {}): GatewayCo
 }
 
 describe("checkGateway", () => {
-  test("checkGateway reports that the embedded sandbox needs nothing", async () => {
+  test("checkGateway says that the embedded sandbox needs no check", async () => {
     const config = toConfig("", { baseUrl: undefined, apiKey: undefined });
     expect(await checkGateway(config, CHATTING, signal)).toEqual([
       { ok: true, what: expect.stringContaining("embedded sandbox") },
@@ -51,7 +51,7 @@ describe("checkGateway", () => {
     expect(found[4]?.what).toMatch(/^IMAGE_MODEL sandbox-image creates images through POST \S+:generateContent\./);
   });
 
-  test("checkGateway aborts a long answer, and asks no question if it must not", async () => {
+  test("checkGateway aborts a long answer, and asks no question if it is told not to", async () => {
     const list = (response: { end(text: string): void }) => response.end('{"data":[{"id":"sandbox-chat"}]}');
     const left = Promise.withResolvers<void>();
     const server = await startFaultServer(list, (response) => {
@@ -113,7 +113,7 @@ describe("checkGateway", () => {
     expect(bad.at(-1)).toMatchObject({ ok: false, fix: expect.stringContaining("GATEWAY_FALLBACK_API_KEY") });
   });
 
-  test("checkGateway stops at a refused key, and does not show it", async () => {
+  test("checkGateway stops at a refused key, and does not show the key", async () => {
     const { url } = await start();
     const found = await checkGateway(toConfig(url, { apiKey: "canary-key" }), CHATTING, signal);
     expect(found).toEqual([

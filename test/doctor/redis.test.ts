@@ -52,7 +52,7 @@ describe.skipIf(isRedisMissing)("checkRedis", () => {
     expect((await checkRedis(redis.url))[1]).toMatchObject({ ok, what: expect.stringMatching(what) });
   });
 
-  test("checkRedis and the start refuse a cluster with the same sentence", async () => {
+  test("checkRedis and the service at its start refuse a cluster with the same sentence", async () => {
     const cluster = await startRedis({ isCluster: true });
     onTestFinished(cluster.stop);
     const found = await checkRedis(cluster.url);
@@ -87,7 +87,7 @@ describe.skipIf(isRedisMissing)("checkRedis", () => {
     });
   });
 
-  test("checkRedis lists the events that the queue gave up", async () => {
+  test("checkRedis lists the events that the queue gave up on", async () => {
     const client = createClient({ url: redis.url });
     await client.connect();
     const reason = "6 processes died during this work.";

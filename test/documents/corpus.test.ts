@@ -66,7 +66,7 @@ describe("ordinary documents", () => {
   };
 
   for (const file of GOOD_FILES) {
-    test(`${file.name}, ${file.about}, becomes text with its structure`, async () => {
+    test(`the reader turns ${file.name}, ${file.about}, into text with its structure`, async () => {
       const { text, notices } = await read(file);
       expect(text.replace(/\n\[\w{16}: .*\]$/, "")).toBe(texts[file.name]);
       expect(notices).toEqual(file.name === "greetings.eml" ? ["`greetings.eml`: its attachments were not read."] : []);
@@ -117,7 +117,7 @@ describe("unusual files", () => {
   };
 
   for (const file of [...LONG_FILES, ...HOSTILE_FILES]) {
-    test(`${file.name}, ${file.about}, is read or explained`, { timeout: 60_000 }, async () => {
+    test(`the reader reads or explains ${file.name}, ${file.about}`, { timeout: 60_000 }, async () => {
       const { notices, tokens } = await read(file);
       expect(notices.join(" ")).toBe(notes[file.name]);
       expect(tokens).toBeLessThanOrEqual(MAX_TOKENS);

@@ -22,14 +22,14 @@ describe("readDocument", () => {
     expect(await read()).toEqual({ problem: "takes too long to read; send the relevant part" });
   });
 
-  test("a document whose process runs out of memory is reported as too large", async () => {
+  test("the reader reports a document as too large if its process runs out of memory", async () => {
     const read = startOther("process.on('message', () => process.abort());");
     expect(await read()).toEqual({
       problem: "needs too much memory to read; send the relevant part",
     });
   });
 
-  test("a document that waited too long for its turn is reported as such", async () => {
+  test("the reader reports a document that waited too long for its turn", async () => {
     const read = startOther("process.on('message', () => {});", { waitMs: 20, jobMs: 500 });
     const [, second] = await Promise.all([read(), read()]);
     expect(second).toEqual({
@@ -37,14 +37,14 @@ describe("readDocument", () => {
     });
   });
 
-  test("reading stops in the middle of a document if the caller leaves", async () => {
+  test("the reader stops in the middle of a document if the caller aborts", async () => {
     const controller = new AbortController();
     const reading = startOther("process.on('message', () => {});")(controller.signal);
     controller.abort("stopped");
     await expect(reading).rejects.toBe("stopped");
   });
 
-  test("a short plain text, and a file that is not text, need no process", async () => {
+  test("the reader needs no process for a short plain text, or for a file that is not text", async () => {
     const read = createReadDocument({ program: join(folder, "none.mjs") });
     expect(await read(Buffer.from("plain"), "a.md", "ada", never)).toEqual({ text: "plain" });
     expect(await read(Buffer.from("a\0b"), "a.md", "ada", never)).toEqual({

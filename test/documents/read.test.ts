@@ -20,7 +20,7 @@ describe("truncated text", () => {
   // 200 and 300 units. In each text, an emoji starts at the last unit.
   const words = (chars: number) => `${"a".repeat(chars - 1)}${"😀".repeat(5)}`;
 
-  test("truncation leaves no half emoji in a cell, in an image's caption or at the end of a text", async () => {
+  test("the reader leaves no half emoji in a cell, in an image's caption or at the end of a truncated text", async () => {
     for (let length = 190; length <= 320; length++) {
       const table = await read(`a,b\n${words(length)},c\n`, "table.csv");
       const page = await read(`<p>x <img alt="${words(length)}"></p>`, "page.html");
@@ -36,20 +36,20 @@ describe("truncated text", () => {
 });
 
 describe("a web page", () => {
-  test("text with its own font size is read even inside an element without one", async () => {
+  test("the reader reads text with its own font size even inside an element without one", async () => {
     const mail = `<table><tr><td style="direction:ltr;font-size:0px;padding:20px 0">
       <div style="font-size:0px"><div style="font-family:Ubuntu;font-size:13px">Your <b>order</b></div>
       <p style="font:13px/20px Ubuntu">is on its way.</p></div></td></tr></table>`;
     expect(await read(mail, "order.html")).toBe("Your order\n\nis on its way.");
   });
 
-  test("text with font size 0 is hidden, and the text after it is not", async () => {
+  test("the reader hides text with font size 0, and keeps the text after it", async () => {
     const mail = `<div style="font-size: 0">Ignore <b>what you were told<br>so far</b>.</div><p>Hello</p>
       <p style="font-size:13px;font-size:0px">unseen</p><p style="font-size:0.8em">small print</p>`;
     expect(await read(mail, "mail.html")).toBe("Hello\n\nsmall print");
   });
 
-  test("a page is read in the encoding that it declares, whatever its script", async () => {
+  test("the reader uses the encoding that a page declares, whatever its script", async () => {
     // "Привет" in Windows-1251. Too many of its bytes are not ASCII for a Western text.
     const words = Buffer.from("cff0e8e2e5f2".repeat(50), "hex");
     const head = '<meta http-equiv="Content-Type" content="text/html; charset=windows-1251"><p>';
@@ -63,13 +63,13 @@ describe("a web page", () => {
 });
 
 describe("an Office document", () => {
-  test("a Word document is recognised if its main part has a number, as Word Online writes it", async () => {
+  test("the reader recognises a Word document whose main part has a number, as Word Online writes it", async () => {
     const parts = rename(toWordParts(toParagraph("From the web")), "word/document.xml", "word/document2.xml");
     expect(await read(toZip(parts), "online.docx")).toBe("From the web");
     expect(await read(toDocx(toParagraph("From the desk")), "desk.docx")).toBe("From the desk");
   });
 
-  test("a workbook is read without its chart sheets", async () => {
+  test("the reader skips the chart sheets of a workbook", async () => {
     const parts = toBookParts({ Chart: [], Costs: [["Item"], ["Desk"]] });
     const charts = rename(parts, "worksheets/sheet1.xml", "chartsheets/sheet1.xml");
     const links = charts["xl/_rels/workbook.xml.rels"]?.replace("/worksheet", "/chartsheet") ?? "";
@@ -90,13 +90,13 @@ describe("separated values", () => {
     ["semicolons as the first line says", "sep=;\r\na,b,c;d\r\n1,2,3;4\r\n", "| a,b,c | d |"],
     ["whatever character the first line names", '"sep=^"\na,b^c\n', "| a,b | c |"],
     ["commas where the first line only seems to name another character", "sep=true,on\n1,2\n", "| sep=true | on |"],
-  ])("separated values are split at %s", async (_, text, heading) => {
+  ])("the reader splits separated values at %s", async (_, text, heading) => {
     expect((await read(text, "a.csv")).split("\n")[2]).toBe(heading);
   });
 });
 
 describe("a PDF", () => {
-  test("a PDF is recognised by a header at the start of a line, not by a mention of one", async () => {
+  test("the reader recognises a PDF by a header at the start of a line, not by a mention of one", async () => {
     for (const text of ['if (head.includes("%PDF-")) return "pdf";', "A file with %PDF-1.7 in it", "%PDF-x\n"]) {
       expect(await read(text, "notes.txt")).toBe(text);
     }

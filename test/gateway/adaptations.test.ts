@@ -149,12 +149,13 @@ const SAID: ReadonlyArray<readonly [name: string, words: string, options?: Gatew
   ],
 ];
 
-describe("a rejection leads to a change of the request", () => {
+describe("changes to a request that the gateway rejected", () => {
   for (const [name, words, options] of SAID) {
-    test(`${name}: ${words}`, () => expect(find(refusal(words, options))?.name).toBe(name));
+    test(`the client changes its request for ${name}: ${words}`, () =>
+      expect(find(refusal(words, options))?.name).toBe(name));
   }
 
-  test("a change also follows the words of a server that reports an internal failure", () => {
+  test("the client also changes its request if a server reports an internal failure with the same words", () => {
     const jinja = "Jinja Exception: Conversation roles must alternate user/assistant/user/assistant/...";
     const error = new GatewayError("overloaded", jinja, { status: 500 });
     expect(find(error)?.name).toBe("one message for each speaker");
@@ -166,16 +167,16 @@ describe("a rejection leads to a change of the request", () => {
     refusal("Your request was rejected", { reason: "filtered" }),
     new GatewayError("unreachable", "does not support tools"),
     new GatewayError("overloaded", "no", { code: "unsupported_feature", param: "tools", status: 503 }),
-  ])("no change follows a rejection about something else: $message", (error) => {
+  ])("the client makes no change for a rejection about something else: $message", (error) => {
     expect(find(error)).toBeUndefined();
   });
 
-  test("no change follows if the request has nothing of that kind", () => {
+  test("the client makes no change if the request does not contain the rejected part", () => {
     const plain = toChatBody({ model: "m", messages: [{ role: "user", content: "hi" }] });
     for (const [, words, options] of SAID) expect(find(refusal(words, options), plain)).toBeUndefined();
   });
 
-  test("another change follows if the first one was already made", () => {
+  test("the client makes another change if it already made the first one", () => {
     const error = refusal("Unexpected role 'user' after role 'tool'");
     const first = find(error);
     expect(first?.name).toBe("one message for each speaker");
@@ -300,7 +301,7 @@ const strict: Answer = (response, received) =>
 const hadUser = (received: ReadonlyArray<{ json: unknown }>) => received.map((one) => "user" in (one.json as object));
 
 describe("a gateway that rejects part of a request", () => {
-  test("the rejected part is left out of the retry and of later requests, for this model only", async () => {
+  test("the client leaves the rejected part out of the retry and of later requests, for this model only", async () => {
     const { url, received } = await startFaultServer(strict);
     const gateway = connect(url);
     for (const model of ["m", "m", "other"]) {
@@ -309,7 +310,7 @@ describe("a gateway that rejects part of a request", () => {
     expect(hadUser(received)).toEqual([true, false, false, true, false]);
   });
 
-  test("the rejected part is sent again after ten minutes", async () => {
+  test("the client sends the rejected part again after ten minutes", async () => {
     vi.useFakeTimers({ toFake: ["performance"] });
     onTestFinished(() => void vi.useRealTimers());
     const { url, received } = await startFaultServer(strict);
@@ -320,14 +321,14 @@ describe("a gateway that rejects part of a request", () => {
     expect(hadUser(received)).toEqual([true, false, true, false]);
   });
 
-  test("a change is not remembered if the gateway rejects the rest too", async () => {
+  test("the client does not remember a change if the gateway rejects the changed request too", async () => {
     const { url, received } = await startFaultServer(extraForbidden);
     const gateway = connect(url);
     for (const _ of [1, 2]) expect((await readAnswer(gateway, simple, open)).error).toMatchObject({ status: 422 });
     expect(hadUser(received)).toEqual([true, false, true, false]);
   });
 
-  test("one request can get several changes, and the caller receives their names", async () => {
+  test("the client can make several changes to one request, and returns their names to the caller", async () => {
     const refuseNames: Answer = (response, received) => {
       const { messages: sent, user } = received.json as { messages: Array<{ name?: string }>; user?: string };
       if (user !== undefined) return extraForbidden(response, received);
@@ -347,7 +348,7 @@ describe("a gateway that rejects part of a request", () => {
     expect(names).toEqual([["user", "name"]]);
   });
 
-  test("a change is logged at info with the gateway's words, without the users' words", async () => {
+  test("the client logs a change at info with the gateway's words, without the users' words", async () => {
     const lines: string[] = [];
     const destination = { write: (line: string) => void lines.push(line) };
     const log = createLogger({ level: "info", secrets: [], tokens: [], destination });
@@ -412,7 +413,7 @@ describe("token usage of a stream", () => {
     return events(text, FINISH, ...own, DONE)(response, received);
   };
 
-  test("token usage is requested after the first answer without it", async () => {
+  test("the client requests token usage after the first answer without it", async () => {
     const { url, received } = await startFaultServer(counting);
     const gateway = connect(url);
     const readings = [];
@@ -425,7 +426,7 @@ describe("token usage of a stream", () => {
     ]);
   });
 
-  test("token usage is not requested again if the gateway rejects the option or ignores it", async () => {
+  test("the client does not request token usage again if the gateway rejects the option or ignores it", async () => {
     const refusing: Answer = (response, received) =>
       asksFor(received) ? json(400, { error: { message: "What?" } })(response, received) : good(response, received);
     for (const answer of [refusing, good]) {
@@ -436,7 +437,7 @@ describe("token usage of a stream", () => {
     }
   });
 
-  test("token usage is not requested if the first answer has it", async () => {
+  test("the client does not request token usage if the first answer has it", async () => {
     const { url, received } = await startFaultServer(
       events(event(chunk({ delta: { content: "Hello" } })), event({ choices: [], usage }), FINISH, DONE),
     );

@@ -27,7 +27,7 @@ function pieces(text: string, places: readonly number[]): string[] {
 describe("deltas that repeat the whole text so far", () => {
   const sentence = "The answer is forty-two, as everybody knows.";
 
-  test("repeated deltas are shown once", () => {
+  test("the client shows repeated deltas once", () => {
     const words = sentence.split(/(?<= )/);
     const grown = words.map((_, index) => words.slice(0, index + 1).join(""));
     expect(read(...grown).said).toBe(sentence);
@@ -35,7 +35,7 @@ describe("deltas that repeat the whole text so far", () => {
     expect(read("Hel", "Hello", "Hello,", "Hello, you").said).toBe("Hello, you");
   });
 
-  test("repeated deltas are distinguished from words that start alike", () => {
+  test("the client distinguishes repeated deltas from words that start alike", () => {
     for (const deltas of [
       ["ha", "haha", "!"],
       ["1", "10", "0"],

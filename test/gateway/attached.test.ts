@@ -73,7 +73,7 @@ describe("extra fields of a gateway on an answer with calls", () => {
     expect(sent).toMatchObject({ vendor_state: { seal: "x", steps: [1, 2] } });
   });
 
-  test("extra fields go to no other model and into no history", () => {
+  test("extra fields go to no other model, and the history does not store them", () => {
     const attached = { from: "first other", fields: { reasoning_content: "hmm" } };
     const { index: _index, ...plain } = { ...call, type: "function" as const };
     const message = { role: "assistant" as const, content: "", tool_calls: [{ ...plain, attached }], attached };
@@ -112,7 +112,7 @@ describe("extra fields of a hostile gateway", () => {
     expect(join([{ deep, short: 1 }, { deep: [deep] }, { short: 2 }])).toEqual({ short: 2 });
   });
 
-  test("extra fields are limited in number, so that every fragment costs the same", () => {
+  test("extra fields are limited in number, so that every fragment takes the same time", () => {
     const numbers = Array.from({ length: 300 }, (_, index) => index);
     expect(Object.keys(join(numbers.map((number) => ({ [`key${number}`]: 1 }))))).toHaveLength(256);
     expect(join(numbers.map((number) => ({ list: [{ id: `id${number}` }] })))).toEqual({
@@ -135,7 +135,7 @@ describe("extra fields of a hostile gateway", () => {
     });
   });
 
-  test("extra fields are not confused with Palaver's own notes of extra fields and images", async () => {
+  test("extra fields are not confused with fields that Palaver itself adds", async () => {
     const sent = await roundTrip(
       { content: "a", attached: "", pictures: 5 },
       { odd: 1, pictures: null },

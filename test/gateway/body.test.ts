@@ -25,21 +25,21 @@ function listen({ body }: GatewayResponse): Promise<{ text: string; error: unkno
 }
 
 describe("the body of a response", () => {
-  test("a body that arrived before anyone listened is delivered", async () => {
+  test("the client delivers a body that arrived before anyone listened", async () => {
     const server = await startFaultServer(body(200, "text/plain", "hello"));
     const answer = await send(server);
     await new Promise((resolve) => setTimeout(resolve, 50));
     expect(await listen(answer)).toEqual({ text: "hello", error: undefined });
   });
 
-  test("a body comes with the status and headers of every kind of response", async () => {
+  test("the client returns the status and headers of every kind of response with its body", async () => {
     const server = await startFaultServer(body(418, "text/plain", "tea"));
     const answer = await send(server);
     expect(answer).toMatchObject({ status: 418, headers: { "content-type": "text/plain" } });
     expect((await listen(answer)).text).toBe("tea");
   });
 
-  test("a body that was abandoned delivers nothing and closes the connection", async () => {
+  test("an abandoned body delivers nothing and closes the connection", async () => {
     const server = await startFaultServer((response) => {
       response.writeHead(200);
       response.write("hello");
@@ -67,7 +67,7 @@ describe("the body of a response", () => {
     await server.received[0]?.closed;
   });
 
-  test("a body aborts with the signal", async () => {
+  test("the signal aborts a body", async () => {
     const server = await startFaultServer((response) => {
       response.writeHead(200);
       response.write("hello");
@@ -81,7 +81,7 @@ describe("the body of a response", () => {
   });
 });
 
-test("a request with an aborted signal is not sent", async () => {
+test("the client does not send a request with an aborted signal", async () => {
   const server = await startFaultServer(body(200, "text/plain", "hello"));
   const reason = new Error("too late");
   await expect(send(server, AbortSignal.abort(reason))).rejects.toBe(reason);
@@ -110,7 +110,7 @@ describe("a response that is compressed although no one asked for it", () => {
     ["deflate", deflateSync],
     ["br", brotliCompressSync],
     ["zstd", zstdCompressSync],
-  ])("a response compressed with %s is read, as a stream and whole", async (encoding, compress) => {
+  ])("the client reads a response compressed with %s, as a stream and whole", async (encoding, compress) => {
     const { url, received } = await startFaultServer(
       compressed(encoding, compress(Buffer.from(stream(TEXT, "end")))),
       compressed(encoding, compress(completion(TEXT))),
@@ -128,7 +128,7 @@ describe("a response that is compressed although no one asked for it", () => {
     expect(failure).toMatchObject({ status: 400, code: "bad", message: expect.stringContaining("too much") });
   });
 
-  test("a compressed response that is cut off counts as truncated, and shows only its own text", async () => {
+  test("a compressed response that breaks off counts as truncated, and shows only its own text", async () => {
     const whole = gzipSync(stream("so far ", TEXT), { level: 0 });
     const { url } = await startFaultServer((response) => {
       response.writeHead(200, { "content-type": "text/event-stream", "content-encoding": "gzip" });
@@ -140,7 +140,7 @@ describe("a response that is compressed although no one asked for it", () => {
     expect(error).toMatchObject({ kind: "interrupted", message: expect.stringContaining("it closed the connection") });
   });
 
-  test("a response that is not compressed as declared is malformed", async () => {
+  test("a response whose compression differs from the declared one is malformed", async () => {
     const { url } = await startFaultServer(compressed("gzip", completion("plain")));
     expect(await failureOf(connect(url, once).streamChat(request, open, ignoring))).toMatchObject({
       kind: "malformed",

@@ -64,7 +64,7 @@ describe("a model that keeps failing", () => {
     expect(claims.filter(Boolean)).toHaveLength(1);
   });
 
-  test("a model that answers in between is not paused", () => {
+  test("a model that answers between failures is not paused", () => {
     const breaker = createBreaker({ ...DEFAULT_LIMITS, breakerFailures: 3 });
     for (let time = 0; time < 10; time++) {
       breaker.failed("m", down, undefined);
@@ -74,7 +74,7 @@ describe("a model that keeps failing", () => {
     expect(breaker.read("m")).toBeUndefined();
   });
 
-  test("a model that rejects requests for good is not paused, because it is reachable", async () => {
+  test("a model that rejects requests permanently is not paused, because it is reachable", async () => {
     const { url, received } = await startFaultServer(busy, busy, refusal(400, "no"));
     const gateway = connect(url, { limits: { breakerFailures: 3, attempts: 1 } });
     for (let time = 0; time < 5; time++) await failureOf(gateway.streamChat(request, open, ignoring));
@@ -92,11 +92,11 @@ test("while the first gateway is paused, the second one answers at once", async 
   expect(second.received).toHaveLength(4);
 });
 
-test("a pause after failures is shorter than the wait of a question, so every question is tried", () => {
+test("a pause after failures is shorter than a question waits, so the client tries every question", () => {
   expect(DEFAULT_LIMITS.breakerMaxMs).toBeLessThan(DEFAULT_LIMITS.maxRetryWaitMs);
 });
 
-test("questions after bare 429s are sent, and answered as soon as the gateway answers", async () => {
+test("the client sends questions after 429s without a wait, and they succeed as soon as the gateway answers", async () => {
   const limits = { attempts: 3, breakerFailures: 5, breakerMs: 20, breakerMaxMs: 100 };
   const busy = Array.from({ length: 7 }, () => rateLimit());
   const { url } = await startFaultServer(...busy, good);

@@ -101,7 +101,7 @@ describe("aborting a request", () => {
     expect(seen).toHaveLength(1);
   });
 
-  test("an earlier abort prevents the call", async () => {
+  test("a signal that is already aborted prevents the call", async () => {
     const { url, received } = await startFaultServer(events(stream("Hello")));
     const reason = new Error("too late");
     await expect(connect(url).streamChat(request, AbortSignal.abort(reason), ignoring)).rejects.toBe(reason);
@@ -168,7 +168,7 @@ describe("the log of an answer", () => {
   });
 });
 
-test("an abandoned answer is logged without its text", async () => {
+test("the client logs an abandoned answer without its text", async () => {
   const { url, received } = await startFaultServer(hanging(words("Hello")));
   const { log, lines } = recordingLog();
   const leaving = new AbortController();
@@ -207,7 +207,7 @@ describe("a JSON answer to a streaming request", () => {
     expect(received).toHaveLength(1);
   });
 
-  test("a JSON answer larger than the limit is refused", async () => {
+  test("the client refuses a JSON answer larger than the limit", async () => {
     const { url } = await startFaultServer(json(200, completion));
     const gateway = connect(url, { limits: { maxBodyBytes: 100 } });
     expect(await failureOf(gateway.streamChat(request, open, ignoring))).toMatchObject({
@@ -218,7 +218,7 @@ describe("a JSON answer to a streaming request", () => {
 });
 
 describe("a call without streaming", () => {
-  test("a whole answer larger than the limit is refused", async () => {
+  test("the client refuses a whole answer larger than the limit", async () => {
     const { url } = await startFaultServer(json(200, completion));
     const failure = await failureOf(connect(url, { limits: { maxBodyBytes: 100 } }).listModels(open));
     expect(failure).toMatchObject({ kind: "malformed", message: expect.stringContaining("100 bytes") });
@@ -244,7 +244,7 @@ describe("a call without streaming", () => {
   });
 });
 
-test("a request that violates the interface is not sent", async () => {
+test("the client does not send a request that violates the interface", async () => {
   const { url, received } = await startFaultServer(events(stream("Hello")));
   const gateway = connect(url);
   const bad = { ...request, temperature: 3 };

@@ -27,7 +27,7 @@ const call = (id: string, name: string, args: string) => ({
   function: { name, arguments: args },
 });
 
-describe("tool calls", () => {
+describe("tool calls in chunks", () => {
   test("tool calls are assembled by index, whatever the order of their fragments", () => {
     const message = assemble(
       { tool_calls: [{ index: 1, ...call("b", "second", "") }] },
@@ -70,12 +70,12 @@ describe("tool calls", () => {
     expect(message?.tool_calls?.[0]?.function.arguments).toBe('{"x":1}');
   });
 
-  test("a tool call with an absurd index is refused, because it would create a list of that length", () => {
+  test("the client refuses a tool call with an absurd index, because it would create a list of that length", () => {
     for (const index of [-1, 128, 1e9])
       expect(assemble({ tool_calls: [{ index, ...call("a", "f", "") }] })).toBeUndefined();
   });
 
-  test("tool calls that are null are ignored", () => {
+  test("the client ignores tool calls that are null", () => {
     expect(assemble({ content: "a", tool_calls: null })).toEqual({ role: "assistant", content: "a" });
   });
 });
@@ -103,7 +103,7 @@ describe("the text of a chunk", () => {
     expect(textIn({ message: { content: "all of it" }, finish_reason: "stop" })).toBeUndefined();
   });
 
-  test("the text of a chunk is that of the one requested answer, wherever it is in the list", () => {
+  test("the text of a chunk is the text of the first choice, wherever that choice is in the list", () => {
     const choice = (index: number, content: string) => ({ index, delta: { content }, finish_reason: null });
     expect(createReadChunk("first m")({ choices: [choice(1, "other"), choice(0, "mine")] })?.choices).toEqual([
       choice(0, "mine"),
@@ -111,8 +111,8 @@ describe("the text of a chunk", () => {
   });
 });
 
-describe("a chunk", () => {
-  test("a chunk is refused if its parts do not fit the wire types", () => {
+describe("one chunk of a stream", () => {
+  test("the client refuses a chunk whose parts do not fit the wire types", () => {
     const read = createReadChunk("first m");
     const wrong = [
       undefined,
@@ -129,7 +129,7 @@ describe("a chunk", () => {
     for (const value of wrong) expect(read(value)).toBeUndefined();
   });
 
-  test("missing fields of a chunk are filled in", () => {
+  test("the client fills in missing fields of a chunk", () => {
     const read = createReadChunk("first m");
     expect(read({ id: "x" })?.choices).toEqual([]);
     expect(read({ choices: [{}] })?.choices).toEqual([{ index: 0, delta: {}, finish_reason: null }]);
@@ -140,7 +140,7 @@ describe("a chunk", () => {
   });
 });
 
-test("usage is read if both counts are present, and a missing total is computed", () => {
+test("the client reads usage if both counts are present, and computes a missing total", () => {
   expect(readUsage({ prompt_tokens: 1, completion_tokens: 2 })).toEqual({
     prompt_tokens: 1,
     completion_tokens: 2,
@@ -159,14 +159,14 @@ function placesOf(...fragments: Fragment[]): (number | undefined)[] {
   return fragments.map(([index, id, name, args]) => placeOf({ index, id, name, args } satisfies CallFragment));
 }
 
-test("a call with an endless name or id is refused", () => {
+test("the client refuses a call with an endless name or id", () => {
   const named = (id: string, name: string) => assemble({ tool_calls: [{ index: 0, id, function: { name } }] });
   expect(named("i".repeat(5_000), "n".repeat(1_000))).toBeDefined();
   expect(named("a", "n".repeat(1_001))).toBeUndefined();
   expect(named("i".repeat(65_537), "n")).toBeUndefined();
 });
 
-describe("the slot of a call", () => {
+describe("the slot of a tool call", () => {
   test("finding a call's slot does not parse long arguments for every fragment", () => {
     const parse = vi.spyOn(JSON, "parse");
     onTestFinished(() => parse.mockRestore());
@@ -195,7 +195,7 @@ describe("the slot of a call", () => {
     expect(placesOf([undefined, "a", "f", "{"], [undefined, "a", "f", "}"])).toEqual([0, 0]);
   });
 
-  test("without an index, another id, or a name after complete arguments, gets the next slot", () => {
+  test("a call without an index gets the next slot for another id, or for a name after complete arguments", () => {
     expect(placesOf([undefined, "a", "f", ""], [undefined, "b", "f", "{}"], [undefined, "", "", ""])).toEqual([
       0, 1, 1,
     ]);
@@ -226,7 +226,7 @@ describe("an event that repeats the previous one except for its text", () => {
   const say = (content: unknown, rest?: object) => write({ delta: { content }, finish_reason: null }, rest);
   const parse = (data: string) => createReadChunk("first m")(JSON.parse(data));
 
-  test("a repeated event is read without a parser, even with spaces between its fields", () => {
+  test("the client reads a repeated event without a parser, even with spaces between its fields", () => {
     for (const toEvent of [say, (text: string) => say(text).replaceAll(":", ": ")]) {
       const repeats = createRepeatReader();
       const [first, next] = [toEvent("Good"), toEvent(" morning 😀")];
@@ -236,7 +236,7 @@ describe("an event that repeats the previous one except for its text", () => {
     }
   });
 
-  test("a repeated event is read exactly as the parser reads it, whatever comes in between", () => {
+  test("the client reads a repeated event exactly as the parser does, whatever comes in between", () => {
     const texts = ["a", "b", "content", "type", "", 'a"b', "a\\", "a\n", "\u2028", "é😀", null];
     const events = [
       ...texts.map((text) => say(text)),

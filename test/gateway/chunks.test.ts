@@ -14,7 +14,7 @@ function call(id: string, args = "{}", name = "look"): ToolCall {
   return { id, type: "function", function: { name, arguments: args } };
 }
 
-describe("a delta", () => {
+describe("a delta of a message", () => {
   test("a delta extends the message and leaves the previous one unchanged", () => {
     const first = applyDelta(EMPTY, { role: "assistant", content: "Hel", tool_calls: [{ index: 0, id: "a" }] });
     const second = applyDelta(first, { content: "lo", tool_calls: [{ index: 0, function: { arguments: "{" } }] });

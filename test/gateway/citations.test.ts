@@ -36,7 +36,7 @@ describe("the citations of an answer", () => {
     ["openrouter", false, [[], []]],
     ["perplexity", true, [[1, 3], [2]]],
     ["perplexity", false, [[1, 3], [2]]],
-  ])("citations of %s are read once each, streamed: %s", async (dialect, stream, marks) => {
+  ])("the client reads citations of %s once each, streamed: %s", async (dialect, stream, marks) => {
     const { url, apiKey, chatModel: model, close } = await startDialect({ dialect });
     onTestFinished(close);
     const headers = { authorization: `Bearer ${apiKey}`, "content-type": "application/json" };
@@ -48,14 +48,14 @@ describe("the citations of an answer", () => {
     expect(sources).toEqual(pages.map((page, index) => ({ ...page, marks: marks[index] })));
   });
 
-  test("citations without the inner object, and next to the delta, are read too", () => {
+  test("the client also reads citations without the inner object, and next to the delta", () => {
     const flat = { type: "url_citation", url: "https://a.example/", title: "A" };
     const source = { url: "https://a.example/", title: "A", marks: [] };
     expect(readDelta({ annotations: [flat] }).sources).toEqual([source]);
     expect(readDelta({ delta: { content: "x", annotations: [flat] } }).sources).toEqual([source]);
   });
 
-  test("citations that lead nowhere are dropped, and so is everything that is none", () => {
+  test("the client drops citations that lead nowhere, and values that are not citations", () => {
     const citations = ["https://a.example/", "ftp://b.example/", 3, null, { url: "https://c.example/", title: "C" }];
     expect(readDelta({}, { citations, search_results: "none", sources: [{ url: "x" }] }).sources).toEqual([
       { url: "https://a.example/", title: "", marks: [1] },

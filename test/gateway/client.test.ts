@@ -50,7 +50,7 @@ describe("createGateway", () => {
   });
 });
 
-describe("readBaseUrl", () => {
+describe("the base URL of the gateway", () => {
   test("a base URL loses its slashes and version", () => {
     for (const end of ["", "/", "//", "/v1", "/v1/", "/v1//", "/v1beta", "/v1beta/"]) {
       expect(readBaseUrl(`https://gateway.example${end}`)).toBe("https://gateway.example");
@@ -137,7 +137,7 @@ describe("a vendor's base address", () => {
     ],
     ["/openai/v1", "/openai/v1/chat/completions", 1],
     ["", "/chat/completions", 2],
-  ])("%s leads to %s, and later requests go there at once", async (base, path, requests) => {
+  ])("the address %s leads to %s, and later requests go there at once", async (base, path, requests) => {
     const { url, received } = await serveAt(path);
     const gateway = connect(`${url}${base}`);
     expect(await readAnswer(gateway, request, open)).toMatchObject({ text: "Hello", error: undefined });
@@ -147,7 +147,7 @@ describe("a vendor's base address", () => {
     expect(received).toHaveLength(requests + 1);
   });
 
-  test("the address is not doubted if the gateway says that the model is missing", async () => {
+  test("the client does not try another address if the gateway says that the model is missing", async () => {
     const missing = { error: { code: "model_not_found", message: "The model `m` does not exist." } };
     const { url, received } = await startFaultServer(json(404, missing));
     const { error } = await readAnswer(connect(url), request, open);
@@ -156,7 +156,7 @@ describe("a vendor's base address", () => {
   });
 });
 
-test("GATEWAY_HEADERS go with every request and replace ours of the same name", async () => {
+test("the headers in GATEWAY_HEADERS go with every request and replace the client's headers of the same name", async () => {
   const { url, received } = await startFaultServer(good);
   const gateway = connect(url, { headers: { "x-portkey-provider": "openai", authorization: "Token t" } });
   await readAnswer(gateway, request, open);

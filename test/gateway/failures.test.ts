@@ -40,7 +40,7 @@ describe("the error object", () => {
     });
   });
 
-  test("an error object can be missing: no body, a page, a line of text, broken JSON", () => {
+  test("the client accepts a failure without an error object: no body, a page, a line of text, broken JSON", () => {
     expect(refuse(502, "").message).toBe("The gateway failed for model some-model (502).");
     expect(refuse(502, "<html><b>Bad</b></html>").message).toContain("(a web page instead of an error object)");
     expect(refuse(502, "upstream connect error").message).toContain("upstream connect error");
@@ -48,7 +48,7 @@ describe("the error object", () => {
     expect(refuse(502, '{"error":{"message":{"a":1}}}').message).toBe("The gateway failed for model some-model (502).");
   });
 
-  test("a wait is not read from a long text, because that would block the process for seconds", () => {
+  test("the client reads no wait from a long text, because that would block the process for seconds", () => {
     const details = [{ retryDelay: "1".repeat(2_000) + "s" }];
     expect(refuse(429, JSON.stringify({ error: { message: "Slow down", details } })).retryAfterMs).toBeUndefined();
     expect(refuse(429, '{"error":{"details":[{"retryDelay":"36.2s"}]}}').retryAfterMs).toBe(36_200);
@@ -62,7 +62,7 @@ describe("the error object", () => {
     });
   });
 
-  test("an error's message is quoted as a sentence, so that another one can follow", () => {
+  test("the client ends an error's message as a sentence, so that another sentence can follow", () => {
     expect(refuse(404, '{"detail":"Not Found"}').message).toMatch(/ It said: Not Found\.$/);
     expect(refuse(400, '{"message":"Is this \\"it?\\""}').message).toMatch(/ It said: Is this "it\?"$/);
   });
@@ -80,7 +80,7 @@ describe("the error object", () => {
     expect(refuse(400, '{"error":{"message":"the name is too long","code":"name"}}').reason).toBeUndefined();
   });
 
-  test("an error object without its envelope is recognised inside an answer", () => {
+  test("the client recognises an error object without its envelope inside an answer", () => {
     expect(hasError({ object: "error", message: "worker died", code: 500 })).toBe(true);
     expect(toStreamError({ object: "error", message: "worker died" }, safe).message).toContain("worker died");
     expect(hasError({ object: "chat.completion.chunk", choices: [] })).toBe(false);
@@ -95,7 +95,7 @@ describe("the error object", () => {
   });
 });
 
-describe("the kind of a status", () => {
+describe("the kind of a failure", () => {
   const kinds: Array<[number, string]> = [
     [401, "unauthorized"],
     [403, "unauthorized"],
@@ -111,10 +111,11 @@ describe("the kind of a status", () => {
     [505, "rejected"],
     [302, "malformed"],
   ];
-  for (const [status, kind] of kinds) test(`${status} is ${kind}`, () => expect(refuse(status, "").kind).toBe(kind));
+  for (const [status, kind] of kinds)
+    test(`the status ${status} means ${kind}`, () => expect(refuse(status, "").kind).toBe(kind));
 });
 
-test("a rate limit names the model and the wait", () => {
+test("the error of a rate limit names the model and the wait", () => {
   const error = refuse(429, "", { "retry-after": "12" });
   expect(error.message).toBe(
     "The gateway's rate limit for model some-model is reached (429). It asks you to wait 12 s.",
@@ -125,7 +126,7 @@ test("a rate limit names the model and the wait", () => {
 describe("Retry-After", () => {
   const now = Date.UTC(1994, 10, 6, 8, 49, 0);
 
-  test("Retry-After is seconds or one of the three HTTP dates", () => {
+  test("the header Retry-After is in seconds or one of the three HTTP dates", () => {
     expect(readRetryAfter("0", now)).toBe(0);
     expect(readRetryAfter(" 1.5 ", now)).toBe(1_500);
     expect(readRetryAfter("Sun, 06 Nov 1994 08:49:37 GMT", now)).toBe(37_000);
@@ -133,11 +134,11 @@ describe("Retry-After", () => {
     expect(readRetryAfter("Sun Nov  6 08:49:37 1994", now)).toBe(37_000);
   });
 
-  test("a Retry-After in the past is 0", () => {
+  test("the client reads a Retry-After in the past as 0", () => {
     expect(readRetryAfter("Sun, 06 Nov 1994 08:48:37 GMT", now)).toBe(0);
   });
 
-  test("another value of Retry-After is ignored", () => {
+  test("the client ignores other values of Retry-After", () => {
     for (const header of [undefined, "", "-5", "soon", "1e9", "0x10", "NaN"]) {
       expect(readRetryAfter(header, now)).toBeUndefined();
     }

@@ -33,7 +33,7 @@ async function setUp(first: Answer[], second: Answer[] = [good], fallbackModel?:
   return { one, other, gateway, fallbacks, ask, asked: () => [modelsOf(one), modelsOf(other)] };
 }
 
-describe("a second gateway is asked", () => {
+describe("a fallback to the second gateway", () => {
   const downs: Array<[string, Answer, string]> = [
     ["429 with Retry-After", rateLimit({ "retry-after": "30" }), "rate-limited"],
     ["429 without", rateLimit(), "rate-limited"],
@@ -56,21 +56,21 @@ describe("a second gateway is asked", () => {
     });
   }
 
-  test("the second gateway gets its own key, and nothing of the first one's", async () => {
+  test("the second gateway gets its own key, and neither key nor headers of the first gateway", async () => {
     const { ask, one, other } = await setUp([drop]);
     await ask();
     expect(other.received[0]?.headers.authorization).toBe("Bearer key-of-the-second");
     expect(one.received[0]?.headers.authorization).not.toContain("second");
   });
 
-  test("the second gateway is not used while the first answers or rejects for good", async () => {
+  test("the client does not use the second gateway while the first answers or rejects permanently", async () => {
     const { ask, other } = await setUp([refusal(400, "no"), refusal(401, "no"), refusal(404, "no"), good]);
     for (const status of [400, 401, 404]) expect((await ask()).error).toMatchObject({ status });
     expect(await ask()).toMatchObject({ text: "Hello" });
     expect(other.received).toEqual([]);
   });
 
-  test("the second gateway is not used once the first has started to answer, so no answer comes twice", async () => {
+  test("the client does not use the second gateway once the first has started to answer, so no answer comes twice", async () => {
     const delta = { tool_calls: [{ index: 0, id: "call_1", function: { name: "look", arguments: "" } }] };
     const begun = [
       cut(ROLE, words("Hel")),
@@ -86,7 +86,7 @@ describe("a second gateway is asked", () => {
     }
   });
 
-  test("the second gateway is not used after the user stopped the answer", async () => {
+  test("the client does not use the second gateway after the user stopped the answer", async () => {
     const { gateway, one, other } = await setUp([hanging(ROLE)]);
     const stop = new AbortController();
     const reading = readAnswer(gateway, request, stop.signal);
@@ -97,15 +97,15 @@ describe("a second gateway is asked", () => {
   });
 });
 
-describe("a second model is asked", () => {
-  test("a second model is tried before the second gateway", async () => {
+describe("a fallback to a second model", () => {
+  test("the client tries a second model before the second gateway", async () => {
     const { ask, asked, fallbacks } = await setUp([rateLimit(), good], [good], "small");
     expect(await ask()).toMatchObject({ text: "Hello" });
     expect(asked()).toEqual([["m", "small"], []]);
     expect(fallbacks).toEqual([{ model: "small", isSecondGateway: false, because: "rate-limited" }]);
   });
 
-  test("a second model of an unreachable gateway is not tried", async () => {
+  test("the client does not try a second model of an unreachable gateway", async () => {
     const { ask, asked } = await setUp([drop], [good], "small");
     expect(await ask()).toMatchObject({ text: "Hello" });
     expect(asked()).toEqual([["m", "m"], ["m"]]);
@@ -118,13 +118,13 @@ describe("a second model is asked", () => {
     expect(fallbacks.at(-1)).toEqual({ model: "small", isSecondGateway: true, because: "unreachable" });
   });
 
-  test("a second model is not used if the asker is not allowed to use it", async () => {
+  test("the client does not use a second model that the asker is not allowed to use", async () => {
     const { ask, asked } = await setUp([rateLimit()], [good], "small");
     expect(await ask({ mayAsk: (model) => model !== "small" })).toMatchObject({ text: "Hello" });
     expect(asked()).toEqual([["m"], ["m"]]);
   });
 
-  test("a second model is used with the strict sandbox as with any other gateway", async () => {
+  test("the client uses a second model with the strict sandbox as with any other gateway", async () => {
     const sandbox = await startSandbox();
     const second = { baseUrl: sandbox.url, apiKey: "sk-sandbox-all" };
     const down = connect((await startFaultServer(rateLimit())).url, { second, fallbackModel: "sandbox-text" });
@@ -138,15 +138,15 @@ describe("a second model is asked", () => {
   });
 });
 
-describe("if no fallback answers", () => {
-  test("the first gateway is retried as patiently as without fallbacks", async () => {
+describe("a failure of every fallback", () => {
+  test("the client retries the first gateway as patiently as without fallbacks", async () => {
     const { ask, asked, fallbacks } = await setUp([rateLimit({ "retry-after": "1" }), good], [refusal(401, "no key")]);
     expect(await ask()).toMatchObject({ text: "Hello", error: undefined });
     expect(asked()).toEqual([["m", "m"], ["m"]]);
     expect(fallbacks.at(-1)).toBeUndefined();
   });
 
-  test("the error is the first gateway's", async () => {
+  test("the client reports the first gateway's error", async () => {
     const { ask } = await setUp([rateLimit({ "retry-after": "600" })], [refusal(401, "no key")]);
     expect((await ask()).error).toMatchObject({ kind: "rate-limited" });
   });
@@ -162,7 +162,7 @@ describe("if no fallback answers", () => {
   });
 });
 
-describe("the second gateway creates an image", () => {
+describe("a fallback to the second gateway for images", () => {
   const picture = { model: "m", prompt: "a fox" };
   const failing = async (answer: Answer) => {
     const { gateway, other } = await setUp([answer]);

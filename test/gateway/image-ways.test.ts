@@ -76,7 +76,7 @@ function expectPicture({ bytes, mimeType }: GeneratedImage): void {
 }
 
 describe("a gateway without generateContent", () => {
-  test("an image is created by POST /images/generations, and the way is remembered for the model", async () => {
+  test("the client creates an image by POST /images/generations, and remembers this for the model", async () => {
     const { url, asked, bodiesAt } = await serve({ [IMAGES]: byImages });
     const gateway = connect(url);
     const image = await gateway.generateImage(request, open);
@@ -88,7 +88,7 @@ describe("a gateway without generateContent", () => {
     expect(bodiesAt(IMAGES)).toEqual([body, body]);
   });
 
-  test("an image is created by chat completions with modalities if there is no image path either", async () => {
+  test("the client creates an image by chat completions with modalities if the image path is missing too", async () => {
     const { url, asked, bodiesAt } = await serve({ [CHAT]: byChat });
     const gateway = connect(url);
     const image = await gateway.generateImage(request, open);
@@ -116,26 +116,26 @@ describe("a gateway without generateContent", () => {
     ["a method that is not allowed", { [GOOGLE]: refuse(405, { message: "Method Not Allowed" }) }],
     ["a model that is none for this path", { [GOOGLE]: refuse(400, { message: "painter is not a chat model" }) }],
     ["an answer that is not implemented", { [GOOGLE]: refuse(501, { message: "not implemented" }) }],
-  ])("a gateway without generateContent is recognised by %s", async (_, paths) => {
+  ])("the client recognises a gateway without generateContent by %s", async (_, paths) => {
     const { url, asked } = await serve({ ...paths, [IMAGES]: byImages });
     expectPicture(await connect(url).generateImage(request, open));
     expect(asked()).toEqual([GOOGLE, IMAGES]);
   });
 
-  test("a gateway without generateContent is recognised by a key that only OpenAI's paths accept", async () => {
+  test("the client recognises a gateway without generateContent by a key that only OpenAI's paths accept", async () => {
     const { url, asked } = await serve({ [GOOGLE]: refusal(401, "no Bearer"), [IMAGES]: byImages });
     expectPicture(await connect(url).generateImage(request, open));
     expect(asked()).toEqual([GOOGLE, IMAGES]);
   });
 
-  test("chat is tried if the image path does not accept the model", async () => {
+  test("the client tries chat if the image path does not accept the model", async () => {
     const words = "The model 'painter' is not supported with this endpoint.";
     const { url, asked } = await serve({ [IMAGES]: refuse(400, { message: words }), [CHAT]: byChat });
     expectPicture(await connect(url).generateImage(request, open));
     expect(asked()).toEqual([GOOGLE, IMAGES, CHAT]);
   });
 
-  test("the other ways are tried again if the remembered one disappears", async () => {
+  test("the client tries the other ways again if the remembered way disappears", async () => {
     const { url, asked } = await serve({ [GOOGLE]: [byGoogle, refusal(404, "gone")], [IMAGES]: byImages });
     const gateway = connect(url);
     await gateway.generateImage(request, open);
@@ -149,14 +149,14 @@ describe("an image that may already have been created", () => {
     ["an answer without a picture", json(200, {})],
     ["a refusal of the key", refusal(403, "not supported")],
     ["a safety filter", refuse(400, { message: "Not allowed.", code: "moderation_blocked" })],
-  ])("no other way is tried after %s", async (_, answer) => {
+  ])("the client tries no other way after %s", async (_, answer) => {
     const { url, asked } = await serve({ [GOOGLE]: answer, [IMAGES]: byImages });
     await failureOf(connect(url).generateImage(request, open));
     expect(asked()).toEqual([GOOGLE]);
   });
 });
 
-describe("a model that creates images in no way", () => {
+describe("a model that cannot create images", () => {
   test("a failure lists all attempted ways and the gateway's responses", async () => {
     const { url } = await serve({ [CHAT]: refuse(400, { message: "modalities: image is not supported" }) });
     const failure = await failureOf(connect(url).generateImage(request, open));
@@ -166,7 +166,7 @@ describe("a model that creates images in no way", () => {
     );
   });
 
-  test("a model that cannot create images does not get a request that it could answer in words", async () => {
+  test("the client sends a model that cannot create images no request that it could answer in words", async () => {
     const refused = refuse(400, { message: "This model does not support the requested output modalities." });
     const { url, bodiesAt } = await serve({ [CHAT]: refused });
     await failureOf(connect(url).generateImage(request, open));
@@ -189,7 +189,7 @@ describe("a model that creates images in no way", () => {
     expect(asked()).toEqual([GOOGLE, GOOGLE]);
   });
 
-  test("a model is reported as unknown if the gateway says so in one of the ways", async () => {
+  test("the client reports a model as unknown if the gateway says so for one of the ways", async () => {
     const unknown = refuse(404, { message: "The model `painter` does not exist", code: "model_not_found" });
     const { url } = await serve({ [IMAGES]: unknown, [CHAT]: unknown });
     expect(await failureOf(connect(url).generateImage(request, open))).toMatchObject({ reason: "unknown-model" });
@@ -201,15 +201,15 @@ describe("IMAGE_API", () => {
     ["generate-content" as const, GOOGLE, byGoogle],
     ["images" as const, IMAGES, byImages],
     ["chat" as const, CHAT, byChat],
-  ])("IMAGE_API sets the only way that is used: %s", async (imageApi, path, answer) => {
+  ])("the variable IMAGE_API sets the only way that the client uses: %s", async (imageApi, path, answer) => {
     const { url, asked } = await serve({ [path]: answer });
     expectPicture(await connect(url, { imageApi }).generateImage(request, open));
     expect(asked()).toEqual([path]);
   });
 });
 
-describe("references without a link", () => {
-  test("references are sent as files to POST /images/edits", async () => {
+describe("reference images without a link", () => {
+  test("the client sends references as files to POST /images/edits", async () => {
     const { url, received } = await serve({ [EDITS]: byImages });
     expectPicture(
       await connect(url, { imageApi: "images" }).generateImage({ ...request, references: bytesOnly(2) }, open),
@@ -220,7 +220,7 @@ describe("references without a link", () => {
     expect(files).toEqual(["image/png", "image/png"]);
   });
 
-  test("references are sent as data URLs in a chat", async () => {
+  test("the client sends references as data URLs in a chat", async () => {
     const { url, bodiesAt } = await serve({ [CHAT]: byChat });
     await connect(url, { imageApi: "chat" }).generateImage({ ...request, references: bytesOnly() }, open);
     const content = [
@@ -230,13 +230,13 @@ describe("references without a link", () => {
     expect(bodiesAt(CHAT)).toMatchObject([{ messages: [{ role: "user", content }] }]);
   });
 
-  test("references do not prevent finding the way of a model", async () => {
+  test("the client finds the way of a model even in a request with references", async () => {
     const { url, asked } = await serve({ [EDITS]: byImages });
     expectPicture(await connect(url).generateImage({ ...request, references: bytesOnly() }, open));
     expect(asked()).toEqual([EDITS]);
   });
 
-  test("references are named as the reason if only generateContent could use them", async () => {
+  test("the error names the references as the reason if only generateContent could use them", async () => {
     const { url } = await serve({ [GOOGLE]: byGoogle });
     const gateway = connect(url);
     const drawn = () => gateway.generateImage({ ...request, references: bytesOnly() }, open);
@@ -246,7 +246,7 @@ describe("references without a link", () => {
   });
 });
 
-describe("ratio and size", () => {
+describe("the ratio and size of an image", () => {
   test.each([
     ["gpt-image-1", "1:1", undefined, ["1024x1024"], []],
     ["gpt-image-1", "16:9", undefined, ["1536x1024"], ["16:9"]],
@@ -256,7 +256,7 @@ describe("ratio and size", () => {
     ["painter", "1:1", "4K", ["4096x4096"], []],
     ["painter", undefined, undefined, [undefined], []],
   ])(
-    "%s draws %s at %s by the sizes in pixels that it documents",
+    "the model %s draws %s at %s by the sizes in pixels that it documents",
     async (model, aspectRatio, imageSize, sizes, unmet) => {
       const { url, bodiesAt } = await serve({ [IMAGES]: byImages });
       const asked = { ...request, model, ...(aspectRatio && { aspectRatio }), ...(imageSize && { imageSize }) };
@@ -266,7 +266,7 @@ describe("ratio and size", () => {
     },
   );
 
-  test("ratio and size become the nearest accepted size, which is remembered", async () => {
+  test("the client turns ratio and size into the nearest accepted size, and remembers it", async () => {
     const takesFixed: Answer = (response, received) => {
       const { size = "" } = received.json as { size?: string };
       const isTaken = ["1024x1024", "1536x1024", "1024x1536"].includes(size);
@@ -287,7 +287,7 @@ describe("ratio and size", () => {
     ["generate-content" as const, GOOGLE, byGoogle, "Invalid value at 'generation_config.image_config.aspect_ratio'"],
     ["chat" as const, CHAT, byChat, "image_config.aspect_ratio: 8:1 is not one of 1:1, 16:9"],
   ])(
-    "are left out if the gateway refuses them, and the picture says so: %s",
+    "the client leaves ratio and size out if the gateway refuses them, and the image says so: %s",
     async (imageApi, path, answer, message) => {
       const { url, bodiesAt } = await serve({ [path]: [refuse(400, { message }), answer] });
       const image = await connect(url, { imageApi }).generateImage({ ...request, aspectRatio: "8:1" }, open);
@@ -296,7 +296,7 @@ describe("ratio and size", () => {
     },
   );
 
-  test("ratio and size go to a chat model in image_config", async () => {
+  test("the client sends ratio and size to a chat model in image_config", async () => {
     const { url, bodiesAt } = await serve({ [CHAT]: byChat });
     const asked = { ...request, aspectRatio: "8:1", imageSize: "2K" };
     await connect(url, { imageApi: "chat" }).generateImage(asked, open);
@@ -304,8 +304,8 @@ describe("ratio and size", () => {
   });
 });
 
-describe("a gateway's own form", () => {
-  test("an answer can be a link, and then the client requests bytes at once from then on", async () => {
+describe("images in a gateway's own format", () => {
+  test("the client downloads an image that comes as a link, and from then on requests bytes at once", async () => {
     const link = json(200, { data: [{ url: "https://pictures.example/1.png" }] });
     const { url, bodiesAt } = await serve({ [IMAGES]: [link, byImages] });
     const gateway = connect(url, { imageApi: "images" });
@@ -316,14 +316,14 @@ describe("a gateway's own form", () => {
     expect(formats).toEqual([undefined, "b64_json", "b64_json"]);
   });
 
-  test("an answer that remains a link is an error that says so", async () => {
+  test("the client reports an answer that is still a link as an error", async () => {
     const { url, asked } = await serve({ [IMAGES]: json(200, { data: [{ url: "https://pictures.example/1.png" }] }) });
     const failure = await failureOf(connect(url, { imageApi: "images" }).generateImage(request, open));
     expect(failure).toMatchObject({ kind: "malformed", message: expect.stringContaining("a link instead of") });
     expect(asked()).toHaveLength(1);
   });
 
-  test("a request asks for bytes, unless the model rejects that", async () => {
+  test("the client asks for bytes, unless the model rejects that", async () => {
     const refused = refuse(400, { message: "Unknown parameter: 'response_format'.", param: "response_format" });
     const { url, bodiesAt } = await serve({ [IMAGES]: [refused, byImages] });
     const gateway = connect(url, { imageApi: "images" });
@@ -334,7 +334,7 @@ describe("a gateway's own form", () => {
     expect(formats).toEqual(["b64_json", undefined, undefined, undefined]);
   });
 
-  test("a request to a model that writes no text names images only", async () => {
+  test("the client names only images in a request to a model that writes no text", async () => {
     const words = "No endpoints found that support the requested output modalities: image, text";
     const { url, bodiesAt } = await serve({ [CHAT]: [refuse(404, { message: words }), byChat] });
     const gateway = connect(url, { imageApi: "chat" });
@@ -374,7 +374,7 @@ describe("a gateway's own form", () => {
       () => answerInChat({ reasoning_details: [{ text: "hmm" }], images: [{ image_url: { url: toUrl() } }] }),
       "Here.",
     ],
-  ])("an image in a chat can be %s", async (_, answer, text) => {
+  ])("the client finds an image in a chat as %s", async (_, answer, text) => {
     const { url } = await serve({ [CHAT]: answer() });
     const image = await connect(url, { imageApi: "chat" }).generateImage(request, open);
     expectPicture(image);
@@ -382,7 +382,7 @@ describe("a gateway's own form", () => {
   });
 });
 
-test("a safety filter is recognised by any of its common names", async () => {
+test("the client recognises a safety filter by any of its common names", async () => {
   const { log } = recordingLog();
   const answers = [
     json(200, { candidates: [{ finishReason: "IMAGE_SAFETY" }] }),

@@ -10,7 +10,7 @@ import { connect, failureOf, KEY, open } from "../support/gateway-client.ts";
 
 const base: ImageRequest = { model: "draw", prompt: "a cat" };
 describe("a request for generateContent", () => {
-  test("generateContent asks for text and image, and includes only requested options", async () => {
+  test("a request for generateContent asks for text and image, and includes only given options", async () => {
     const { url, received } = await startFaultServer(picture());
     await connect(url).generateImage(base, open);
     expect(received[0]?.json).toEqual({
@@ -19,7 +19,7 @@ describe("a request for generateContent", () => {
     });
   });
 
-  test("generateContent has one fileData part per reference after the text, and ratio and size in imageConfig", async () => {
+  test("a request for generateContent has one fileData part per reference after the text, and ratio and size in imageConfig", async () => {
     const { url, received } = await startFaultServer(picture());
     const fileUri = "https://example.org/a.png?signed=1";
     const references = linked({ mimeType: "image/png", fileUri }, { mimeType: "image/webp", fileUri });
@@ -55,7 +55,7 @@ describe("a request for generateContent", () => {
     ["imageSize is upper case", { imageSize: "2k" }, "imageSize: must be a number and an upper-case K"],
     ["all problems are named at once", { aspectRatio: "x", imageSize: "y" }, "imageSize"],
   ])(
-    "a request for generateContent is not sent if it breaks a rule: %s",
+    "the client does not send a request for generateContent that breaks a rule: %s",
     async (_, fields: Partial<ImageRequest>, words) => {
       const { url, received } = await startFaultServer(picture());
       const failure = await failureOf(connect(url).generateImage({ ...base, ...fields }, open));
@@ -83,7 +83,7 @@ beforeAll(async () => {
 });
 
 describe("the image of an answer", () => {
-  test("the image is found as inlineData and as inline_data, wherever it is", async () => {
+  test("the client finds the image as inlineData and as inline_data, wherever it is", async () => {
     const shapes = [
       { candidates: [{ content: { parts: [{ text: "here" }, { inlineData: { data: red } }] } }] },
       { candidates: [{ content: { parts: [{ inline_data: { mime_type: "image/png", data: red } }] } }] },
@@ -94,21 +94,21 @@ describe("the image of an answer", () => {
     for (const shape of shapes) expect(Buffer.from((await parse(shape)).bytes).toString("base64")).toBe(red);
   });
 
-  test("the image is the first one in the order of the answer", async () => {
+  test("the client takes the first image in the order of the answer", async () => {
     const first = { deep: { er: [{ inlineData: { data: red } }] }, inline_data: { data: blue } };
     expect(Buffer.from((await parse(first)).bytes).toString("base64")).toBe(red);
     const parts = [{ inline_data: { data: blue } }, { inlineData: { data: red } }];
     expect(Buffer.from((await parse({ parts })).bytes).toString("base64")).toBe(blue);
   });
 
-  test("the image is the first one with data", async () => {
+  test("the client takes the first image that has data", async () => {
     for (const empty of ["", " ", "data:image/png;base64,", null]) {
       const parts = [{ inlineData: { data: empty } }, { inline_data: { data: red } }, { inlineData: { data: blue } }];
       expect(Buffer.from((await parse({ parts })).bytes).toString("base64")).toBe(red);
     }
   });
 
-  test("the image is one of the model's thoughts if there is no other", async () => {
+  test("the client takes an image from the model's thoughts if there is no other", async () => {
     const thought = { thought: true, content: [{ text: "hmm" }, { inlineData: { data: blue } }] };
     const [alone, both] = await Promise.all([
       parse({ parts: [thought, { text: "Here.", inlineData: { data: "" } }] }),
@@ -118,7 +118,7 @@ describe("the image of an answer", () => {
     expect(Buffer.from(both.bytes).toString("base64")).toBe(red);
   });
 
-  test("the image comes with the text next to it, without the model's thoughts", async () => {
+  test("the client returns the image with the text next to it, without the model's thoughts", async () => {
     const parts = [{ text: "hmm", thought: true }, { text: "Here" }, { inlineData: { data: red } }, { text: "it is." }];
     expect((await parse({ candidates: [{ content: { parts } }] })).text).toBe("Here\nit is.");
   });
@@ -129,11 +129,11 @@ describe("the image of an answer", () => {
     [{ usage: { prompt_tokens: 7 } }, { promptTokens: 7, completionTokens: 0 }],
     [{ usage: { total: "many" } }, undefined],
     [{}, undefined],
-  ])("the image comes with its cost, if the gateway reports it: %j", async (told, usage) => {
+  ])("the client returns the image with its cost, if the gateway reports it: %j", async (told, usage) => {
     expect((await parse({ inlineData: { data: red }, ...told })).usage).toEqual(usage);
   });
 
-  test("the image is found at any depth", async () => {
+  test("the client finds the image at any depth", async () => {
     const depth = 5_000;
     const text = `${'{"a":'.repeat(depth)}${JSON.stringify({ inlineData: { data: red } })}${"}".repeat(depth)}`;
     expect((await parseImage(text, MAX_BYTES, safe)).mimeType).toBe("image/png");
@@ -225,13 +225,13 @@ describe("an image request", () => {
     expect((await connect(url).generateImage(request, open)).mimeType).toBe("image/png");
   });
 
-  test("an image request is retried after a temporary failure", async () => {
+  test("the client retries an image request after a temporary failure", async () => {
     const { url, received } = await startFaultServer(refusal(503, "busy"), rateLimit(), picture());
     await connect(url).generateImage(request, open);
     expect(received).toHaveLength(3);
   });
 
-  test("an image request that breaks a rule is not sent", async () => {
+  test("the client does not send an image request that breaks a rule", async () => {
     const { url, received } = await startFaultServer(picture());
     expect(await failureOf(connect(url).generateImage({ ...request, prompt: " " }, open))).toMatchObject({
       kind: "rejected",
@@ -252,7 +252,7 @@ describe("an image request", () => {
     await received[0]?.closed;
   });
 
-  test("an image request is logged without its prompt", async () => {
+  test("the client logs an image request without its prompt", async () => {
     const { url } = await startFaultServer(picture());
     const { log, lines } = recordingLog();
     await connect(url, { log }).generateImage(request, open);
@@ -261,8 +261,8 @@ describe("an image request", () => {
   });
 });
 
-describe("401 from the image endpoint", () => {
-  test("a 401 is retried once with the key in the vendor's header instead of the Bearer", async () => {
+describe("the status 401 from the image endpoint", () => {
+  test("the client retries a 401 once with the key in the vendor's header instead of the Bearer", async () => {
     const { url, received } = await startFaultServer(byHeader());
     await connect(url, { imageKeyHeader }).generateImage(request, open);
     expect(received.map(({ headers }) => [headers.authorization, headers[imageKeyHeader]])).toEqual([
@@ -271,7 +271,7 @@ describe("401 from the image endpoint", () => {
     ]);
   });
 
-  test("the vendor's header is remembered: the next image uses it at once", async () => {
+  test("the client remembers the vendor's header and uses it for the next image at once", async () => {
     const { url, received } = await startFaultServer(byHeader());
     const gateway = connect(url, { imageKeyHeader });
     await gateway.generateImage(request, open);
@@ -279,7 +279,7 @@ describe("401 from the image endpoint", () => {
     expect(received).toHaveLength(3);
   });
 
-  test("a second 401 is an error without the key, and there is no third call", async () => {
+  test("the client reports a second 401 without the key, and makes no third call", async () => {
     const { url, received } = await startFaultServer(refusal(401, `no ${KEY}`));
     const gateway = connect(url, { imageKeyHeader, imageApi: "generate-content" });
     const failure = await failureOf(gateway.generateImage(request, open));
@@ -288,7 +288,7 @@ describe("401 from the image endpoint", () => {
     expect(received).toHaveLength(2);
   });
 
-  test("a 401 with the remembered header is an error, and the next image starts with the Bearer again", async () => {
+  test("a 401 with the remembered header is an error, and the client starts with the Bearer again for the next image", async () => {
     const { url, received } = await startFaultServer(refusal(401, "no"), picture(), refusal(401, "no"), picture());
     const gateway = connect(url, { imageKeyHeader });
     await gateway.generateImage(request, open);
@@ -308,7 +308,7 @@ describe("401 from the image endpoint", () => {
     ]);
   });
 
-  test("only a 401 is retried with the vendor's header", async () => {
+  test("the client retries only a 401 with the vendor's header", async () => {
     for (const status of [400, 403, 404]) {
       const { url, received } = await startFaultServer(refusal(status, "no"));
       await failureOf(connect(url, { imageKeyHeader, imageApi: "generate-content" }).generateImage(request, open));
@@ -317,7 +317,7 @@ describe("401 from the image endpoint", () => {
   });
 });
 
-test("an image larger than the limit is refused while it arrives", async () => {
+test("the client refuses an image larger than the limit while it arrives", async () => {
   const data = Buffer.alloc(3_000_000).toString("base64");
   const { url } = await startFaultServer(json(200, { inlineData: { data } }));
   const failure = await failureOf(connect(url, { limits: { maxImageBytes: 1_000 } }).generateImage(request, open));

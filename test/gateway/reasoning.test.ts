@@ -58,7 +58,7 @@ describe("thoughts in tags", () => {
     }
   });
 
-  test("thoughts that never end are the whole answer", () => {
+  test("an answer whose thoughts never end consists of thoughts only", () => {
     expect(decode(words("<think>I wonder <"), words("whether"), FINISH, DONE)).toEqual({
       text: "",
       thought: "I wonder <whether",
@@ -90,19 +90,19 @@ describe("an answer's text", () => {
     }
   });
 
-  test("text that could become a tag is shown at the end, at [DONE], or before a call", () => {
+  test("the client shows text that could become a tag at the end, at [DONE], or before a call", () => {
     const call = { tool_calls: [{ index: 0, id: "c", function: { name: "look", arguments: "{}" } }] };
     expect(decode(words(" <thi"), FINISH)).toMatchObject({ text: " <thi", answered: true });
     expect(decode(words(" <thi"), DONE)).toMatchObject({ text: " <thi", answered: true });
     expect(decode(words(" <thi"), event(chunk({ delta: call })))).toMatchObject({ text: " <thi" });
   });
 
-  test("a thinking tag is not expected after any amount of white space", () => {
+  test("the client expects no thinking tag after any amount of white space", () => {
     expect(decode(words(" ".repeat(100)))).toMatchObject({ text: " ".repeat(100) });
   });
 });
 
-test("thoughts are reported once, under any field name, and count as a sign of life while they are hidden", () => {
+test("the client reports thoughts once, under any field name, and counts hidden ones as a sign of life", () => {
   const dialects: Array<[Record<string, unknown>, string]> = [
     [{ reasoning_content: "hmm", content: null }, "hmm"],
     [{ reasoning: "hmm", reasoning_details: [{ type: "reasoning.text", text: "hmm" }] }, "hmm"],
@@ -116,7 +116,7 @@ test("thoughts are reported once, under any field name, and count as a sign of l
   expect(decode(event(chunk({ delta: { reasoning: null, content: "Hello" } })))).toMatchObject({ thought: "" });
 });
 
-test("an answer that breaks off during the thoughts in tags is requested again", async () => {
+test("the client requests an answer again that breaks off during the thoughts in tags", async () => {
   const { url } = await startFaultServer(
     cut(words("<think>let me see"), words(" <")),
     events(words("<think>again</think>"), words("Hello"), FINISH, DONE),
@@ -124,7 +124,7 @@ test("an answer that breaks off during the thoughts in tags is requested again",
   expect(await readAnswer(connect(url), request, open)).toMatchObject({ text: "Hello", error: undefined });
 });
 
-test("a whole answer is separated from thoughts in tags and in fields", async () => {
+test("the client separates a whole answer from thoughts in tags and in fields", async () => {
   const messages = [
     { role: "assistant", content: "<think>hmm</think>\n\nHello" },
     { role: "assistant", content: "Hello", reasoning_content: "hmm" },
@@ -136,7 +136,7 @@ test("a whole answer is separated from thoughts in tags and in fields", async ()
   }
 });
 
-test("endless thoughts are truncated at the limit for answers", () => {
+test("the client truncates endless thoughts at the limit for answers", () => {
   const decoder = createStreamDecoder({ ...LIMITS, maxAnswerChars: 20 }, createSafeText([]), () => {});
   decoder.feed(words("<think>0123456789") + words("0123456789") + words("0123456789"));
   expect(decoder.failure()).toMatchObject({ kind: "interrupted" });

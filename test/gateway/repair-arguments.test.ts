@@ -4,19 +4,19 @@ import { repairArguments } from "../../src/gateway/repair-arguments.ts";
 const whole = '{"city":"Paris","at":{"hour":9}}';
 
 describe("the arguments of a call", () => {
-  test("JSON arguments are unchanged", () => {
+  test("the client leaves JSON arguments unchanged", () => {
     for (const text of ["", whole, "null", '"text"', '{"a":{"a":1}}']) expect(repairArguments(text)).toBe(text);
   });
 
-  test("a stray {} before the arguments is removed", () => {
+  test("the client removes a stray {} before the arguments", () => {
     expect(repairArguments(`{}${whole}`)).toBe(whole);
   });
 
-  test("arguments that came twice are used once", () => {
+  test("the client uses arguments that came twice once", () => {
     expect(repairArguments(`${whole}${whole}`)).toBe(whole);
   });
 
-  test("if each fragment repeats the previous ones, the last fragment is used", () => {
+  test("the client uses the last fragment if each fragment repeats the previous ones", () => {
     for (const step of [1, 3, 7]) {
       const fragments = [];
       for (let end = step; end < whole.length; end += step) fragments.push(whole.slice(0, end));
@@ -24,7 +24,7 @@ describe("the arguments of a call", () => {
     }
   });
 
-  test("ambiguous or meaningless arguments are unchanged", () => {
+  test("the client leaves ambiguous or meaningless arguments unchanged", () => {
     for (const text of ['{"a":1}{"b":2}', '{"a":', "a{}", `${whole.slice(0, 9)}x`, `{"a":1}${whole}`]) {
       expect(repairArguments(text)).toBe(text);
     }

@@ -96,7 +96,7 @@ describe("a valid request", () => {
     });
   });
 
-  test("a valid request is sent with the operator's extra fields, unless it sets them itself", () => {
+  test("a valid request includes the operator's extra fields, unless it sets these fields itself", () => {
     const request: ChatRequest = { model: "m", messages: [{ role: "user", content: "hi" }] };
     const body = toJson({ ...request, temperature: 0 }, { temperature: 1, top_p: 0.5, reasoning_effort: "low" });
     expect(JSON.parse(body)).toEqual({ ...request, temperature: 0, top_p: 0.5, reasoning_effort: "low", stream: true });
@@ -108,7 +108,7 @@ describe("a valid request", () => {
   });
 });
 
-describe("a request that breaks a rule is refused", () => {
+describe("a request that breaks a rule", () => {
   const cases: Array<[string, Record<string, unknown>, string]> = [
     ["model is required", { model: undefined }, "model: "],
     ["model is a string", { model: 7 }, "model: "],
@@ -185,12 +185,12 @@ describe("a request that breaks a rule is refused", () => {
   ];
   for (const [rule, fields, place] of cases) test(rule, () => expect(problem(fields)).toContain(place));
 
-  test("a request that breaks rules is refused with all problems in one message", () => {
+  test("the error names all problems of a request that breaks rules in one message", () => {
     const message = problem({ model: "", temperature: 3, max_tokens: 0.5, extra: 1 });
     for (const field of ["model", "temperature", "max_tokens", '"extra"']) expect(message).toContain(field);
   });
 
-  test("a refusal of a request does not repeat its content", () => {
+  test("the error about a request does not repeat its content", () => {
     const message = problem({
       messages: [{ role: "canary-1", content: "x" }],
       tool_choice: "canary-2",
@@ -199,7 +199,7 @@ describe("a request that breaks a rule is refused", () => {
     expect(message).not.toContain("canary");
   });
 
-  test("a request that cannot be JSON is refused", () => {
+  test("the client refuses a request that cannot be JSON", () => {
     const loop: Record<string, unknown> = { type: "json_object" };
     loop.self = loop;
     expect(problem({ response_format: loop })).toContain("cannot be written as JSON");

@@ -31,7 +31,7 @@ describe("a failure before the first token", () => {
     ["an answer that ends behind the role chunk", events(ROLE)],
   ];
   for (const [name, answer] of passing) {
-    test(`a failure before the first token is retried: ${name}`, async () => {
+    test(`the client retries a failure before the first token: ${name}`, async () => {
       const { url, received } = await startFaultServer(answer, good);
       const notices: RetryNotice[] = [];
       const onRetry = (notice: RetryNotice) => notices.push(notice);
@@ -44,7 +44,7 @@ describe("a failure before the first token", () => {
     });
   }
 
-  test("a failure before the first token is retried: missing response headers", async () => {
+  test("the client retries missing response headers", async () => {
     const { url, received } = await startFaultServer(() => {}, good);
     const gateway = connect(url, { limits: { firstTokenMs: 300 } });
     expect(await readAnswer(gateway, request, open)).toMatchObject({ text: "Hello", error: undefined });
@@ -52,14 +52,14 @@ describe("a failure before the first token", () => {
     await received[0]?.closed;
   });
 
-  test("a failure before the first token is retried: missing first token", async () => {
+  test("the client retries a missing first token", async () => {
     const { url, received } = await startFaultServer(hanging(ROLE), good);
     const gateway = connect(url, { limits: { firstTokenMs: 300, idleMs: 1 } });
     expect(await readAnswer(gateway, request, open)).toMatchObject({ text: "Hello", error: undefined });
     expect(received).toHaveLength(2);
   });
 
-  test("after three attempts, the failure is the call's own", async () => {
+  test("the client reports the last failure after three attempts", async () => {
     const { url, received } = await startFaultServer(refusal(500, "oops"));
     const { error } = await readAnswer(connect(url), request, open);
     expect(error).toMatchObject({ kind: "overloaded", status: 500 });
@@ -67,7 +67,7 @@ describe("a failure before the first token", () => {
   });
 
   for (const status of [400, 401, 403, 404, 413, 422]) {
-    test(`a failure before the first token is not retried: ${status}`, async () => {
+    test(`the client does not retry a failure before the first token with status ${status}`, async () => {
       const { url, received } = await startFaultServer(refusal(status, "no"), good);
       const { error } = await readAnswer(connect(url), request, open);
       expect(error).toMatchObject({ kind: status === 401 || status === 403 ? "unauthorized" : "rejected", status });
@@ -75,14 +75,14 @@ describe("a failure before the first token", () => {
     });
   }
 
-  test("a failure before the first token is not retried: an answer without content", async () => {
+  test("the client does not retry an answer without content", async () => {
     const { url, received } = await startFaultServer(events(DONE), good);
     expect((await readAnswer(connect(url), request, open)).error).toMatchObject({ kind: "malformed" });
     expect(received).toHaveLength(1);
   });
 });
 
-test("a failure after the first token is never retried", async () => {
+test("the client never retries a failure after the first token", async () => {
   for (const answer of [cut(words("Hel")), events(words("Hel")), events(words("Hel"), event({ error: "busy" }))]) {
     const { url, received } = await startFaultServer(answer, good);
     expect(await readAnswer(connect(url), request, open)).toMatchObject({
@@ -93,7 +93,7 @@ test("a failure after the first token is never retried", async () => {
   }
 });
 
-test("a failure after the first fragment of a tool call is never retried", async () => {
+test("the client never retries a failure after the first fragment of a tool call", async () => {
   const delta = { tool_calls: [{ index: 0, id: "call_1", function: { name: "look", arguments: "" } }] };
   const { url, received } = await startFaultServer(cut(event({ choices: [{ index: 0, delta }] })), good);
   expect((await readAnswer(connect(url), request, open)).error).toMatchObject({ kind: "interrupted" });
@@ -101,7 +101,7 @@ test("a failure after the first fragment of a tool call is never retried", async
 });
 
 describe("Retry-After", () => {
-  test("Retry-After in seconds is obeyed and reported", async () => {
+  test("the client waits for Retry-After in seconds and reports the wait", async () => {
     const { url } = await startFaultServer(rateLimit({ "retry-after": "1" }), good);
     const notices: RetryNotice[] = [];
     const startedMs = performance.now();
@@ -115,14 +115,14 @@ describe("Retry-After", () => {
     expect(notices[0]?.error).toMatchObject({ kind: "rate-limited", retryAfterMs: 1_000 });
   });
 
-  test("Retry-After with a past date means at once", async () => {
+  test("the client retries at once if Retry-After is a past date", async () => {
     const past = new Date(Date.now() - 60_000).toUTCString();
     const { url, received } = await startFaultServer(rateLimit({ "retry-after": past }), good);
     expect(await readAnswer(connect(url), request, open)).toMatchObject({ text: "Hello" });
     expect(received).toHaveLength(2);
   });
 
-  test("Retry-After with a date is understood", async () => {
+  test("the client understands a Retry-After with a date", async () => {
     const date = new Date(Date.now() + 3_600_000).toUTCString();
     const { url } = await startFaultServer(rateLimit({ "retry-after": date }));
     const failure = await failureOf(connect(url).streamChat(request, open, ignoring));
@@ -172,7 +172,7 @@ describe("Retry-After", () => {
     expect(await first).toMatchObject({ text: "Hello", error: undefined });
   });
 
-  test("Retry-After is obeyed only up to the limit for all waits of one call", async () => {
+  test("the client waits for Retry-After only up to the limit for all waits of one call", async () => {
     const { url, received } = await startFaultServer(rateLimit({ "retry-after": "0.2" }));
     const gateway = connect(url, { limits: { maxRetryWaitMs: 300, attempts: 10 } });
     await failureOf(gateway.streamChat(request, open, ignoring));
@@ -208,7 +208,7 @@ describe("waits without Retry-After", () => {
   });
 });
 
-test("a Retry-After of thirty years counts as one hour", async () => {
+test("the client reads a Retry-After of thirty years as one hour", async () => {
   const { url } = await startFaultServer(rateLimit({ "retry-after": "1000000000" }));
   const gateway = connect(url);
   await failureOf(gateway.streamChat(request, open, ignoring));
@@ -220,7 +220,7 @@ test("a Retry-After of thirty years counts as one hour", async () => {
 describe("a pause that is longer than a call waits", () => {
   const busy = rateLimit({ "retry-after": "9999999999" });
 
-  test("a pause ends for everyone when an occasional trial call is answered", async () => {
+  test("a pause ends for everyone when a trial call succeeds", async () => {
     const { url, received } = await startFaultServer(busy, busy, good);
     const gateway = connect(url, { limits: { probeMs: 0 } });
     await failureOf(gateway.streamChat(request, open, ignoring));
@@ -252,7 +252,7 @@ test("all attempts end together when an answer should have started", async () =>
   expect(received.length).toBeLessThan(3);
 });
 
-test("an error of the reader is not retried", async () => {
+test("the client does not retry an error of its reader", async () => {
   const { url, received } = await startFaultServer(good);
   const error = new TypeError("a bug");
   const onChunk = () => {
@@ -262,7 +262,7 @@ test("an error of the reader is not retried", async () => {
   expect(received).toHaveLength(1);
 });
 
-test("content after a finished answer's finish_reason is ignored", async () => {
+test("the client ignores content after a finished answer's finish_reason", async () => {
   const { url } = await startFaultServer(events(words("Hello"), FINISH, event({ error: "late" })));
   expect(await readAnswer(connect(url), request, open)).toMatchObject({ text: "Hello", error: undefined });
 });

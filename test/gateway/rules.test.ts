@@ -209,13 +209,13 @@ describe("images between the client and the sandbox", () => {
   const draw = (gateway: Gateway, fields = {}) =>
     gateway.generateImage({ model: "sandbox-image", prompt: "a red house", ...fields }, open);
 
-  test("images are created from words, square and 1K by default", async () => {
+  test("the sandbox creates images from words, square and 1K by default", async () => {
     const { bytes, mimeType, text } = await draw(await meet());
     expect([mimeType, text]).toEqual(["image/png", expect.stringContaining("from your words")]);
     expect(await sharp(bytes).metadata()).toMatchObject({ width: 1024, height: 1024 });
   });
 
-  test("images are created from references, in the requested ratio and size", async () => {
+  test("the sandbox creates images from references, in the requested ratio and size", async () => {
     const origin = await serveFiles({
       "/a": await picture("red", 9, 9),
       "/b": await picture("blue", 9, 9, "jpeg"),
@@ -230,7 +230,7 @@ describe("images between the client and the sandbox", () => {
     expect(await sharp(bytes).metadata()).toMatchObject({ width: 1360, height: 765 });
   });
 
-  test("images are refused if a reference is not public or has another type", async () => {
+  test("the sandbox refuses images if a reference is not public or has another type", async () => {
     const origin = await serveFiles({ "/a": await picture("red", 9, 9) });
     const gateway = await meet({}, { trustedFileOrigins: [origin] });
     const refused = (mimeType: string, fileUri: string) =>
@@ -239,14 +239,14 @@ describe("images between the client and the sandbox", () => {
     expect(await refused("image/png", "http://127.0.0.1:9/a")).toMatchObject({ code: "file_not_reachable" });
   });
 
-  test("images come with the key in the vendor's header if a Bearer is answered with 401", async () => {
+  test("the client gets images with the key in the vendor's header if the gateway answers the Bearer with 401", async () => {
     const key = { apiKey: "sk-sandbox-header" };
     expect(await failureOf(draw(await meet(key)))).toMatchObject({ kind: "unauthorized", status: 401 });
     const { bytes } = await draw(await meet({ ...key, imageKeyHeader: "x-sandbox-api-key" }));
     expect(bytes.length).toBeGreaterThan(1000);
   });
 
-  test("images are found in the other spelling, and an answer without one is reported", async () => {
+  test("the client finds images in the other spelling, and reports an answer without an image", async () => {
     const gateway = await meet();
     expect((await draw(gateway, { model: "sandbox-image:snake-case" })).mimeType).toBe("image/png");
     expect((await failureOf(draw(gateway, { model: "sandbox-image:no-image" }))).kind).toMatch(

@@ -132,7 +132,7 @@ describe("the statistics of a stream", () => {
   });
 });
 
-test("nothing is read after a failure", () => {
+test("the client reads nothing after a failure", () => {
   const { decoder, chunks } = createDecoder();
   decoder.feed(words("a") + event({ error: "x" }) + words("b"));
   decoder.feed(words("c"));
@@ -147,14 +147,14 @@ async function read(answer: Answer, limits = {}): Promise<Reading> {
 }
 
 describe("the truncation of an answer", () => {
-  test("an answer is truncated if one event is larger than the limit", async () => {
+  test("the client truncates an answer if one event is larger than the limit", async () => {
     const { text, error } = await read(events(words("Hel"), words("x".repeat(2_000))), { maxEventBytes: 1_000 });
     expect(text).toBe("Hel");
     expect(error).toMatchObject({ kind: "interrupted", message: expect.stringContaining("1000") });
   });
 
   test.each(["odd", "content", "images"])(
-    "an answer is truncated if its events without text are endless: %s",
+    "the client truncates an answer whose events without text are endless: %s",
     async (field) => {
       const base64 = `data:image/png;base64,${"A".repeat(800)}`;
       const more = event(chunk({ delta: { [field]: field === "images" ? [base64] : base64 } }));
@@ -165,7 +165,7 @@ describe("the truncation of an answer", () => {
     },
   );
 
-  test("an answer is truncated if it is longer than the limit", async () => {
+  test("the client truncates an answer that is longer than the limit", async () => {
     const { text, error } = await read(events(words("12345"), words("67890"), words("x"), DONE), {
       maxAnswerChars: 10,
     });
@@ -175,7 +175,7 @@ describe("the truncation of an answer", () => {
 });
 
 describe("a broken event", () => {
-  test("a broken event is dropped and counted in the log, and the answer continues", async () => {
+  test("the client drops a broken event and counts it in the log, and the answer continues", async () => {
     const { url } = await startFaultServer(events(words("Hel"), "data: {broken\n\n", words("lo"), FINISH, DONE));
     const { log, lines } = recordingLog();
     const { text, error } = await readAnswer(connect(url, { log }), request, open);
@@ -183,7 +183,7 @@ describe("a broken event", () => {
     expect(lines).toMatchObject([{ droppedEvents: 1 }]);
   });
 
-  test("a broken event can come three times, and ends the answer the fourth time", async () => {
+  test("the client accepts a broken event three times, and ends the answer at the fourth", async () => {
     const three = ["data: 1\n\n", 'data: "text"\n\n', 'data: {"choices":[7]}\n\n'];
     expect((await read(events(words("a"), ...three, words("b"), DONE))).error).toBeUndefined();
     const { text, error } = await read(events(words("a"), ...three, "data: {\n\n", words("b"), DONE));
@@ -191,7 +191,7 @@ describe("a broken event", () => {
     expect(error).toMatchObject({ kind: "interrupted" });
   });
 
-  test("a broken event is never quoted in an error or in the log", async () => {
+  test("the client never quotes a broken event in an error or in the log", async () => {
     const { url } = await startFaultServer(events(words("a"), "data: {canary-text\n\n".repeat(4)));
     const { log, lines } = recordingLog();
     const { error } = await readAnswer(connect(url, { log }), request, open);

@@ -215,7 +215,7 @@ describe("unusual chunks", () => {
   });
 });
 
-test("a model that thinks for longer than an answer can be silent is waited for, under any field name", async () => {
+test("the client waits for a silent model that thinks longer than an answer can be silent, under any field name", async () => {
   const thoughts = [
     { reasoning_content: "hmm" },
     { content: "", reasoning: "hmm" },
@@ -232,7 +232,7 @@ test("a model that thinks for longer than an answer can be silent is waited for,
   }
 });
 
-test("chunks after [DONE] are not read, although the connection stays open", async () => {
+test("the client does not read chunks after [DONE], although the connection stays open", async () => {
   const { url, received } = await startFaultServer(hanging(words("Hello"), DONE, words(" again")));
   const { text, error } = await readAnswer(connect(url), request, open);
   expect({ text, error }).toEqual({ text: "Hello", error: undefined });
@@ -254,7 +254,7 @@ test("a connection is reused after a complete answer, even if the end of its bod
   expect(server.connections()).toBeLessThan(calls);
 });
 
-test("nothing is lost of an answer that comes all at once", async () => {
+test("the client loses no part of an answer that comes all at once", async () => {
   const many = 20_000;
   const { url } = await startFaultServer((response) => {
     response.writeHead(200, { "content-type": "text/event-stream" });

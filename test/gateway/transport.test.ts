@@ -56,7 +56,7 @@ describe("the gateway", () => {
 });
 
 describe("a redirect", () => {
-  test("a redirect is not followed, so the key goes nowhere else", async () => {
+  test("the client does not follow a redirect, so the key goes nowhere else", async () => {
     const elsewhere = await startFaultServer(events(stream("stolen")));
     const { url } = await startFaultServer((response) => {
       response.writeHead(307, { location: `${elsewhere.url}/v1/chat/completions` });
@@ -69,7 +69,7 @@ describe("a redirect", () => {
 });
 
 describe("the body of an error", () => {
-  test("the body of an error is read only for a limited time", async () => {
+  test("the client reads the body of an error only for a limited time", async () => {
     const { url, received } = await startFaultServer((response) => {
       response.writeHead(400, { "content-type": "text/plain" });
       response.write("so far");
@@ -80,7 +80,7 @@ describe("the body of an error", () => {
     await received[0]?.closed;
   });
 
-  test("the body of an error is read only up to a limit", async () => {
+  test("the client reads the body of an error only up to a limit", async () => {
     const { url, received } = await startFaultServer((response) => {
       response.writeHead(400, { "content-type": "text/plain" });
       const more = (error?: Error | null): void => {
@@ -92,7 +92,7 @@ describe("the body of an error", () => {
     await received[0]?.closed;
   });
 
-  test("the body of an error never brings the key into the error", async () => {
+  test("the body of an error never brings the key into the client's error", async () => {
     for (const text of [`no ${KEY}`, `{"error":"no ${KEY}"}`, `{"error":{"message":"Bearer ${KEY}"}}`]) {
       const { url } = await startFaultServer(body(401, "application/json", text));
       const failure = await failureOf(connect(url).streamChat(request, open, ignoring));

@@ -8,7 +8,7 @@ function aborted(signal: AbortSignal): Promise<unknown> {
   return new Promise((resolve) => signal.addEventListener("abort", () => resolve(signal.reason), { once: true }));
 }
 
-describe("a watch", () => {
+describe("the watch on an answer's timeouts", () => {
   test("a watch aborts with the caller's own reason", async () => {
     const controller = new AbortController();
     const watch = createWatch(controller.signal, LONG_MS);
@@ -77,6 +77,6 @@ describe("a watch", () => {
   });
 });
 
-test("a wait is reported rounded up", () => {
+test("the watch reports a wait rounded up", () => {
   expect([0.4, 999, 1_000, 1_001, 90_000].map(describeSeconds)).toEqual(["1 ms", "999 ms", "1 s", "2 s", "90 s"]);
 });

@@ -17,7 +17,7 @@ const storedIn = (conversationId: string) =>
     .all(`%:e:${encodeURIComponent(conversationId).replaceAll("%", "\\%")}:%`.replaceAll("\\%", "_"))
     .map(({ value }) => String(value));
 
-describe("an append", () => {
+describe("an append to the history", () => {
   test("an append of an answer directly after its question stores nothing extra", async () => {
     const [question, answer] = [uniqueId(), uniqueId()];
     await history.append(conversation, said(question, "q"));
@@ -43,7 +43,7 @@ describe("an append", () => {
   });
 });
 
-describe("messages of others", () => {
+describe("messages of others in the history", () => {
   test("messages of others are stored in order, once, and keep their first position", async () => {
     const [first, second, question, third] = [uniqueId(), uniqueId(), uniqueId(), uniqueId()];
     await history.append(uniqueId(), said(third, "elsewhere"));
@@ -59,7 +59,7 @@ describe("messages of others", () => {
     expect(entries.map(({ id }) => id)).toEqual([first, second, question, fourth]);
   });
 
-  test("messages of others are known up to a time, and a conversation with nothing else is still new", async () => {
+  test("the history knows messages of others up to a time, and takes a conversation with nothing else for new", async () => {
     expect(await history.broughtUntil(conversation)).toBeUndefined();
     await history.setFollowed(conversation, true);
     expect(await history.broughtUntil(conversation)).toBeUndefined();
@@ -76,7 +76,7 @@ describe("messages of others", () => {
     expect(await history.broughtUntil(conversation)).toBe(Infinity);
   });
 
-  test("messages of others are not requested again after they were erased", async () => {
+  test("the history does not request messages of others again after they were erased", async () => {
     const before = Date.now();
     const [ada, ben] = ["ada", "ben"].map((id) => ({ platform: "test", id, name: id })) as [Person, Person];
     const [mine, theirs] = [uniqueId(), uniqueId()];
@@ -89,7 +89,7 @@ describe("messages of others", () => {
     expect(await history.broughtUntil(other)).toBeGreaterThanOrEqual(before);
   });
 
-  test("the beginning of a conversation is reported until it is erased", async () => {
+  test("the history reports the beginning of a conversation until it is erased", async () => {
     const ids = [uniqueId(), uniqueId(), uniqueId()];
     await history.bring(
       conversation,

@@ -75,7 +75,7 @@ function authorsContract(start: () => { open: (namespace: string) => Entries; du
     expect(await history.conversationsOf("test", "nobody")).toEqual([]);
   });
 
-  test("erasing a person from the history leaves no trace of them, and keeps everything of others", async () => {
+  test("erasing a person removes every trace of them from the history, and keeps everything of others", async () => {
     expect(await history.forgetAuthor("test", "ada")).toBe(3);
     expect(await idsIn(shared)).toEqual(["b1", "t2", "x1"]);
     expect(await idsIn(direct)).toEqual([]);
@@ -108,7 +108,7 @@ function authorsContract(start: () => { open: (namespace: string) => Entries; du
     expect(await history.find("p1")).toBeUndefined();
   });
 
-  test("an entry that changed its author from one person to another stays", async () => {
+  test("the history keeps an entry that changed its author from one person to another", async () => {
     const keyv = open("history");
     const { first } = (await keyv.get(`h:${encodeURIComponent(shared)}`)) as { first: number };
     const key = `e:${encodeURIComponent(shared)}:${first + 1}`;
@@ -124,7 +124,7 @@ function authorsContract(start: () => { open: (namespace: string) => Entries; du
     expect(await idsIn(shared)).toEqual(["b1", "t2", "x1"]);
   });
 
-  test("a person with many entries is exported and erased in few steps", async () => {
+  test("the history exports and erases a person with many entries in few steps", async () => {
     for (let index = 0; index < 250; index++) await history.append(shared, said(`m${index}`, "x", ada));
     let steps = 0;
     const counted = (namespace: string) => {

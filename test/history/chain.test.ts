@@ -54,7 +54,7 @@ function countingHistory(): { counting: History; keysRead: number[] } {
   return { counting: toHistory((name) => count(open(name))), keysRead };
 }
 
-describe("a branch", () => {
+describe("a branch of the history", () => {
   test("a branch shows the entries that it continues, and nothing written since", async () => {
     const [q0, a0, q1, a1, q2, a2] = names("q0", "a0", "q1", "a1", "q2", "a2");
     await ask(q0);

@@ -21,7 +21,7 @@ const anyId = fc.oneof(
   fc.constantFrom("\ud800", "\ud801", "#", "a:b", "%"),
 );
 
-describe("keys", () => {
+describe("the history's keys", () => {
   test("the history's keys of different ids are different, bounded, and contain a colon only between their parts", () => {
     fc.assert(
       fc.property(anyId, anyId, (left, right) => {
@@ -53,7 +53,7 @@ describe("keys", () => {
   });
 });
 
-describe("createReaders", () => {
+describe("the readers of stored history values", () => {
   test("the history's readers read complete values, and report all others as unreadable", () => {
     const unreadable: string[] = [];
     const readers = createReaders((key) => unreadable.push(key));

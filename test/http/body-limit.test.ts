@@ -116,10 +116,13 @@ function nthRefusal(connections: readonly Connection[], count: number): Promise<
 }
 
 describe("a path that accepts no body", () => {
-  test.each(["/nothing", "/healthz", "/relay/v1/x"])("%s is answered before its body has arrived", async (path) => {
-    const { send } = await setUp();
-    const head = PIECES.replace("/echo", path);
-    expect(await send(head)).toMatch(/ 404 /);
-    expect(await send(head, "5\r\n012")).toMatch(/ 404 /);
-  });
+  test.each(["/nothing", "/healthz", "/relay/v1/x"])(
+    "the path %s answers before its body has arrived",
+    async (path) => {
+      const { send } = await setUp();
+      const head = PIECES.replace("/echo", path);
+      expect(await send(head)).toMatch(/ 404 /);
+      expect(await send(head, "5\r\n012")).toMatch(/ 404 /);
+    },
+  );
 });

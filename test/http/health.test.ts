@@ -38,7 +38,7 @@ describe("health routes", () => {
     expect([not.status, await not.json()]).toEqual([503, { status: "not ready" }]);
   });
 
-  test("/readyz leaves no timer behind", async () => {
+  test("/readyz leaves no timer running", async () => {
     vi.useFakeTimers();
     try {
       await createHealthRoutes({ store: yes }, everybody).request("/readyz");

@@ -51,7 +51,7 @@ const PARENTS = [
   ".",
 ];
 
-describe("a bypass of a proxy that allows only /relay/", () => {
+describe("a way around a proxy that allows only /relay/", () => {
   test.each(PARENTS)("no request gets around the proxy's rule with the segment %j", async (parent) => {
     const send = await setUp();
     for (const end of ["metrics", "healthz", "local/events", "%6detrics"]) {
@@ -63,7 +63,7 @@ describe("a bypass of a proxy that allows only /relay/", () => {
     }
   });
 
-  test("plain paths are unchanged, in a proxy's form too", async () => {
+  test("the service leaves plain paths unchanged, in a proxy's form too", async () => {
     const send = await setUp();
     for (const target of ["/healthz", "/local/events?since=0&x=/../..", "http://127.0.0.1/healthz"]) {
       expect(await send(target)).toMatch(/^HTTP\/1\.1 200 /);

@@ -66,7 +66,7 @@ describe("an address that guesses", () => {
     expect(waitMs(attacker)).toBe(0);
   });
 
-  test("repeating the same wrong secret, as an open page does, counts once", () => {
+  test("the guard counts a repeated wrong secret once, as an open page sends it", () => {
     const { again, enter, lines } = setUp();
     for (let n = 0; n < 100; n++) expect(again(owner)).toBe("wrong");
     expect(enter(owner)).toBe("right");
@@ -116,7 +116,7 @@ describe("guesses from many addresses", () => {
     expect(countJudged(() => ({ address: `9.9.9.${n++ % 250}` }), 300_000)).toBeLessThanOrEqual(60 + 2 * 301);
   });
 
-  test("more addresses do not get more guesses", () => {
+  test("guesses from more addresses are not checked more often", () => {
     const { countJudged, enter } = setUp();
     enter(owner);
     expect(countJudged(spread(), 300_000)).toBeLessThanOrEqual(60 + 301);
@@ -124,7 +124,7 @@ describe("guesses from many addresses", () => {
   });
 });
 
-describe("a browser that was let in before", () => {
+describe("a browser that knows the secret", () => {
   test("a known browser gets in while everyone else behind its proxy waits", () => {
     const { countJudged, guess, enter } = setUp();
     countJudged(() => attacker, 60_000);
@@ -141,7 +141,7 @@ describe("a browser that was let in before", () => {
   });
 });
 
-describe("the log", () => {
+describe("the log of the guard", () => {
   test("the log has a line with the source of each checked guess, but not the guess", () => {
     const { countJudged, lines } = setUp();
     const judged = countJudged(() => attacker, 60_000);

@@ -53,7 +53,7 @@ async function sendRaw(url: string, head: string): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-describe("startHttpServer", () => {
+describe("the HTTP server", () => {
   test("the server answers health, readiness and metrics on its port", async () => {
     const { url } = await start({ health: { store: () => Promise.resolve(false) } });
     expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
@@ -123,7 +123,7 @@ describe("startHttpServer", () => {
     expect(lines).toEqual([]);
   });
 
-  test("a client that disconnects before its answer is no failure in the log", async () => {
+  test("the log reports no failure if a client disconnects before its answer", async () => {
     const entered = Promise.withResolvers<void>();
     const ended = Promise.withResolvers<void>();
     const slow = new Hono().get("/slow", async (context) => {
@@ -160,7 +160,7 @@ describe("startHttpServer", () => {
   });
 });
 
-describe("closing", () => {
+describe("closing the HTTP server", () => {
   test("closing the server ends idle connections, used or not", async () => {
     const server = await start({ closeTimeoutMs: 600_000 });
     const [unused, used] = [await openSocket(server.url), await openSocket(server.url)];

@@ -82,8 +82,8 @@ async function start(given: Partial<PictureTurn> = {}, denied: readonly string[]
   return { ...platform, imagine, turns, records, press, stateNow, hold, drawn, erased };
 }
 
-describe("Retry", () => {
-  test("Retry creates only the failed parts, once for presses that come together", async () => {
+describe("Retry of failed images", () => {
+  test("Retry creates only the failed images, once for simultaneous presses", async () => {
     const parts = [done("test:1"), failed, { state: "deleted" } as const];
     const { imagine, turns, stateNow, drawn, hold } = await start({ parts });
     const [first, second] = [action("retry", "job.0"), action("retry", "job.0")];
@@ -95,7 +95,7 @@ describe("Retry", () => {
     expect(await stateNow()).toEqual(["done", "done", "deleted"]);
   });
 
-  test("Retry creates nothing for a person who is not allowed to have pictures", async () => {
+  test("Retry creates nothing for a person who is not allowed to create images", async () => {
     const moderator = { ...ben, isModerator: true };
     const { press, drawn } = await start({ parts: [failed] }, [ada.id]);
     expect(await press("retry", "job.0")).toBe("Ada may not.");
@@ -105,7 +105,7 @@ describe("Retry", () => {
     expect([...drawn, ...other.drawn]).toEqual([]);
   });
 
-  test("Retry creates what failed in another process, even if this one knew only the waiting turn", async () => {
+  test("Retry creates what failed in another process, even if this process knew only the waiting turn", async () => {
     const { imagine, press, hold, records, drawn } = await start();
     const asked = { ...command("imagine", "a boat"), lane: { id: "d", kind: "drawing", workId: "w" } as const };
     imagine.onWaiting(asked);
@@ -128,8 +128,8 @@ describe("Retry", () => {
   });
 });
 
-describe("Delete", () => {
-  test("Delete removes one picture and no others", async () => {
+describe("Delete on an image", () => {
+  test("Delete removes one image and no others", async () => {
     const { press, sink, channel, records, stateNow } = await start();
     const parts: PicturePart[] = [];
     for (const nonce of ["1", "2"]) {
@@ -142,7 +142,7 @@ describe("Delete", () => {
     expect(await stateNow()).toEqual(["deleted", "done"]);
   });
 
-  test("Delete forgets a picture that is already gone, and retries if the platform does not answer", async () => {
+  test("Delete forgets an image that is already gone, and retries if the platform does not answer", async () => {
     const { press, stateNow, setTrouble } = await start({ parts: [done("test:gone"), done("test:other")] });
     setTrouble(() => ({ kind: "unavailable" }));
     await expect(press("delete", "job.1")).rejects.toThrow("refused");
@@ -152,7 +152,7 @@ describe("Delete", () => {
     expect(await stateNow()).toEqual(["deleted", "done"]);
   });
 
-  test("Delete makes the picture's links invalid and keeps the links of other pictures", async () => {
+  test("Delete ends the image's links and keeps the links of other images", async () => {
     const attachment = (id: string) => ({ platform: "test", id, name: "a.png", sizeBytes: 1 });
     const parts = ["f1", "f2"].map((id) => ({ ...done(`test:${id}`), attachment: attachment(id) }));
     const { press, erased, setTrouble } = await start({ parts });
@@ -162,14 +162,14 @@ describe("Delete", () => {
   });
 });
 
-describe("Stop", () => {
+describe("Stop on an image turn", () => {
   test("a late Stop says that it came too late, to people who can press it", async () => {
     const { press } = await start({ parts: [failed] });
     expect(await press("stop", "job.0")).toBe("This has already ended.");
     expect(await press("stop", "job.0", ben)).toContain("Only the person who asked");
   });
 
-  test("a Stop that waits with its turn ends it before any request", async () => {
+  test("a Stop that waits with its turn ends the turn before any request", async () => {
     const { imagine, drawn, texts } = await start();
     const asked = command("imagine", "a boat");
     const press = action("stop", toPictureId(toTurnId(asked.key), 0));
@@ -180,7 +180,7 @@ describe("Stop", () => {
   });
 });
 
-test("Retry and Delete are for the asker and moderators, while the picture is stored", async () => {
+test("only the asker and moderators can use Retry and Delete, while the image is stored", async () => {
   const { press, drawn, stateNow } = await start({ parts: [failed, done("test:1")] });
   for (const name of ["retry", "delete"] as const) {
     expect(await press(name, "job.2", ben)).toContain("Only the person who asked");

@@ -41,8 +41,8 @@ async function start(turn: PictureTurn, given: Partial<DrawingDeps> & { bytes?: 
   return { ...platform, draw, requests, ends };
 }
 
-describe("drawParts", () => {
-  test("drawParts creates the pending pictures, and nothing else", async () => {
+describe("drawing the parts of an image turn", () => {
+  test("drawParts creates only the pending images", async () => {
     const done = { state: "done", messageId: "test:1", text: "" } as const;
     const turn = pictureTurn({ parts: [done, { state: "pending" }, { state: "deleted" }] });
     const { draw, channel, requests } = await start(turn);
@@ -73,7 +73,7 @@ describe("drawParts", () => {
     expect(prepared).toBe(1);
   });
 
-  test("drawParts says why each unusable reference cannot be used", async () => {
+  test("drawParts says why it cannot use each unusable reference", async () => {
     const refs = [{ platform: "test", id: "x", name: "x.png", sizeBytes: 1 }];
     const references = {
       ...noLinks,
@@ -89,7 +89,7 @@ describe("drawParts", () => {
     expect(turn.parts).toEqual([{ state: "failed", reason: "`x.png` is gone. `y.png` too.", canRetry: true }]);
   });
 
-  test("drawParts shrinks a picture that is too large for the platform", async () => {
+  test("drawParts shrinks an image that is too large for the platform", async () => {
     const bytes = await png(700);
     expect(bytes.length).toBeGreaterThan(1_000_000);
     const { draw, channel } = await start(pictureTurn(), { bytes });
@@ -99,7 +99,7 @@ describe("drawParts", () => {
     expect(file?.bytes.length).toBeLessThanOrEqual(1_000_000);
   });
 
-  test("drawParts says so if the platform rejects a picture", async () => {
+  test("drawParts reports that the platform rejects an image", async () => {
     const turn = pictureTurn();
     const { draw, setTrouble } = await start(turn);
     setTrouble(() => ({ kind: "rejected" }));
@@ -107,7 +107,7 @@ describe("drawParts", () => {
     expect(turn.parts).toMatchObject([{ state: "failed", reason: expect.stringContaining("couldn't post it here") }]);
   });
 
-  test("drawParts names the permission that the bot lacks for a picture", async () => {
+  test("drawParts names the permission that the bot lacks for an image", async () => {
     const turn = pictureTurn();
     const { draw, setTrouble } = await start(turn);
     setTrouble(() => ({ kind: "forbidden", missing: "files:write" }));
@@ -116,7 +116,7 @@ describe("drawParts", () => {
     expect(turn.parts).toMatchObject([{ state: "failed", reason, canRetry: true }]);
   });
 
-  test("drawParts leaves aborted parts pending, and starts nothing after that", async () => {
+  test("drawParts leaves aborted parts pending, and starts no further parts", async () => {
     const controller = new AbortController();
     const pending = { state: "pending" } as const;
     const turn = pictureTurn({ parts: [pending, pending, pending] });
@@ -132,7 +132,7 @@ describe("drawParts", () => {
     expect(ends).toEqual([]);
   });
 
-  test("drawParts shows finished pictures after a Stop, and creates no more", async () => {
+  test("drawParts shows finished images after a Stop, and creates no more", async () => {
     const stop = new AbortController();
     const pending = { state: "pending" } as const;
     const turn = pictureTurn({ parts: [pending, pending, pending] });
@@ -155,7 +155,7 @@ describe("drawParts", () => {
     expect(ends).toContainEqual([3, "stopped"]);
   });
 
-  test("drawParts removes a picture that arrives for a person who is being erased", async () => {
+  test("drawParts removes an image that arrives for a person who is being erased", async () => {
     const controller = new AbortController();
     const turn = pictureTurn();
     const { draw, channel, setTrouble, calls } = await start(turn);

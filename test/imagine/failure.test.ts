@@ -5,7 +5,7 @@ import { describePictureFailure, PictureError } from "../../src/imagine/failure.
 const FILTERED = /^The AI service's safety filter blocked this image\. Describe it differently\.$/;
 const describeFailure = (error: unknown) => describePictureFailure(error, "painter", 0);
 
-describe("the reason for a missing picture", () => {
+describe("the reason for a missing image", () => {
   test.each([
     [
       new GatewayError("rejected", "The model created no image (MAX_TOKENS)", { type: "no_picture", quote: "." }),
@@ -35,7 +35,7 @@ describe("the reason for a missing picture", () => {
     [new DOMException("late", "TimeoutError"), /took longer than allowed/, true],
     [new PictureError("`a.tiff` cannot be used."), /^`a\.tiff` cannot be used\.$/, true],
     [new Error("secret"), /went wrong on my side.*create it again/, true],
-  ])("a failed picture is explained in plain words: %s", (error, words, canRetry) => {
+  ])("the bot explains a failed image in plain words: %s", (error, words, canRetry) => {
     const failure = describeFailure(error);
     expect(failure.reason).toMatch(words);
     expect(failure.reason).not.toMatch(/secret|the answer|^_|_$/);

@@ -26,20 +26,20 @@ function run(record: PictureTurn) {
   return running;
 }
 
-test("a running turn is found instead of the stored one", async () => {
+test("the lookup of an image finds a running turn instead of the stored one", async () => {
   const { find, turns } = start(pictureTurn({ prompt: "stored" }));
   const turn = pictureTurn({ prompt: "running" });
   expect(await turns.whileRunning(run(turn), () => find("job"))).toBe(turn);
   expect((await find("job"))?.prompt).toBe("stored");
 });
 
-test("a running turn whose record has not been read yet is found in the store", async () => {
+test("the lookup of an image finds a running turn in the store if no process has read its record yet", async () => {
   const { find, turns } = start(pictureTurn({ prompt: "stored" }));
   expect((await turns.whileRunning(run(pictureTurn({ parts: [] })), () => find("job")))?.prompt).toBe("stored");
 });
 
-describe("a button of a picture that is not in the record yet", () => {
-  test("a button waits until the record has its picture", async () => {
+describe("a button of an image that is not in the record yet", () => {
+  test("a button waits until the record has its image", async () => {
     const { findSettled, turns } = start();
     const turn = pictureTurn({ parts: [{ state: "pending" }, { state: "pending" }] });
     await turns.whileRunning(run(turn), async () => {
@@ -50,7 +50,7 @@ describe("a button of a picture that is not in the record yet", () => {
     });
   });
 
-  test("a button also waits for a turn that another process runs or has to continue after a crash", async () => {
+  test("a button also waits for a turn that another process runs or must resume after a crash", async () => {
     const stored = pictureTurn();
     const { findSettled, asked } = start(stored);
     const isAsked = asked();
@@ -60,7 +60,7 @@ describe("a button of a picture that is not in the record yet", () => {
     expect((await found)?.parts).toEqual([shown]);
   });
 
-  test("a button does not wait for a picture that has ended, is unknown, or does not come", async () => {
+  test("a button does not wait for an image that failed, is unknown, or does not come", async () => {
     const { findSettled } = start(pictureTurn({ phase: "final" }));
     expect(await findSettled("job", 1, signal)).toMatchObject({ phase: "final" });
     expect(await findSettled("gone", 1, signal)).toBeUndefined();

@@ -45,7 +45,7 @@ describe("generate_image", () => {
     expect([mayUse(14), mayUse(15)]).toEqual([true, false]);
   });
 
-  test("generate_image shows the picture during the turn, and reports it to the model", async () => {
+  test("generate_image shows the image during the turn, and reports it to the model", async () => {
     const hold = Promise.withResolvers<void>();
     const { accept, idle, channel, requests, until, progress } = await start([
       [draw({ prompt: "a fox", ratio: "16:9" })],
@@ -66,7 +66,7 @@ describe("generate_image", () => {
     expect(progress).toContain("creating an image: a fox");
   });
 
-  test("generate_image asks at once in a retried answer, even if the image model is paused", async () => {
+  test("generate_image calls a paused image model at once for a retried answer", async () => {
     const busy = { status: 429, body: {}, headers: { "retry-after": "3600" } };
     const scripts: Step[][] = [
       [draw({ prompt: "a fox" })],
@@ -90,7 +90,7 @@ describe("generate_image", () => {
     expect(channel.flatMap(({ files }) => files.map(({ name }) => name))).toEqual(["a-fox.png"]);
   });
 
-  test("generate_image leaves the picture in the history: the model sees it, and starts the next one from it", async () => {
+  test("generate_image stores the image in the history: the model sees it, and starts the next image from it", async () => {
     const { accept, idle, channel, requests, calls, origin } = await start([
       [draw({ prompt: "a fox" })],
       ["Here."],
@@ -117,7 +117,7 @@ describe("generate_image", () => {
     ]);
   });
 
-  test("generate_image starts from pictures of the command in the same conversation, by name or by number", async () => {
+  test("generate_image starts from images of the command in the same conversation, by name or by number", async () => {
     const { accept, idle, calls } = await start([
       [draw({ prompt: "both", use_references: ["2", "a-tree.png"] })],
       ["Here."],
@@ -135,7 +135,7 @@ describe("generate_image", () => {
     ]);
   });
 
-  test("generate_image leaves the picture on its branch of the conversation", async () => {
+  test("generate_image stores the image on its branch of the conversation", async () => {
     const { accept, idle, channel, requests } = await start([
       [draw({ prompt: "a fox" })],
       ["A fox."],
@@ -156,7 +156,7 @@ describe("generate_image", () => {
     expect(channel.at(-2)?.files[0]?.name).toBe("the-fox-at-night.png");
   });
 
-  test("generate_image tells the model why a picture failed, and which pictures exist", async () => {
+  test("generate_image tells the model why an image failed, and which images exist", async () => {
     const { accept, idle, requests, texts } = await start([
       [draw({ prompt: "a fox sandbox fault: no-image" }), draw({ prompt: "x", use_references: ["last"] }, 1)],
       ["Sorry."],
@@ -171,7 +171,7 @@ describe("generate_image", () => {
     expect(texts()).toEqual(["Sorry."]);
   });
 
-  test("generate_image creates a limited number of pictures in one answer", async () => {
+  test("generate_image creates a limited number of images in one answer", async () => {
     const { accept, idle, channel, requests } = await start([
       Array.from({ length: 5 }, (_, index) => draw({ prompt: `fox ${index}` }, index)),
       ["Enough."],
@@ -183,7 +183,7 @@ describe("generate_image", () => {
   });
 
   test.skipIf(isOnRedis)(
-    "generate_image does not repeat pictures after a crash, and creates new ones on Retry",
+    "generate_image does not repeat images after a crash, and creates new ones on Retry",
     async () => {
       const database = new DatabaseSync(":memory:");
       const hold = Promise.withResolvers<void>();
@@ -211,14 +211,14 @@ describe("generate_image", () => {
     },
   );
 
-  test("generate_image is not offered without an image model", async () => {
+  test("the bot does not offer generate_image without an image model", async () => {
     const { accept, idle, requests } = startEngine();
     await accept(message("Draw a fox"));
     await idle();
     expect(requests[0]?.tools?.map((tool) => tool.function.name)).not.toContain("generate_image");
   });
 
-  test("generate_image is refused outside of a turn", async () => {
+  test("generate_image rejects calls outside of a turn", async () => {
     const unused = () => Promise.reject(new Error("not part of this test"));
     const tool = createGenerateImage({ imagine: { draw: unused }, history: { read: unused }, maxReferences: 8 });
     const call = { id: "1", type: "function", function: { name: tool.name, arguments: '{"prompt":"x"}' } } as const;

@@ -39,7 +39,7 @@ function press(name: ActionEvent["action"], shown: Shown | undefined, author = c
 }
 
 describe("/imagine", () => {
-  test("/imagine shows the picture with its request, and removes the status message", async () => {
+  test("/imagine shows the image with its request, and removes the status message", async () => {
     const { accept, idle, channel, calls, violations } = await start();
     await accept(imagine("a red house --ar 16:9 --size 2k"));
     await idle();
@@ -61,7 +61,7 @@ describe("/imagine", () => {
     expect(violations).toEqual([]);
   });
 
-  test("Retry asks at once even if the model is paused, and a new request does not", async () => {
+  test("Retry calls a paused image model at once, and a new request does not", async () => {
     const busy = { status: 429, body: {}, headers: { "retry-after": "3600" } };
     const { accept, idle, channel, calls } = await start({
       meet: async (_, index) => (index === 0 ? busy : undefined),
@@ -78,7 +78,7 @@ describe("/imagine", () => {
     expect(pictures(channel).map(({ files }) => files[0]?.name)).toEqual(["a-boat.png"]);
   });
 
-  test("/imagine creates four pictures as four messages, two in parallel, each as soon as it is finished", async () => {
+  test("/imagine creates four images as four messages, two in parallel, each as soon as it is finished", async () => {
     let [open, most] = [0, 0];
     const gates = Array.from({ length: 4 }, () => Promise.withResolvers<void>());
     const meet: Meet = async (_, index) => {
@@ -124,7 +124,7 @@ describe("/imagine", () => {
   });
 
   test.skipIf(isOnRedis)(
-    "/imagine with a failed part keeps the others, says why, and retries only that part",
+    "/imagine with a failed image keeps the others, says why, and retries only the failed one",
     async () => {
       const isRefused = { now: true };
       const meet: Meet = async (_, index) => {
@@ -174,8 +174,8 @@ describe("/imagine", () => {
   });
 });
 
-describe("a picture's button", () => {
-  test("a picture's Delete works once, for the asker and for moderators", async () => {
+describe("the buttons of an image", () => {
+  test("the Delete button of an image works once, for the asker and for moderators", async () => {
     const { accept, idle, channel, texts, calls, history } = await start();
     await accept(imagine("a fox"));
     await idle();
@@ -194,14 +194,14 @@ describe("a picture's button", () => {
     expect(calls).toHaveLength(1);
   });
 
-  test("a button of a picture that is no longer stored says so", async () => {
+  test("a button of an image that is no longer stored says so", async () => {
     const { accept, idle, texts } = await start();
     await accept(action("again", "gone.1"));
     await idle();
     expect(texts()).toEqual([expect.stringContaining("This image is too old")]);
   });
 
-  test("a picture's Edit fills the form, and the submitted form starts from the picture", async () => {
+  test("the Edit button of an image fills the form, and the submitted form starts from the image", async () => {
     const { accept, idle, channel, imagineMenu, calls } = await start();
     await accept(imagine("a fox --ar 3:4 --spoiler"));
     await idle();
@@ -218,7 +218,7 @@ describe("a picture's button", () => {
   });
 });
 
-describe("a button that is pressed before the record knows of its picture", () => {
+describe("a button that a person presses before the record knows its image", () => {
   const held = () => {
     const platform = fakePlatform();
     const gate = Promise.withResolvers<void>();
@@ -247,7 +247,7 @@ describe("a button that is pressed before the record knows of its picture", () =
     expect(pictures(channel)).toHaveLength(name === "delete" ? 0 : 2);
   });
 
-  test("an early Edit fills the form, and the submitted form starts from the picture", async () => {
+  test("an early Edit fills the form, and the submitted form starts from the image", async () => {
     const { platform, gate } = held();
     const { accept, idle, channel, until, imagineMenu, calls } = await start({ platform });
     await accept(imagine("a fox"));
@@ -278,7 +278,7 @@ describe("a button that is pressed before the record knows of its picture", () =
   });
 });
 
-describe("Stop", () => {
+describe("Stop for /imagine", () => {
   const gated = () => {
     const gate = Promise.withResolvers<void>();
     const meet: Meet = async (_, index) => (index < 1 ? undefined : gate.promise);
@@ -286,7 +286,7 @@ describe("Stop", () => {
   };
   const status = (channel: readonly Shown[]) => channel.find(({ files }) => files.length === 0);
 
-  test("Stop keeps the finished pictures, and Retry creates the rest", async () => {
+  test("Stop keeps the finished images, and Retry creates the rest", async () => {
     const { gate, meet } = gated();
     const { accept, idle, channel, until, texts } = await start({ meet });
     await accept(imagine("a fox --count 3"));
@@ -304,7 +304,7 @@ describe("Stop", () => {
     expect(texts()).toContainEqual(expect.stringContaining("Only the person who asked"));
   });
 
-  test("Stop ends a waiting turn at once, and it is not run when its turn comes", async () => {
+  test("Stop ends a waiting turn at once, and the turn does not run later", async () => {
     const gate = Promise.withResolvers<void>();
     const { accept, idle, channel, until, calls } = await start({ meet: () => gate.promise });
     for (const prompt of ["one", "two", "three"]) await accept(imagine(prompt));
@@ -344,7 +344,7 @@ describe("Stop", () => {
   });
 });
 
-test.skipIf(isOnRedis)("a Stop that arrived when the process died ends the turn when it resumes", async () => {
+test.skipIf(isOnRedis)("a Stop that arrived while the process died ends the turn when it resumes", async () => {
   const database = new DatabaseSync(":memory:");
   const gate = Promise.withResolvers<void>();
   const meet: Meet = async (_, index) => (index < 1 ? undefined : gate.promise);
@@ -364,8 +364,8 @@ test.skipIf(isOnRedis)("a Stop that arrived when the process died ends the turn 
   expect(pictures(channel)).toHaveLength(1);
 });
 
-describe("an interrupted job", () => {
-  test("the next start finishes an interrupted turn: four pictures, none twice", async () => {
+describe("an interrupted image job", () => {
+  test("the next start finishes an interrupted turn: four images, none twice", async () => {
     const database = new DatabaseSync(":memory:");
     const gate = Promise.withResolvers<void>();
     const meet: Meet = async (_, index) => (index < 2 ? undefined : gate.promise);
@@ -381,7 +381,7 @@ describe("an interrupted job", () => {
     expect(calls.length).toBeLessThanOrEqual(6);
   });
 
-  test("a crash between the upload and its record shows the picture once", async () => {
+  test("a crash between the upload and its record shows the image once", async () => {
     const database = new DatabaseSync(":memory:");
     const platform = fakePlatform();
     platform.setTrouble((call) => (call === "upload" ? { kind: "unavailable", written: true } : undefined));
@@ -396,8 +396,8 @@ describe("an interrupted job", () => {
   });
 });
 
-describe("bounds", () => {
-  test("one person has two picture turns at a time, the others in order, without delaying a conversation", async () => {
+describe("limits of image turns", () => {
+  test("one person has two image turns at a time and the others in order, and delays no conversation", async () => {
     const gate = Promise.withResolvers<void>();
     const prompts: string[] = [];
     const meet: Meet = async ({ body }) => {

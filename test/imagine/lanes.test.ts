@@ -2,8 +2,8 @@ import { describe, expect, test } from "vitest";
 import { action, command, message } from "../../lab/support/events.ts";
 import { toPictureLane } from "../../src/imagine/lanes.ts";
 
-describe("an event", () => {
-  test("an event waits in its conversation unless it is about a picture", () => {
+describe("the lane of an image event", () => {
+  test("an event waits in its conversation unless it is about an image", () => {
     for (const event of [message("hello"), command("help"), action("retry", "turn")]) {
       expect(toPictureLane(event)).toBeUndefined();
     }
@@ -19,7 +19,7 @@ describe("an event", () => {
     expect(toPictureLane(action("delete", "job.1"))?.kind).toBe("errand");
   });
 
-  test("a Stop is kept in the lane of its picture turn, and needs no slot", () => {
+  test("a Stop goes to the lane of its image turn, and needs no slot", () => {
     const retry = toPictureLane(action("retry", "job.0"));
     expect(toPictureLane(action("stop", "job.0"))).toEqual({ ...retry, kind: "errand" });
   });
@@ -32,7 +32,7 @@ describe("an event", () => {
     expect(idOf(action("delete", "job.1"))).toBe(idOf(action("delete", "job.2")));
   });
 
-  test("an image request and its Retry name the turn that they are about", () => {
+  test("an image request and its Retry name the same turn", () => {
     expect(toPictureLane(action("retry", "job.0"))?.workId).toBe("job");
     const asked = command("imagine");
     expect(toPictureLane(asked)?.id).toBe(`drawing:${toPictureLane(asked)?.workId}`);

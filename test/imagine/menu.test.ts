@@ -12,7 +12,7 @@ function start(turn = pictureTurn()) {
   return createImagineMenu({ find, listModels: async () => ["painter"], maxReferences: 8 });
 }
 
-describe("the menu", () => {
+describe("the menu for images", () => {
   test("the menu offers what the API accepts", async () => {
     const menu = start();
     expect(menu.ratios.slice(0, 5)).toEqual(["1:1", "16:9", "9:16", "4:3", "3:4"]);
@@ -20,7 +20,7 @@ describe("the menu", () => {
     expect(await menu.listModels(signal)).toEqual(["painter"]);
   });
 
-  test("the menu describes an existing picture by its request", async () => {
+  test("the menu describes an existing image by its request", async () => {
     const menu = start(pictureTurn({ parts: [done, { state: "deleted" }, { state: "pending" }], size: "2K" }));
     expect(await menu.describe("job.1", by, signal)).toEqual({
       prompt: "a fox",
@@ -33,7 +33,7 @@ describe("the menu", () => {
     }
   });
 
-  test("the menu describes nothing to people who cannot see the picture", async () => {
+  test("the menu describes nothing to people who cannot see the image", async () => {
     const reply = { platform: "test", channelId: "general" };
     const menu = start(pictureTurn({ parts: [done], reply }));
     const elsewhere = { author: ben, reply: { platform: "test", channelId: "elsewhere" } };

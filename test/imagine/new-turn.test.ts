@@ -21,7 +21,7 @@ const deps = {
 };
 const imagine = (text: string, more: Partial<CommandEvent> = {}) => ({ ...command("imagine", text), ...more });
 
-describe("a command", () => {
+describe("a command that creates an image", () => {
   test("a command becomes a turn with everything that it needs later", async () => {
     const event = imagine("a fox --n 2 --model other-painter", { attachments: [file("mine")] });
     expect(await readCommand(deps, event, signal)).toMatchObject({
@@ -38,7 +38,7 @@ describe("a command", () => {
     });
   });
 
-  test("a command that changes a picture starts from it, before the attachments", async () => {
+  test("a command that changes an image starts from the image, before the attachments", async () => {
     const order = await readCommand(
       deps,
       imagine("x", { options: { basis: "source.1" }, attachments: [file("mine")] }),
@@ -54,7 +54,7 @@ describe("a command", () => {
     expect(await readCommand(deps, event, signal)).toMatchObject({ turn: { conversationId } });
   });
 
-  test("a command cannot change a picture of another conversation", async () => {
+  test("a command cannot change an image of another conversation", async () => {
     const reply = { platform: "test", channelId: "elsewhere" };
     const forged = imagine("x", { author: ben, reply, options: { basis: "source.1" } });
     expect(await readCommand(deps, forged, signal)).toEqual({
@@ -62,7 +62,7 @@ describe("a command", () => {
     });
   });
 
-  test("a command that changes a private picture is for its viewer, in the picture's conversation", async () => {
+  test("a command that changes a private image is for its viewer, in the image's conversation", async () => {
     const reply = { platform: "test", channelId: "general", visibleTo: "ada" };
     const secret = { ...source, conversationId: "test:a~secret", reply };
     const findSettled = async () => secret;
@@ -81,7 +81,7 @@ describe("a command", () => {
       "3 images are attached, and an image can start from at most 2",
     ],
     [imagine("x --model paint"), "the AI service has no image model `paint`, but `painter`"],
-  ])("a command is refused with its problems", async (event, words) => {
+  ])("the bot refuses a command with a list of its problems", async (event, words) => {
     expect(await readCommand(deps, event, signal)).toEqual({ refusal: expect.stringContaining(words) });
   });
 
@@ -93,13 +93,13 @@ describe("a command", () => {
   });
 });
 
-describe("a button", () => {
+describe("a button that creates an image", () => {
   const press = (name: ActionEvent["action"], from = source, number = 1) => {
     const event = action(name, `${from.id}.${number}`, { author: ben });
     return { event, order: toNextTurn(event, from, number, 2) };
   };
 
-  test("Again repeats the request, for the person who pressed", () => {
+  test("Again repeats the request for the person who pressed", () => {
     const { event, order } = press("again");
     expect(order).toMatchObject({
       turn: {
@@ -114,13 +114,13 @@ describe("a button", () => {
     });
   });
 
-  test("Vary starts from the picture and its references, as many as allowed", () => {
+  test("Vary starts from the image and its references, as many as allowed", () => {
     const many: PictureTurn = { ...source, references: ["a", "b"].map(file) };
     const turn = { change: "vary", references: [file("shown"), file("a")], parts: [{ state: "pending" }] };
     expect(press("vary", many).order).toMatchObject({ turn });
   });
 
-  test("Upscale asks for the next size from the picture alone, up to the largest size", () => {
+  test("Upscale asks for the next size from the image alone, up to the largest size", () => {
     expect(press("upscale").order).toMatchObject({
       turn: { change: "upscale", size: "2K", references: [file("shown")] },
     });
@@ -129,14 +129,14 @@ describe("a button", () => {
     });
   });
 
-  test("a button of a picture that cannot be opened, or was deleted, says so", () => {
+  test("a button says that its image was deleted or cannot be opened", () => {
     const closed = pictureTurn({ parts: [{ state: "done", messageId: "test:1", text: "" }] });
     expect(press("vary", closed).order).toEqual({ refusal: expect.stringContaining("can't open this image again") });
     expect(press("vary", source, 2).order).toEqual({ refusal: expect.stringContaining("too old") });
     expect(press("vary", pictureTurn()).order).toEqual({ refusal: expect.stringContaining("isn't finished yet") });
   });
 
-  test("a button under a private picture shows the next one to its viewer alone", () => {
+  test("a button under a private image shows the next image to its viewer alone", () => {
     const mine = {
       ...source,
       author: ben,
@@ -148,7 +148,7 @@ describe("a button", () => {
     });
   });
 
-  test("a button under another person's private picture, or in another channel, does nothing", () => {
+  test("a button under another person's private image, or in another channel, does nothing", () => {
     const theirs = { ...source, reply: { ...source.reply, visibleTo: "ada" } };
     const elsewhere = { ...source, reply: { ...source.reply, channelId: "elsewhere" } };
     for (const action of ["again", "vary", "upscale"] as const) {

@@ -20,8 +20,8 @@ const imagine = (text: string, more: Partial<CommandEvent> = {}): CommandEvent =
 const pictures = (channel: readonly Shown[]) => channel.filter(({ files }) => files.length > 0);
 const idOf = (shown: Shown | undefined) => shown?.draft.buttons[0]?.turnId ?? "";
 
-describe("a person's image requests", () => {
-  test("a person's image requests are in their export", async () => {
+describe("the image requests of a person", () => {
+  test("/export contains a person's image requests", async () => {
     const { accept, idle, channel } = await start();
     await accept(imagine("a fox"));
     await idle();
@@ -33,7 +33,7 @@ describe("a person's image requests", () => {
     expect(own).toMatchObject([{ prompt: "a fox", model: "sandbox-image", messageIds: [shown] }]);
   });
 
-  test("a private image request stays with its person", async () => {
+  test("/export and /forget of other people leave a private image request to its person", async () => {
     const { accept, idle, channel, history } = await start();
     const reply = { platform: "test", channelId: "general", visibleTo: "ada" };
     await accept(imagine("a fox", { reply }));
@@ -56,7 +56,7 @@ describe("/forget me", () => {
     expect(calls.length).toBeLessThanOrEqual(2);
   });
 
-  test("/forget me ends the person's picture turns, and erases their requests", async () => {
+  test("/forget me ends the person's image turns, and erases their requests", async () => {
     const gate = Promise.withResolvers<void>();
     const meet: Meet = async (_, index) => (index === 0 ? undefined : gate.promise);
     const { accept, idle, channel, until, imagineMenu } = await start({ meet });

@@ -69,8 +69,8 @@ function start(generateImage: Gateway["generateImage"] = async () => IMAGE) {
   return { ...platform, records, history, read, runs, run, metrics, usage, database, lines };
 }
 
-describe("a picture turn", () => {
-  test("a picture turn stores and counts its results", async () => {
+describe("an image turn", () => {
+  test("an image turn stores and counts its results", async () => {
     const { run, records, history, metrics, usage, calls } = start();
     expect(await run(pictureTurn())).toBe(true);
     expect(calls).toEqual(["post", "upload", "remove"]);
@@ -91,7 +91,7 @@ describe("a picture turn", () => {
     });
   });
 
-  test("a picture turn makes no request if it cannot write to the channel", async () => {
+  test("an image turn makes no request if it cannot write to the channel", async () => {
     const { run, records, setTrouble, calls } = start();
     setTrouble(() => ({ kind: "forbidden" }));
     expect(await run(pictureTurn())).toBe(false);
@@ -99,7 +99,7 @@ describe("a picture turn", () => {
     expect(await records.loadPicture("job")).toMatchObject({ phase: "final", parts: [{ state: "pending" }] });
   });
 
-  test("a picture turn makes no request, and says so, if a filter blocks its words", async () => {
+  test("an image turn makes no request, and says so, if a filter blocks its words", async () => {
     const { run, setTrouble, calls, texts, channel } = start();
     let isFirst = true;
     setTrouble(() => {
@@ -113,7 +113,7 @@ describe("a picture turn", () => {
     expect(channel[0]?.draft.buttons).toEqual([{ action: "retry", turnId: "job.0", label: "Retry" }]);
   });
 
-  test("a picture turn shows its ending even if the platform asks for time", async () => {
+  test("an image turn shows its end even if the platform asks it to wait", async () => {
     const { run, setTrouble, texts } = start(() => Promise.reject(new Error("No.")));
     let refusals = 0;
     setTrouble((call) => (call === "edit" && refusals++ < 2 ? { kind: "rate-limited", retryAfterMs: 1 } : undefined));
@@ -121,7 +121,7 @@ describe("a picture turn", () => {
     expect(texts()).toEqual([expect.stringContaining("No image of `a fox`.")]);
   });
 
-  test("a picture turn continues if people remove its message", async () => {
+  test("an image turn continues if people remove its message", async () => {
     const { run, channel, setTrouble } = start();
     setTrouble((call) => {
       if (call === "upload") channel.splice(0, 1);
@@ -132,7 +132,7 @@ describe("a picture turn", () => {
   });
 
   // Otherwise a late write would overwrite the same message in the turn's next attempt.
-  test("an aborted picture turn ends when its status message is no longer being written", async () => {
+  test("an aborted image turn ends once no write to its status message is under way", async () => {
     let asked = 0;
     const { run, setTrouble } = start(async (_, signal) => {
       asked += 1;
@@ -159,7 +159,7 @@ describe("a picture turn", () => {
     await rejected;
   });
 
-  test("a picture turn gives up parts that are no longer tried, and says so", async () => {
+  test("an image turn gives up images that it no longer tries, and says so", async () => {
     const { run, records, texts, calls } = start();
     await run(pictureTurn(), { isGivenUp: true });
     expect(calls).not.toContain("upload");
@@ -168,7 +168,7 @@ describe("a picture turn", () => {
     expect(await records.loadPicture("job")).toMatchObject({ phase: "final", parts });
   });
 
-  test("a picture turn inside an answer writes no status message", async () => {
+  test("an image turn inside an answer writes no status message", async () => {
     const { runs, channel, calls } = start();
     await runs.runWithin(pictureTurn(), () => {}, signal, false);
     expect(calls).toEqual(["upload"]);
@@ -176,8 +176,8 @@ describe("a picture turn", () => {
   });
 });
 
-describe("the history of a conversation", () => {
-  test("the history has a turn's pictures as one entry, found by each of their messages", async () => {
+describe("the history of an image turn's conversation", () => {
+  test("the history has a turn's images as one entry, which the message of each image finds", async () => {
     const { runs, history, read } = start();
     await runs.writeHistory(pictureTurn({ parts: [shown("a"), { state: "pending" }] }));
     await runs.writeHistory(pictureTurn({ parts: [shown("a"), shown("b")] }));
@@ -189,7 +189,7 @@ describe("the history of a conversation", () => {
     for (const id of ["test:a", "test:b"]) expect((await history.find(id))?.entryId).toBe("job");
   });
 
-  test("the history loses a deleted picture, and the entry with the last one", async () => {
+  test("the history loses a deleted image, and loses the entry with the last image", async () => {
     const { runs, read } = start();
     await runs.writeHistory(pictureTurn({ parts: [shown("a"), shown("b")] }));
     await runs.writeHistory(pictureTurn({ parts: [shown("a"), deleted] }));
@@ -198,7 +198,7 @@ describe("the history of a conversation", () => {
     expect(await read()).toEqual([]);
   });
 
-  test("a picture turn does not wait for an unreachable history", async () => {
+  test("an image turn does not wait for an unreachable history", async () => {
     const { runs, database, lines } = start();
     database.close();
     await runs.writeHistory(pictureTurn({ parts: [shown("a")] }));

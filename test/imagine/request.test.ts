@@ -34,7 +34,7 @@ describe("an image request", () => {
     expect(read(text)).toMatchObject({ request: { prompt: text }, problems: [] });
   });
 
-  test("an image request can come from the fields of a form, and the text wins", () => {
+  test("an image request can come from the fields of a form, whose text takes precedence", () => {
     const options = { ratio: "9:16", size: "4K", count: "2", model: "", spoiler: "true", basis: "a.1" };
     expect(requestOf("a fox --ar 1:1", options)).toEqual({
       prompt: "a fox",
@@ -62,12 +62,12 @@ describe("the problems of an image request", () => {
     expect(read(text).problems).toEqual([expect.stringContaining(problem)]);
   });
 
-  test("the problems are one sentence, each once, and quote names only as plain text", () => {
+  test("the list of problems is one sentence, has each problem once, and quotes names only as plain text", () => {
     expect(describeProblems(["a is `b`", "a is `b`", "c"])).toBe("I can't create that: a is `b`; c.");
     expect(read("a fox --ar `@everyone`").problems[0]).toContain("the ratio `'@everyone'` is not one");
   });
 });
 
-test("toNextSize grows until the largest size", () => {
+test("the button for a larger size grows until the largest size", () => {
   expect([undefined, "1K", "2K", "4K", "odd"].map(toNextSize)).toEqual(["2K", "2K", "4K", undefined, "1K"]);
 });

@@ -41,8 +41,8 @@ function start() {
   return { ...platform, rights, known, put, open, messages: open(), fresh };
 }
 
-describe("a waiting picture turn", () => {
-  test("a waiting picture turn says so in its first message, which its record names", async () => {
+describe("a waiting image turn", () => {
+  test("a waiting image turn says that it waits in its first message, which its record names", async () => {
     const { messages, channel, texts, known, fresh } = start();
     messages.announce(fresh);
     await messages.announced("job");
@@ -55,22 +55,19 @@ describe("a waiting picture turn", () => {
   test.each([
     ["has ended", { phase: "final" as const }],
     ["has another message", { posted: ["test:other"] }],
-  ])(
-    "a waiting picture turn leaves no message behind if another process runs it meanwhile and %s",
-    async (_, given) => {
-      const { messages, put, sink, texts, fresh } = start();
-      const post = sink.post.bind(sink);
-      sink.post = async (...args) => {
-        put(pictureTurn(given));
-        return post(...args);
-      };
-      messages.announce(fresh);
-      await messages.announced("job");
-      expect(texts()).toEqual([]);
-    },
-  );
+  ])("a waiting image turn leaves no message behind if another process runs it meanwhile and %s", async (_, given) => {
+    const { messages, put, sink, texts, fresh } = start();
+    const post = sink.post.bind(sink);
+    sink.post = async (...args) => {
+      put(pictureTurn(given));
+      return post(...args);
+    };
+    messages.announce(fresh);
+    await messages.announced("job");
+    expect(texts()).toEqual([]);
+  });
 
-  test("a waiting picture turn keeps its message if another process continues it", async () => {
+  test("a waiting image turn keeps its message if another process continues it", async () => {
     const { messages, put, sink, texts, fresh } = start();
     const post = sink.post.bind(sink);
     sink.post = async (...args) => {
@@ -83,7 +80,7 @@ describe("a waiting picture turn", () => {
     expect(texts()).toHaveLength(1);
   });
 
-  test("a waiting picture turn gets no second message if a process had started it and died", async () => {
+  test("a waiting image turn posts no second message if a process started it and died", async () => {
     const { messages, put, texts, fresh } = start();
     put(pictureTurn({ posted: ["test:first"] }));
     messages.announce(fresh);
@@ -91,7 +88,7 @@ describe("a waiting picture turn", () => {
     expect(texts()).toEqual([]);
   });
 
-  test("a waiting picture turn says so once even if the process that said it has died", async () => {
+  test("a waiting image turn says that it waits only once, even if the first process has died", async () => {
     const { messages, open, put, channel, rights, sink, fresh } = start();
     messages.announce(fresh);
     await messages.announced("job");
@@ -110,7 +107,7 @@ describe("a waiting picture turn", () => {
     expect(channel).toHaveLength(0);
   });
 
-  test("a waiting picture turn removes its message and its record if it does not start", async () => {
+  test("a waiting image turn removes its message and its record if it does not start", async () => {
     const { messages, texts, known, fresh } = start();
     messages.announce(fresh);
     await messages.announced("job");
@@ -119,7 +116,7 @@ describe("a waiting picture turn", () => {
   });
 
   test.each(["dismissAll", "erase"] as const)(
-    "a waiting picture turn loses its message with its request: %s",
+    "a waiting image turn removes its message with its request: %s",
     async (way) => {
       const { messages, texts, known, put, fresh } = start();
       messages.announce(fresh);
@@ -132,7 +129,7 @@ describe("a waiting picture turn", () => {
     },
   );
 
-  test("a waiting picture turn leaves no message behind if it is erased during the post", async () => {
+  test("a waiting image turn leaves no message behind if it is erased during the post", async () => {
     const { messages, known, sink, texts, fresh } = start();
     const post = sink.post.bind(sink);
     sink.post = async (...args) => {
@@ -144,7 +141,7 @@ describe("a waiting picture turn", () => {
     expect(texts()).toEqual([]);
   });
 
-  test("a waiting picture turn continues without a message if none could be posted", async () => {
+  test("a waiting image turn continues without a message if it could not post one", async () => {
     const { messages, setTrouble, texts, fresh } = start();
     setTrouble(() => ({ kind: "forbidden" }));
     messages.announce(fresh);

@@ -57,7 +57,7 @@ function refuse(message: string, more: object = {}): Answer {
 }
 
 describe("/imagine with a gateway without generateContent", () => {
-  test("/imagine creates pictures from words, and from a private picture without a public address", async () => {
+  test("/imagine creates images from words, and from a private image without a public address", async () => {
     const { imagine, received, channel } = await start({ [IMAGES]: byImages, [EDITS]: byImages });
     expect(await imagine("a boat")).toContain("`a boat` · `painter`");
     await imagine("a boat at night", [REFERENCE]);
@@ -84,7 +84,7 @@ describe("/imagine with a gateway without generateContent", () => {
     );
   });
 
-  test("/imagine says that a safety filter blocked the picture, without the gateway's code", async () => {
+  test("/imagine says that a safety filter blocked the image, without the gateway's code", async () => {
     const words = "Your request was rejected by the safety system. safety_violations=[violence].";
     const { imagine } = await start({ [IMAGES]: refuse(words, { code: "moderation_blocked" }) });
     const said = await imagine("a boat");
@@ -92,7 +92,7 @@ describe("/imagine with a gateway without generateContent", () => {
     expect(said).not.toMatch(/moderation|violations/);
   });
 
-  test("/imagine says that the model cannot create pictures, and what the operator can do", async () => {
+  test("/imagine says that the model cannot create images, and what the operator can do", async () => {
     const said = await (await start({})).imagine("a boat");
     expect(said).toContain(
       "The AI service can't create images with the model `painter`. The operator can find out why",

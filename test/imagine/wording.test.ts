@@ -8,7 +8,7 @@ const done: PicturePart = { state: "done", messageId: "test:1", text: "" };
 const failed = (reason: string, canRetry = true): PicturePart => ({ state: "failed", reason, canRetry });
 const named = (prompt: string, more: Partial<PictureTurn> = {}) => pictureTurn({ prompt, ...more });
 
-describe("a caption", () => {
+describe("the caption of an image", () => {
   test("a caption has the model's text, the prompt, the model and the asker", () => {
     const job = named("a fox", { ratio: "16:9", size: "4K", change: "vary" });
     const { markdown, buttons } = toCaption(job, 2, { text: "**Here", tokens: 1_234 }, limits);
@@ -24,7 +24,7 @@ describe("a caption", () => {
     );
   });
 
-  test("a caption of several pictures says which one it belongs to", () => {
+  test("a caption of several images says which one it belongs to", () => {
     const job = named("a fox", { parts: [done, done, done] });
     expect(toCaption(job, 2, { text: "", tokens: undefined }, limits).markdown).toBe(
       "`a fox` · 2 of 3 · `painter` · for `Ada`",
@@ -53,18 +53,18 @@ describe("a caption", () => {
   });
 });
 
-describe("the status", () => {
-  test("the status counts the finished pictures", () => {
+describe("the status of an image turn", () => {
+  test("the status counts the finished images", () => {
     expect(toProgress(named("a fox"), "")).toBe("Creating `a fox` …");
     const parts: PicturePart[] = [done, { state: "pending" }, failed("x"), { state: "pending" }];
     expect(toProgress(named("a fox", { parts }), "Wait.")).toBe("Creating `a fox` … 2 of 4 done\n\n_Wait._");
   });
 
-  test("the status disappears when every picture is shown or deleted", () => {
+  test("the status disappears when every image is shown or deleted", () => {
     expect(toSummary(named("a fox", { parts: [done, { state: "deleted" }] }))).toEqual({ note: "", buttons: [] });
   });
 
-  test("the status gives a common reason once, and different ones by picture", () => {
+  test("the status gives a common reason once, and different reasons by image", () => {
     const same = toSummary(named("a fox", { parts: [failed("No."), done, failed("No.")] }));
     expect(same.note).toBe("2 of 3 images of `a fox` are missing.\n\nNo.");
     const different = toSummary(named("a fox", { parts: [failed("No."), done, failed("Never.", false)] }));
@@ -72,34 +72,34 @@ describe("the status", () => {
     expect(different.buttons.map(({ action }) => action)).toEqual(["retry"]);
   });
 
-  test("the status offers no Retry if none can help", () => {
+  test("the status offers no Retry if a retry cannot help", () => {
     const summary = toSummary(named("a fox", { parts: [failed("Never.", false)] }));
     expect(summary).toEqual({ note: "No image of `a fox`.\n\nNever.", buttons: [] });
   });
 });
 
-describe("a file", () => {
+describe("the file of an image", () => {
   test.each([
     ["A red Fox, at dusk!", "a-red-fox-at-dusk.png"],
     ["夕暮れの灯台", "夕暮れの灯台.png"],
     ["../../etc/passwd", "etc-passwd.png"],
     ["🦊", "picture.png"],
     [`${"x".repeat(59)} y z`, `${"x".repeat(59)}.png`],
-  ])("a picture file made from %j is called %j", (prompt, name) => {
+  ])("an image file made from %j has the name %j", (prompt, name) => {
     expect(toFileName(named(prompt), 1, "image/png")).toBe(name);
   });
 
-  test("a picture file has its number and its type's extension", () => {
+  test("an image file has its number and its type's extension", () => {
     expect(toFileName(named("a fox", { parts: [done, done] }), 2, "image/jpeg")).toBe("a-fox-2.jpg");
   });
 
-  test("a picture file has an alternative text", () => {
+  test("an image file has an alternative text", () => {
     expect(toAltText({ prompt: " a\n fox \u0007" })).toBe("a fox");
     expect(toAltText({ prompt: "x".repeat(3_000) })).toHaveLength(1_000);
   });
 });
 
-test("the history describes pictures by their prompt", () => {
+test("the history describes images by their prompt", () => {
   const job = named('a "fox"', { parts: [done, failed("x"), done] });
   expect(toHistoryText(job)).toBe('(2 images were created and shown here for "Ada", from the words: "a \\"fox\\"")');
 });

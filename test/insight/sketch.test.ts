@@ -8,7 +8,7 @@ function toSketch(durations: readonly number[]): Sketch {
   return sketch;
 }
 
-describe("sketch", () => {
+describe("a sketch of durations", () => {
   test("a percentile is off by at most 4.5 % for any measurements", () => {
     const durations = fc.array(fc.integer({ min: 1, max: 3_600_000 }), { minLength: 1, maxLength: 200 });
     fc.assert(

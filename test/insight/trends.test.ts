@@ -17,7 +17,7 @@ function openTrends(wrap: (counters: Counters) => Counters = (counters) => count
 
 const sum = (numbers: readonly number[] = []) => numbers.reduce((total, number) => total + number, 0);
 
-describe("trends", () => {
+describe("the trends of several processes", () => {
   test("the counts of two processes add up in each range", async () => {
     const { open, pass } = openTrends();
     const [one, other] = [open(), open()];
@@ -42,7 +42,7 @@ describe("trends", () => {
     expect(month.times.lag["all"]?.all.p99).toBeCloseTo(900, -2);
   });
 
-  test("counts that wait for the store never fill the memory: the oldest are dropped", async () => {
+  test("counts that wait for the store never fill the memory, because the trends drop the oldest", async () => {
     const state = { isAway: true };
     const { open } = openTrends((counters) => ({
       ...counters,
@@ -58,7 +58,7 @@ describe("trends", () => {
     expect(sum((await trends.read("hour")).counts.turns["complete"])).toBe(1_000);
   });
 
-  test("counts that the store did not accept are added once when it does", async () => {
+  test("the trends add counts that the store did not accept once, when the store accepts them", async () => {
     let isAway = true;
     const { open } = openTrends((counters) => ({
       ...counters,
@@ -78,7 +78,7 @@ describe("trends", () => {
     expect(sum((await trends.read("hour")).counts.turns["complete"])).toBe(2);
   });
 
-  test("an ended turn is announced as soon as it is stored, and not before", async () => {
+  test("the trends announce an ended turn as soon as it is stored, and not before", async () => {
     let tries = 0;
     const { open } = openTrends((counters) => ({
       ...counters,
@@ -92,7 +92,7 @@ describe("trends", () => {
     expect(sum((await trends.read("hour")).counts.turns["complete"])).toBe(1);
   });
 
-  test("an ended turn is counted once, even if several processes report it", async () => {
+  test("the trends count an ended turn once, even if several processes report it", async () => {
     const { open } = openTrends();
     const [one, other] = [open(), open()];
     const told = [];

@@ -31,7 +31,7 @@ function openWatches() {
   return { open, push: shared.push };
 }
 
-test("a failure whose process died while recording it is listed once its turn is resumed", async () => {
+test("the list of failures gets a failure whose process died while recording it once the turn resumes", async () => {
   const { open, push } = openWatches();
   let pushes = 0;
   const died = Promise.withResolvers<void>();
@@ -49,7 +49,7 @@ test("a failure whose process died while recording it is listed once its turn is
   }
 });
 
-test("a failure that ends while the store restarts is listed when the store is back", async () => {
+test("the list of failures gets a failure during a restart of the store once the store is back", async () => {
   const { open, push } = openWatches();
   let failures = 3;
   const watch = open("first", async (list, ...given) => {
@@ -60,7 +60,7 @@ test("a failure that ends while the store restarts is listed when the store is b
   await eventually(async () => (await watch.failures()).map(({ turnId }) => turnId)).toEqual(["turn"]);
 });
 
-test("a failure that one list did not accept is retried in all lists, and announced once", async () => {
+test("a failure that one list did not accept goes to all lists again, and is announced once", async () => {
   const { open, push } = openWatches();
   const pushed: string[] = [];
   const watch = open("first", async (list, ...given) => {
@@ -73,7 +73,7 @@ test("a failure that one list did not accept is retried in all lists, and announ
   expect([await watch.turns(), await watch.failures()].map((list) => list.length)).toEqual([1, 1]);
 });
 
-test("a turn that others can take over is over once its end is stored, however long that takes", async () => {
+test("a turn that another process can resume counts as ended once its end is stored, however long that takes", async () => {
   const { open, push } = openWatches();
   const back = Promise.withResolvers<void>();
   const watch = open("first", async (...given) => {
@@ -93,7 +93,7 @@ test("a turn that others can take over is over once its end is stored, however l
   expect(await watch.failures()).toHaveLength(1);
 });
 
-test("a turn that waited for approval is announced once, by its later end", async () => {
+test("a turn that waited for approval is announced once, when it ends", async () => {
   const watch = openWatches().open("first");
   const report = async (turnId: string, number: number, outcome: string) =>
     watch.begin({ ...turn, turnId, askedAt: 0, attempts: 1 }, NO_RIGHT).end({ ...end, number, outcome, note: "" });

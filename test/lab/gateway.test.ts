@@ -30,7 +30,7 @@ async function ask(text: string, traits: TraitName[], dialect: DialectName = "ll
   };
 }
 
-describe("the bot, with a vendor's dialect,", () => {
+describe("the bot with a vendor's dialect", () => {
   const measured = new Map<
     DialectName,
     { row: Row; requests: readonly Seen[]; lines: Array<Record<string, unknown>> }
@@ -76,14 +76,14 @@ describe("the bot, with a vendor's dialect,", () => {
   });
 });
 
-describe("the bot", () => {
+describe("the bot with an unusual gateway", () => {
   test("the bot shows the whole answer if the gateway sends finish_reason in every chunk and pauses", async () => {
     const { text } = await ask("say: One, two, three, four, five, six, seven.", ["finish-in-every-chunk"]);
     expect(text).toBe("One, two, three, four, five, six, seven.");
   });
 
   test.each(["insufficient_system_resource", "abort", "network_error"] as const)(
-    "says that the answer broke off and offers Retry if it ends with the finish_reason %s",
+    "the bot says that the answer broke off and offers Retry if it ends with the finish_reason %s",
     async (reason) => {
       const { text, hasRetry } = await ask("count to 50", [`finish-${reason}`]);
       expect(text).toMatch(/^1\n2\n[^]*broke off/);
@@ -92,7 +92,7 @@ describe("the bot", () => {
   );
 
   test.each(["picture-in-text", "picture-beside-text"] as const)(
-    "posts the image of a %s and shows no base64",
+    "the bot posts the image of a %s and shows no base64",
     async (trait) => {
       const { text, files } = await ask("say: Look.", [trait]);
       expect(text).toContain("Look.");
@@ -115,7 +115,7 @@ describe("the bot", () => {
     "thinks-in-think-tags",
     "thinks-in-thinking-tags",
     "thinks-in-reasoning-tags",
-  ] as const)("separates the reasoning from the answer of a model that %s", async (trait) => {
+  ] as const)("the bot separates the reasoning from the answer of a model that %s", async (trait) => {
     const gateway = await startDialect({ dialect: "llama-cpp", traits: [trait] });
     const bot = await startBot(gateway, silent);
     onTestFinished(async () => {
@@ -132,7 +132,7 @@ describe("the bot", () => {
   });
 
   test.each(["nested-arguments-as-text", "null-arguments", "stray-braces", "harmony-tool-names"] as const)(
-    "runs a tool whose call has %s",
+    "the bot runs a tool whose call has %s",
     async (trait) => {
       const { text, requests } = await ask("use plan_trip", [trait]);
       expect(text).toContain("The trip goes from ");
@@ -157,7 +157,7 @@ describe("the bot", () => {
   });
 
   test.each(["gemini", "vertex", "deepseek", "kimi", "openrouter", "litellm-anthropic"] as const)(
-    "returns the fields that %s attaches to tool calls, even if another process continues after an approval",
+    "the bot returns the fields that %s attaches to tool calls, even if another process continues after an approval",
     async (dialect) => {
       const gateway = await startDialect({ dialect });
       const [database, platform] = [new DatabaseSync(":memory:"), fakePlatform({ maxLength: 8_000 })];

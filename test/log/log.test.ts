@@ -87,7 +87,7 @@ describe("createLogger", () => {
     });
   });
 
-  describe.each([CANARY, ...TOKENS])("a log with the secret %s", (secret) => {
+  describe.each([CANARY, ...TOKENS])("the log with the secret %s", (secret) => {
     const error = Object.assign(
       new Error(`bad key ${secret}`, {
         cause: Object.assign(new Error("inner"), { config: { headers: { authorization: `Bearer ${secret}` } } }),
@@ -108,7 +108,7 @@ describe("createLogger", () => {
       ["error in a field", (log) => log.debug({ failure: error }, "x")],
       ["child's field", (log) => log.child({ secret }).info("x")],
       ["error of a child", (log) => log.child({ err: error, other: error, secret }).info("x")],
-    ])("no line of the log shows it as a %s", (_, write) => {
+    ])("the log shows the secret in no line as a %s", (_, write) => {
       const { log, lines } = createRecorder();
       write(log);
       expect(lines).toHaveLength(1);

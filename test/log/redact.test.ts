@@ -6,7 +6,7 @@ import { modules } from "../support/config.ts";
 
 const MARK = "[redacted]";
 
-describe("redacted text", () => {
+describe("secrets in a text", () => {
   const { text } = createRedactor(['pass"word\\1', "hunter2 & co", "hunter2 & company"], tokenForms(modules));
 
   test.each([
@@ -39,7 +39,7 @@ describe("redacted text", () => {
       `/p?u=https%3A%2F%2Fcdn%3Fsig%3D${MARK}`,
     ],
     ["a password in an address", "redis://me:word@host:1", `redis://${MARK}@host:1`],
-  ])("redacted text contains no %s", (_, given, expected) => {
+  ])("the redacted text contains no %s", (_, given, expected) => {
     expect(text(given)).toBe(expected);
   });
 
@@ -49,7 +49,7 @@ describe("redacted text", () => {
     "a token of love",
     "https://a.example/?q=1",
     "v1.2.3",
-  ])("redacted text keeps %s", (harmless) => expect(text(harmless)).toBe(harmless));
+  ])("the redacted text keeps %s", (harmless) => expect(text(harmless)).toBe(harmless));
 
   test("redacted text keeps words that a very short secret would remove", () => {
     expect(createRedactor(["a", ""], tokenForms(modules)).text("banana")).toBe("banana");
@@ -72,7 +72,7 @@ describe("redacted text", () => {
   });
 });
 
-describe("a redacted line", () => {
+describe("secrets in a line of the log", () => {
   const { line } = createRedactor(["canary-1", '","level":"x'], tokenForms(modules));
 
   test("a redacted line stays one line of JSON, without secrets in keys and values", () => {

@@ -13,7 +13,7 @@ function pass(ms: number): void {
   timers.tick(ms);
 }
 
-test("a response may take the longest call's time to start, and may then be silent for that time again", async () => {
+test("a response can take the longest call's time to start, and can be silent for that time again afterwards", async () => {
   const asked = Promise.withResolvers<void>();
   const [beginning, ending] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const server = await startFaultServer(async (response) => {

@@ -8,7 +8,7 @@ test("the name of an MCP tool starts with its server's name", () => {
   ]);
 });
 
-test("names that gateways reject, or that would collide, are replaced by stable ones", () => {
+test("the adapter to MCP replaces names that gateways reject, or that would collide, with stable ones", () => {
   const tools = ["a.b", "a/b", "a_b", "日本", "x".repeat(200)];
   const names = toToolNames("s", tools);
   expect(new Set(names.values()).size).toBe(tools.length);

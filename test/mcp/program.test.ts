@@ -31,7 +31,7 @@ function toProgram(code: string) {
   return { type: "stdio", command: process.execPath, args: ["-e", code], env: {}, cwd: undefined } as const;
 }
 
-test("a stubborn program is killed when the process that started it exits", async () => {
+test("the service kills a stubborn program of a tool server when its parent process exits", async () => {
   const { code, connected } = await startStubborn();
   const options = `{ program: ${JSON.stringify(toProgram(code))}, env: {}, onWords() {} }`;
   const owner = spawn(process.execPath, [
@@ -47,7 +47,7 @@ test("a stubborn program is killed when the process that started it exits", asyn
   await ended;
 });
 
-test("a process left behind by a launcher is killed when the launcher exits", async () => {
+test("the service kills a process that a launcher left behind when the launcher exits", async () => {
   const { code, connected } = await startStubborn();
   const launcher = `
     require("node:child_process").spawn(process.execPath, ["-e", ${JSON.stringify(code)}], { stdio: "ignore" }).unref();

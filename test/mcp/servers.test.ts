@@ -145,7 +145,7 @@ describe("the reference servers", () => {
     await expect(run(servers, "files__read_text_file", { path: "/etc/passwd" })).rejects.toThrow(/outside|denied/i);
   });
 
-  test("the reference servers are offered in their places with the allowed tools", async () => {
+  test("the bot offers the reference servers in their channels with the allowed tools", async () => {
     const more = { channels: ["chat:c1"], allow: ["echo", "get-sum"], deny: ["get-sum"] };
     const bounded = await start(toMcpConfig("near", program(referenceServer("everything"), ["stdio"]), more));
     const names = (place: object) =>
@@ -156,7 +156,7 @@ describe("the reference servers", () => {
   });
 });
 
-test("a server whose tools change is listed again", async () => {
+test("the bot lists the tools of a server again when they change", async () => {
   const server = import.meta.resolve("@modelcontextprotocol/server");
   const stdio = import.meta.resolve("@modelcontextprotocol/server/stdio");
   const code = `const { McpServer } = await import(${JSON.stringify(server)});
@@ -286,7 +286,7 @@ describe.each(WAYS)("a server over %s that violates the protocol", (way) => {
     expect(faults()).toEqual(["deep: inputSchema"]);
   });
 
-  test("the readable parts of a faulty result are shown", async () => {
+  test("the model sees the readable parts of a faulty result", async () => {
     const image = { type: "image", data: "data:image/png;base64,AAAA", mimeType: null };
     const { servers } = await startWrong({
       "tools/list": { tools: [{ name: "act", inputSchema: { type: "object" } }] },
@@ -331,7 +331,7 @@ test.each([
   ['{ error: "no such till" }', /failed\. From the server "shop"[^]*no such till/],
   ['{ error: { code: "E_TILL", message: "no such till", data: null } }', /failed\.[^]*no such till/],
   ["{ error: null }", /failed\.[^]*an error without a message/],
-])("a call that a program answers with %s fails at once", async (reply, words) => {
+])("a call fails at once if its program answers with %s", async (reply, words) => {
   const code = `
     if (method === "initialize") say({ id, result: initialized });
     else if (method === "tools/list") say({ id, result: { tools: [{ name: "buy", inputSchema: { type: "object" } }] } });
@@ -367,7 +367,7 @@ test("a call for which the server asks a person for input fails, because no one 
   await expect(run(servers, "shop__buy")).rejects.toThrow(ToolError);
 });
 
-test("a reply designed to slow down regular expressions is read at once", async () => {
+test("the client reads a reply designed to slow down regular expressions at once", async () => {
   const spaces = `${" ".repeat(2_000_000)}!`;
   const raw = await startRawServer((method, params, response) => {
     if (method !== "tools/call")
@@ -404,7 +404,7 @@ describe("a server of the stateless revision", () => {
     expect(counter.marks).toEqual(["tea"]);
   });
 
-  test("after its stream of changes breaks, a server is listed again and running calls continue", async () => {
+  test("the client lists a server again after its stream of changes breaks, and running calls continue", async () => {
     const counter = await startCountingServer();
     onTestFinished(counter.close);
     const held = Promise.withResolvers<string>();
@@ -421,7 +421,7 @@ describe("a server of the stateless revision", () => {
     expect((await call).text).toContain("bought at last");
   });
 
-  test("a server that reports a change during the connect is listed, and the connection stays", async () => {
+  test("the client lists a server that reports a change during the connect, and keeps the connection", async () => {
     const unhandled: unknown[] = [];
     const note = (reason: unknown) => void unhandled.push(reason);
     process.on("unhandledRejection", note);
@@ -467,7 +467,7 @@ describe("a program of an older revision", () => {
     return { servers, asked };
   }
 
-  test("if a program leaves the first request unanswered, it gets `initialize` after a while, and may answer the first request late", async () => {
+  test("a program that ignores the first request gets `initialize` after a while, and can answer the first request late", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     onTestFinished(() => void vi.useRealTimers());
     const { servers, asked } = await startNoting(`
@@ -483,7 +483,7 @@ describe("a program of an older revision", () => {
     expect(new Set((await asked()).map(([pid]) => pid)).size).toBe(1);
   });
 
-  test("a program that exits on a request before `initialize` is started again, and no process is left", async () => {
+  test("the client restarts a program that exits on a request before `initialize`, and leaves no process behind", async () => {
     const { servers, asked } = await startNoting(`if (method === "server/discover") process.exit(1); ${ANSWERS}`);
     await servers.tried();
     expect(statesOf(servers)).toEqual(["ready"]);
@@ -565,7 +565,7 @@ describe("a server that rejects one call", () => {
     ["a reply", (body: object) => body],
     ["HTTP 500", (body: object, response: ServerResponse) => void response.writeHead(500).end(JSON.stringify(body))],
   ])(
-    "with an error of JSON-RPC in %s has failed, and the model reads its words in the frame of data",
+    "a server that answers with an error of JSON-RPC in %s has failed the call, and the model reads its words as framed data",
     async (_, answer) => {
       const error = { code: -32_603, message: 'near "SELCT": syntax error; token-of-shop', data: { at: 7 } };
       const raw = await startRawServer((method, _, response) => {
@@ -594,21 +594,24 @@ describe("a server that rejects one call", () => {
   });
 });
 
-test.each([500, 503, 504, 200])("a server that answers the version probe with %i is initialized", async (status) => {
-  const raw = await startRawServer((method, _, response) => {
-    if (method === "tools/list") return { tools: [{ name: "buy", inputSchema: { type: "object" } }] };
-    return void response.writeHead(status, { "content-type": "text/html" }).end("What is that?");
-  });
-  onTestFinished(raw.close);
-  const servers = await start(toMcpConfig("shop", address(raw.url)));
-  expect(servers.report(PLACE)).toMatchObject([{ state: "ready", tools: [{ name: "shop__buy" }] }]);
-});
+test.each([500, 503, 504, 200])(
+  "the client initializes a server that answers the version probe with %i",
+  async (status) => {
+    const raw = await startRawServer((method, _, response) => {
+      if (method === "tools/list") return { tools: [{ name: "buy", inputSchema: { type: "object" } }] };
+      return void response.writeHead(status, { "content-type": "text/html" }).end("What is that?");
+    });
+    onTestFinished(raw.close);
+    const servers = await start(toMcpConfig("shop", address(raw.url)));
+    expect(servers.report(PLACE)).toMatchObject([{ state: "ready", tools: [{ name: "shop__buy" }] }]);
+  },
+);
 
 describe("a tool list", () => {
   const MIB = 1024 * 1024;
 
   test.each(["tools", "prompts", "resources"])(
-    "an endless list of %s is truncated by its size, not by its pages",
+    "the client truncates an endless list of %s by its size, not by its pages",
     async (kind) => {
       let pages = 0;
       const answer = (method: string, params: unknown) => {
@@ -637,7 +640,7 @@ describe("a tool list", () => {
     },
   );
 
-  test("a list whose second page fails is used up to that page", async () => {
+  test("the client uses a list whose second page fails up to that page", async () => {
     const raw = await startRawServer((method, params) => {
       if (method !== "tools/list") return {};
       if (params !== undefined && "cursor" in Object(params)) return { error: { code: -32_603, message: "no more" } };
@@ -648,7 +651,7 @@ describe("a tool list", () => {
     expect(servers.toolsOf(PLACE).map(({ name }) => name)).toContain("shop__first");
   });
 
-  test("a list whose cursor never changes ends", async () => {
+  test("the client stops reading a list whose cursor never changes", async () => {
     const raw = await startRawServer((method) => {
       if (method !== "tools/list") return {};
       return { tools: [{ name: "one", inputSchema: { type: "object" } }], nextCursor: "again" };
@@ -659,7 +662,7 @@ describe("a tool list", () => {
   });
 });
 
-test("a server with one tool per page has all its tools listed", async () => {
+test("the client lists all tools of a server with one tool per page", async () => {
   const raw = await startRawServer((method, params) => {
     if (method !== "tools/list") return {};
     const page = Number((params as { cursor?: string } | undefined)?.cursor ?? 0);
@@ -671,7 +674,7 @@ test("a server with one tool per page has all its tools listed", async () => {
   expect(servers.toolsOf(PLACE)).toHaveLength(31);
 });
 
-test("descriptions are not truncated inside a character", async () => {
+test("the client truncates no description inside a character", async () => {
   const description = `x${"🦜".repeat(600)}`;
   const answer = (method: string) =>
     method === "tools/list"
@@ -693,7 +696,7 @@ test("descriptions are not truncated inside a character", async () => {
 });
 
 describe("concurrent calls to one server", () => {
-  test("concurrent calls are limited over all conversations, and the next one starts when one ends", async () => {
+  test("the number of concurrent calls is limited over all conversations, and the next call starts when one ends", async () => {
     const counter = await startCountingServer();
     onTestFinished(counter.close);
     const held = new Map<string, () => void>();
@@ -713,7 +716,7 @@ describe("concurrent calls to one server", () => {
     expect(texts.map((text) => /bought (n\d)/.exec(text)?.[1])).toEqual(notes);
   });
 
-  test("calls that get no slot in time are not sent, and the model learns this", async () => {
+  test("the client does not send calls that get no slot in time, and tells the model", async () => {
     const counter = await startCountingServer();
     onTestFinished(counter.close);
     counter.answerWith(() => new Promise(() => {}));
@@ -727,7 +730,7 @@ describe("concurrent calls to one server", () => {
 });
 
 describe("a server that disconnects", () => {
-  test("a server that exits is started again, and a call meanwhile reports that it is unreachable", async () => {
+  test("the client restarts a server that exits, and a call meanwhile reports that the server is unreachable", async () => {
     const folder = await mkdtemp(join(tmpdir(), "palaver-mcp-"));
     onTestFinished(() => rm(folder, { recursive: true, force: true }));
     const note = join(folder, "pid");
@@ -762,7 +765,7 @@ describe("a server that disconnects", () => {
     },
   );
 
-  test("a call to an unreachable server does nothing, and the model learns this", async () => {
+  test("a call to an unreachable server does nothing, and tells the model", async () => {
     const raw = await startRawServer(() => ({ tools: [{ name: "buy", inputSchema: { type: "object" } }] }));
     const servers = await start(toMcpConfig("shop", address(raw.url)));
     await raw.close();
@@ -771,7 +774,7 @@ describe("a server that disconnects", () => {
     await expect(call).rejects.toThrow(/did not accept the call/);
   });
 
-  test("a server that was never reachable is reported without its secrets", async () => {
+  test("the log reports a server that was never reachable without its secrets", async () => {
     const servers = await start(
       toMcpConfig("none", {
         type: "stdio",
@@ -788,7 +791,7 @@ describe("a server that disconnects", () => {
     expect(far).toMatchObject({ state: "failed", problem: expect.stringMatching(/ECONNREFUSED/) });
   });
 
-  test("if a server cannot list its tools again, the log shows its words only at debug", async () => {
+  test("the log shows the words of a server that cannot list its tools again only at debug", async () => {
     const server = await startFaultServer((response, received) => {
       const { id } = received.json as { id: number };
       const error = { code: -32_001, message: "canary of the far one" };
@@ -868,7 +871,7 @@ describe("a hostile server", () => {
     await expect(run(servers, "hostile__hang")).rejects.toThrow(/timed out/i);
   });
 
-  test("an endless response of a server is aborted", async () => {
+  test("the client aborts a server's endless response", async () => {
     const raw = await startRawServer((method, _, response) => {
       if (method !== "tools/call") return { tools: [{ name: "pour", inputSchema: { type: "object" } }] };
       response.writeHead(200, { "content-type": "application/json" });
@@ -895,7 +898,7 @@ describe("a hostile server", () => {
       ],
     ],
     ["ends at once", ["-e", "process.exit(3)"]],
-  ])("a server whose program %s is stopped, and blocks nothing", async (_, [first = "", ...rest]) => {
+  ])("the client stops a server whose program %s, and the server blocks nothing", async (_, [first = "", ...rest]) => {
     const transport =
       first === "yes"
         ? { ...program(""), command: "yes", args: ["{}"] }

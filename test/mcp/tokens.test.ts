@@ -42,7 +42,7 @@ async function startGuarded() {
   return { url: counter.url, asked, expire: () => void (valid = "token-2") };
 }
 
-test("a server's token is requested once, stored encrypted across a restart, and requested again when it is rejected", async () => {
+test("the client requests a server's token once, stores it encrypted across a restart, and requests another when it is rejected", async () => {
   const { url, asked, expire } = await startGuarded();
   const keyv = new Keyv();
   const key = new Uint8Array(32).fill(7);
@@ -71,7 +71,7 @@ test("a server's token is requested once, stored encrypted across a restart, and
   expect([await live(new Uint8Array(32).fill(8)), asked.length]).toEqual(["ready", 3]);
 });
 
-test("metadata is read only from the configured origins, and a server's own headers go only to that server", async () => {
+test("the client reads metadata only from the configured origins, and sends a server's headers only to that server", async () => {
   /** A server that records the paths and headers of its requests. */
   async function startRecording(answer: (path: string, origin: string) => object | undefined) {
     const asked: string[] = [];

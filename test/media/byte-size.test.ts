@@ -6,4 +6,4 @@ test.each([
   [1_048_575, "1048575 bytes"],
   [1_048_576, "1 MiB"],
   [20_971_520, "20 MiB"],
-])("toShownSize shows %d bytes as people write it", (sizeBytes, shown) => expect(toShownSize(sizeBytes)).toBe(shown));
+])("the bot writes %d bytes as people do", (sizeBytes, shown) => expect(toShownSize(sizeBytes)).toBe(shown));

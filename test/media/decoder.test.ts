@@ -114,7 +114,7 @@ describe("decode", () => {
     },
   );
 
-  test("the decoder counts the memory for images that must be decoded at once", async () => {
+  test("the decoder counts the memory for images that it must decode at once", async () => {
     const fit = async (progressive: boolean) => {
       const png = await picture.clone().ensureAlpha(0.5).toColourspace("rgb16").png({ progressive }).toBuffer();
       // Its header, "IHDR" with 13 bytes and their checksum, claims 45 million pixels.
@@ -173,7 +173,7 @@ describe("decode", () => {
     await expect(running).rejects.toThrow("I left.");
   });
 
-  test("the decoder frees its turn at once if the caller leaves in the middle", async () => {
+  test("the decoder frees its slot at once if the caller aborts in the middle", async () => {
     const ask = startOther(`import { existsSync, writeFileSync } from "node:fs";
       const marker = ${JSON.stringify(join(folder, "begun"))};
       process.on("message", () => {

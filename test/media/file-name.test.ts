@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { toShownFileName } from "../../src/media/file-problem.ts";
 import { codePoint } from "../support/code-point.ts";
 
-describe("toShownFileName", () => {
+describe("the shown name of a file", () => {
   test("an ordinary file name is shown unchanged", () => {
     expect(toShownFileName("Bericht_Übersicht (2) 報告書.txt")).toBe("Bericht_Übersicht (2) 報告書.txt");
   });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { FileProblem, findFileProblem } from "../../src/media/file-problem.ts";
 
-describe("findFileProblem", () => {
+describe("the problem of a file", () => {
   const problem = new FileProblem("gone", "no longer exists");
 
   test("findFileProblem finds the problem in an error or its causes", () => {

@@ -11,7 +11,7 @@ function lookUp(resolve: Resolve, all: boolean): Promise<unknown[]> {
 
 describe("isPublicAddress", () => {
   test.each(["1.1.1.1", "93.184.216.34", "172.32.0.1", "100.128.0.1", "2606:4700::1111", "2a00:1450:4001::200e"])(
-    "%s is a public address",
+    "the address %s is public",
     (address) => expect(isPublicAddress(address)).toBe(true),
   );
 
@@ -44,7 +44,7 @@ describe("isPublicAddress", () => {
     "example.com",
     "",
     "0177.0.0.1",
-  ])("%j is not a public address", (address) => expect(isPublicAddress(address)).toBe(false));
+  ])("the address %j is not public", (address) => expect(isPublicAddress(address)).toBe(false));
 });
 
 describe("createPublicLookup", () => {

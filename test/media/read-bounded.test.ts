@@ -64,7 +64,7 @@ describe("readBounded", () => {
     await expect(reading).rejects.toBe("stopped");
   });
 
-  test("readBounded does not wait for a source that is stuck in its own wait", async () => {
+  test("readBounded does not wait for a source that does not return", async () => {
     const controller = new AbortController();
     const reading = readBounded(
       stopping(() => new Promise(() => {})),

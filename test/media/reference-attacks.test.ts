@@ -93,43 +93,43 @@ function toClaimingPng(width: number, height: number): Buffer {
 }
 
 describe("a hostile platform", () => {
-  test("a login page instead of a file becomes one sentence", async () => {
+  test("a platform's login page instead of a file becomes one sentence", async () => {
     const page = "<!doctype html><title>Sign in | hidden</title>";
     expect(await sentenceFor(send(page, "text/html; charset=utf-8"))).toContain("sent a web page instead");
   });
 
-  test("a login page with an image type becomes one sentence", async () => {
+  test("a platform's login page with an image type becomes one sentence", async () => {
     expect(await sentenceFor(send("<!doctype html><html><title>hidden</title>"))).toContain("is a web page");
   });
 
-  test("a redirect to a login page is not followed", async () => {
+  test("the reader does not follow a redirect to a login page", async () => {
     const location = "https://slack.example/signin?redir=hidden";
     expect(await sentenceFor((response) => response.writeHead(302, { location }).end())).toContain("another page");
   });
 
-  test("a redirect to a cloud's metadata service is not followed", async () => {
+  test("the reader does not follow a redirect to a cloud's metadata service", async () => {
     const location = "http://169.254.169.254/latest/meta-data/iam/security-credentials/";
     expect(await sentenceFor((response) => response.writeHead(307, { location }).end())).toContain("another page");
   });
 
-  test("a file with an announced size of two gigabytes is not read", async () => {
+  test("the reader does not read a file with an announced size of two gigabytes", async () => {
     const answer: Answer = (response) => sendEndlessly(response, { "content-length": 2 * 1024 ** 3 });
     expect(await sentenceFor(answer)).toContain("is larger than 20 MiB");
   });
 
-  test("an endless file of unknown size is aborted at the limit", async () => {
+  test("the reader aborts an endless file of unknown size at the limit", async () => {
     expect(await sentenceFor((response) => sendEndlessly(response))).toContain("is larger than 20 MiB");
   });
 
-  test("a file that arrives byte by byte is aborted at the timeout", async () => {
+  test("the reader aborts a file that arrives byte by byte at the timeout", async () => {
     expect(await sentenceFor(drip, "/cat.png", { totalTimeoutMs: 200 })).toContain("took too long to arrive");
   });
 
-  test("a file that never arrives is aborted at the timeout", async () => {
+  test("the reader aborts a file that never arrives at the timeout", async () => {
     expect(await sentenceFor(() => {}, "/cat.png", { totalTimeoutMs: 100 })).toContain("took too long to arrive");
   });
 
-  test("a connection that closes in the middle of a file is reported in one sentence", async () => {
+  test("the user learns in one sentence that a connection closed in the middle of a file", async () => {
     const answer: Answer = (response) => {
       response.writeHead(200, { "content-length": png.length });
       response.write(png.subarray(0, 20), () => response.destroy());
@@ -137,7 +137,7 @@ describe("a hostile platform", () => {
     expect(await sentenceFor(answer)).toContain("could not be fetched");
   });
 
-  test("a compression bomb is not decompressed", async () => {
+  test("the reader does not decompress a compression bomb", async () => {
     const answer: Answer = (response) => response.writeHead(200, { "content-encoding": "gzip" }).end(deflateSync(png));
     expect(await sentenceFor(answer)).toContain("compressed it without being asked");
   });
@@ -150,11 +150,11 @@ describe("a hostile attachment", () => {
     "https://evil.example/hidden",
     "file:///etc/passwd",
     "not an address",
-  ])("an attachment at %s is not fetched", async (id) => {
+  ])("the reader does not fetch an attachment at %s", async (id) => {
     expect(await sentenceFor(send(png), id)).toContain("is not hosted by Slack");
   });
 
-  test("an attachment at a name that resolves into the private network is not fetched", async () => {
+  test("the reader does not fetch an attachment at a name that resolves into the private network", async () => {
     const server = await serveAnswers({});
     const { prepare } = setUp(server, {
       resolve: (_, answer) => answer(null, [{ address: "169.254.169.254", family: 4 }]),
@@ -165,20 +165,20 @@ describe("a hostile attachment", () => {
     });
   });
 
-  test("an attachment with a misleading name is judged by its bytes", async () => {
+  test("the reader judges an attachment with a misleading name by its bytes", async () => {
     expect(await sentenceFor(send("#!/bin/sh\nrm -rf hidden", "image/png"))).toContain("is text, not an image");
     expect(await sentenceFor(send(Buffer.from("MZ\x90\0\x03\0\0\0\x04\0", "latin1")))).toContain("is not an image");
   });
 
-  test("an image that claims three billion pixels is not decoded", async () => {
+  test("the reader does not decode an image that claims three billion pixels", async () => {
     expect(await sentenceFor(send(toClaimingPng(60_000, 60_000)))).toContain("more than 50 million pixels");
   });
 
-  test("an image that claims more pixels than it contains is reported as damaged", async () => {
+  test("the reader reports an image that claims more pixels than it contains as damaged", async () => {
     expect(await sentenceFor(send(toClaimingPng(4_000, 9_000)))).toContain("is damaged or incomplete");
   });
 
-  test("an SVG that refers to other files is never opened", async () => {
+  test("the reader never opens an SVG that refers to other files", async () => {
     const server = await serveAnswers({
       "/cat.png": (response, request) => {
         const links = [`http://${request.headers.host}/hidden.png`, "file:///etc/passwd"];
@@ -197,12 +197,12 @@ describe("a hostile attachment", () => {
     expect(server.requests.map(({ url }) => url)).toEqual(["/cat.png"]);
   });
 
-  test("a file that is a page first and an image second is refused", async () => {
+  test("the reader refuses a file that is a page first and an image second", async () => {
     const both = Buffer.concat([Buffer.from("<html><script>hidden</script><!--"), png]);
     expect(await sentenceFor(send(both))).toContain("is not an image");
   });
 
-  test("a file that is an image first and a page second is sent as an image only", async () => {
+  test("the gateway gets a file that is an image first and a page second as an image only", async () => {
     const both = Buffer.concat([png, Buffer.from("<html><script>alert(1)</script>")]);
     const server = await serveAnswers({ "/cat.html": send(both, "text/plain") });
     const { prepare, relay } = setUp(server);
@@ -214,7 +214,7 @@ describe("a hostile attachment", () => {
   });
 });
 
-test("the token goes only to the platform, and the link contains neither token nor address", async () => {
+test("only the platform gets the token, and the link contains neither token nor address", async () => {
   const server = await serveAnswers({ "/private.png": send(png) });
   const { prepare, lines } = setUp(server);
   const prepared = await prepare(`${server.origin}/private.png`);

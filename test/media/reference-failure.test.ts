@@ -41,14 +41,14 @@ describe("describeReferenceFailure", () => {
     ["is private", () => ({ fileUri: "http://10.0.0.1/a.png?hm=mark", mimeType: "image/png" }), UNREACHABLE],
     ["is of another type", (origin: string) => ({ fileUri: `${origin}/good.png`, mimeType: "image/webp" }), REFUSED],
     ["is damaged", (origin: string) => ({ fileUri: `${origin}/broken.png`, mimeType: "image/png" }), REFUSED],
-  ])("a failure names the image that %s", async (_, second, sentence) => {
+  ])("the description names the image that %s", async (_, second, sentence) => {
     expect(describeReferenceFailure(await failWith(second), refs)).toBe(sentence);
   });
 
   test.each([
     ["Unable to fetch file_uri https://a.example/x", UNREACHABLE],
     ["fileData: unsupported MIME type: image/heic", REFUSED],
-  ])("failures of other gateways, which name no part, are recognised: %s", (words, sentence) => {
+  ])("the description recognises failures of other gateways, which name no part: %s", (words, sentence) => {
     const error = new GatewayError("rejected", `The gateway refused the request (400). It said: ${words}`, {
       status: 400,
     });
@@ -62,7 +62,7 @@ describe("describeReferenceFailure", () => {
     "Request contains more than 1 images.",
     "Invalid 'image': array too long. Expected an array with maximum length 1.",
     "You can provide up to 1 input images.",
-  ])("a failure reports that there are too many images: %s", (words) => {
+  ])("the description says that there are too many images: %s", (words) => {
     const error = new GatewayError("rejected", `It said: ${words}`, { status: 400 });
     const sentence = "This model does not accept 2 images at once. Attach fewer.";
     expect(describeReferenceFailure(error, refs)).toBe(sentence);
@@ -78,11 +78,11 @@ describe("describeReferenceFailure", () => {
     ["the key", new GatewayError("unauthorized", "It said: no access to fileData", { status: 403 })],
     ["the rate", new GatewayError("rate-limited", "It said: too many fileData", { status: 429 })],
     ["something that is no gateway's", new Error("fileUri")],
-  ])("a failure about %s is not blamed on a reference", (_, error) => {
+  ])("the description does not blame a reference for a failure about %s", (_, error) => {
     expect(describeReferenceFailure(error, refs)).toBeUndefined();
   });
 
-  test("a failure of a request without references is not blamed on one", () => {
+  test("the description blames no reference for a failure of a request without references", () => {
     expect(describeReferenceFailure(new GatewayError("rejected", "fileData is bad"), [])).toBeUndefined();
   });
 });

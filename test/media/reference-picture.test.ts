@@ -27,31 +27,34 @@ function readFailing(error: unknown) {
   return createReadPicture(openAttachment)(ref, "ada", never);
 }
 
-describe("createReadPicture", () => {
-  test.each(["png", "jpeg", "webp", "gif"] as const)("a small still %s is used byte for byte", async (format) => {
-    const bytes = new Uint8Array(await red().toFormat(format).toBuffer());
-    const mimeType = `image/${format}`;
-    expect(await readBytes(bytes)).toEqual({ bytes, mimeType, originalType: mimeType, isChanged: false });
-  });
+describe("the reading of a reference image", () => {
+  test.each(["png", "jpeg", "webp", "gif"] as const)(
+    "the reader uses a small still %s byte for byte",
+    async (format) => {
+      const bytes = new Uint8Array(await red().toFormat(format).toBuffer());
+      const mimeType = `image/${format}`;
+      expect(await readBytes(bytes)).toEqual({ bytes, mimeType, originalType: mimeType, isChanged: false });
+    },
+  );
 
-  test("HEIC is passed on unchanged, because only gateways can read it", async () => {
+  test("the reader passes HEIC on unchanged, because only gateways can read it", async () => {
     const heic = Buffer.concat([Buffer.from([0, 0, 0, 24]), Buffer.from("ftypheic\0\0\0\0mif1heic")]);
     expect(await readBytes(heic)).toMatchObject({ mimeType: "image/heic", isChanged: false });
   });
 
-  test("AVIF is converted, because not every gateway accepts it", async () => {
+  test("the reader converts AVIF, because not every gateway accepts it", async () => {
     const picture = await readBytes(await red().avif().toBuffer());
     expect(picture).toMatchObject({ mimeType: "image/jpeg", originalType: "image/avif", isChanged: true });
   });
 
-  test("TIFF is converted without loss and marked as not accepted unchanged", async () => {
+  test("the reader converts TIFF without loss, and marks it as not accepted unchanged", async () => {
     const picture = await readBytes(await noise(64, 64).tiff().toBuffer());
     expect(picture).toMatchObject({ mimeType: "image/png", originalType: undefined, isChanged: true });
     if ("problem" in picture) throw new Error(picture.problem);
     expect((await sharp(picture.bytes).metadata()).width).toBe(64);
   });
 
-  test("the first frame of an animation is used", async () => {
+  test("the reader uses the first frame of an animation", async () => {
     const frames = Buffer.concat([
       await red(4, 4).raw().toBuffer(),
       await sharp({ create: { width: 4, height: 4, channels: 3, background: "blue" } })
@@ -69,7 +72,7 @@ describe("createReadPicture", () => {
     expect(dominant).toBeGreaterThan(200);
   });
 
-  test("a large image is scaled, and one with too many bytes is compressed more", async () => {
+  test("the reader scales a large image, and compresses one with too many bytes more", async () => {
     const long = await readBytes(await red(3_000, 20).png().toBuffer(), { maxSide: 300 });
     if ("problem" in long) throw new Error(long.problem);
     expect((await sharp(long.bytes).metadata()).width).toBe(300);
@@ -79,7 +82,7 @@ describe("createReadPicture", () => {
     expect(heavy.bytes.byteLength).toBeLessThanOrEqual(60_000);
   });
 
-  test("the location of a photo is removed", async () => {
+  test("the reader removes the location of a photo", async () => {
     const jpeg = await red()
       .withExif({ IFD0: { Copyright: "somebody" } })
       .jpeg()
@@ -97,18 +100,18 @@ describe("createReadPicture", () => {
     ["pdf", utf8("%PDF-1.7\n%%EOF"), /^is a PDF/],
     ["bmp", Buffer.concat([Buffer.from("BM"), Buffer.alloc(60)]), /^is a BMP image/],
     ["zip", Buffer.from("PK\x03\x04\x14\0\0\0\0\0", "latin1"), "is not an image"],
-  ])("a %s is refused by name", async (_, bytes, problem) => {
+  ])("the reader refuses a %s by name", async (_, bytes, problem) => {
     expect(await readBytes(bytes)).toEqual({ problem: expect.stringMatching(problem) as unknown });
   });
 
-  test("a damaged image is reported as damaged", async () => {
+  test("the reader reports a damaged image as damaged", async () => {
     const bytes = await noise(100, 100).jpeg().toBuffer();
     expect(await readBytes(bytes.subarray(0, bytes.length / 2))).toEqual({
       problem: "is damaged or incomplete; send it again, as PNG or JPEG",
     });
   });
 
-  test("a small file with very many pixels is not decoded", async () => {
+  test("the reader does not decode a small file with very many pixels", async () => {
     const bytes = await red(2_000, 2_000).png().toBuffer();
     expect(await readBytes(bytes, { maxPixels: 1_000_000 })).toEqual({
       problem: "has more than 1 million pixels; send a smaller version",

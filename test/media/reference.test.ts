@@ -60,8 +60,8 @@ function setUp(options: Partial<ReferencesDeps> = {}) {
   return { ...references, adapters, read, published };
 }
 
-describe("createReferences", () => {
-  test("a link that can expire at any time is only used if the file cannot be relayed", async () => {
+describe("the references of an image request", () => {
+  test("a request uses a link that can expire at any time only if the relay cannot serve the file", async () => {
     const { prepare, published } = setUp();
     const refs: AttachmentRef[] = [{ ...toRef("discord", "as-it-is.png"), isFleeting: true }];
     expect(await prepare(refs, owner, never)).toMatchObject({ ok: true, parts: [{ mimeType: "image/png" }] });
@@ -76,7 +76,7 @@ describe("createReferences", () => {
     expect(await alone.prepare(refs, owner, never)).toMatchObject({ problems: [expect.stringContaining(said)] });
   });
 
-  test("the platform's own link is used with the type of the bytes if the image needs no change", async () => {
+  test("a request uses the platform's own link with the type of the bytes if the image needs no change", async () => {
     const { prepare, published } = setUp();
     const refs = [toRef("discord", "as-it-is.png"), toRef("discord", "lies.jpg")];
     expect(await prepare(refs, owner, never)).toEqual({
@@ -89,7 +89,7 @@ describe("createReferences", () => {
     expect(published).toEqual([]);
   });
 
-  test("private and converted images are relayed, in their order", async () => {
+  test("a request uses the relay for private and converted images, in their order", async () => {
     const { prepare } = setUp();
     const refs = [
       toRef("slack", "lies.jpg"),
@@ -117,7 +117,7 @@ describe("createReferences", () => {
     });
   });
 
-  test("the file that needs PUBLIC_URL is named without being read", async () => {
+  test("the error names the file that needs PUBLIC_URL, and the file is not read", async () => {
     const { prepare, read } = setUp({ relayUrl: () => undefined });
     const prepared = await prepare([toRef("slack", "as-it-is.png"), toRef("discord", "as-it-is.png")], owner, never);
     expect(prepared).toEqual({
@@ -127,7 +127,7 @@ describe("createReferences", () => {
     expect(read).toEqual(["as-it-is.png"]);
   });
 
-  test("a public file that should be converted is sent unchanged if it cannot be relayed", async () => {
+  test("a request sends a public file that should be converted unchanged if the relay cannot serve it", async () => {
     const { prepare } = setUp({ relayUrl: () => undefined });
     expect(await prepare([toRef("discord", "animated.gif")], owner, never)).toEqual({
       ok: true,
@@ -153,7 +153,7 @@ describe("createReferences", () => {
     });
   });
 
-  test("too many references are refused, and none is read", async () => {
+  test("a request with too many references reads none of them", async () => {
     const { prepare, read } = setUp({ maxReferences: 1 });
     const refs = [toRef("slack", "as-it-is.png"), toRef("slack", "lies.jpg")];
     expect(await prepare(refs, owner, never)).toEqual({
@@ -186,7 +186,7 @@ describe("createReferences", () => {
     await expect(setUp({ read }).prepare([toRef("slack", "lies.jpg")], owner, left)).rejects.toThrow("I left.");
   });
 
-  test("private files are sent as bytes if there is no address for links", async () => {
+  test("a request contains private files as bytes if there is no address for links", async () => {
     const { load, published } = setUp({ relayUrl: () => undefined });
     expect(await load([toRef("slack", "lies.jpg"), toRef("discord", "scan.tiff")], owner, never)).toEqual({
       ok: true,
@@ -205,7 +205,7 @@ describe("createReferences", () => {
     });
   });
 
-  test("an empty list of references does nothing", async () => {
+  test("a request with an empty list of references prepares nothing", async () => {
     expect(await setUp().prepare([], owner, never)).toEqual({ ok: true, parts: [] });
   });
 });

@@ -8,13 +8,13 @@ const blank = sharp({ create: { width: 4, height: 4, channels: 3, background: "r
 
 describe("sniffType", () => {
   for (const format of ["png", "jpeg", "webp", "gif", "avif"] as const) {
-    test(`${format} is recognised by its bytes`, async () => {
+    test(`sniffType recognises ${format} by its bytes`, async () => {
       const bytes = await blank.clone().toFormat(format).toBuffer();
       await expect(sniffType(bytes)).resolves.toEqual({ kind: "image", mimeType: `image/${format}` });
     });
   }
 
-  test("HEIC and PDF are recognised by their headers", async () => {
+  test("sniffType recognises HEIC and PDF by their headers", async () => {
     const heic = Buffer.concat([Buffer.from([0, 0, 0, 24]), Buffer.from("ftypheic\0\0\0\0mif1heic")]);
     await expect(sniffType(heic)).resolves.toEqual({ kind: "image", mimeType: "image/heic" });
     await expect(sniffType(utf8("%PDF-1.7\n%%EOF"))).resolves.toEqual({
@@ -32,12 +32,12 @@ describe("sniffType", () => {
     "",
     "\x1b[1mlog",
   ]) {
-    test(`${JSON.stringify(text)} is recognised as text`, async () => {
+    test(`sniffType recognises ${JSON.stringify(text)} as text`, async () => {
       await expect(sniffType(utf8(text))).resolves.toEqual({ kind: "text", mimeType: "text/plain" });
     });
   }
 
-  test("bytes with a byte order mark are recognised as text", async () => {
+  test("sniffType recognises bytes with a byte order mark as text", async () => {
     const littleEndian = Buffer.from("\ufeffdéjà 日本", "utf16le");
     const bigEndian = Buffer.from(littleEndian).swap16();
     for (const bytes of [littleEndian, bigEndian, utf8("\ufeffdéjà 日本")]) {
@@ -45,14 +45,14 @@ describe("sniffType", () => {
     }
   });
 
-  test("only the beginning of a long text counts, even if it ends inside a character", async () => {
+  test("sniffType judges a long text by its beginning, even if that ends inside a character", async () => {
     const beginning = utf8(`a${"日".repeat(30_000)}`);
     const text = { kind: "text", mimeType: "text/plain" };
     await expect(sniffType(Buffer.concat([beginning, Uint8Array.of(0xff)]))).resolves.toEqual(text);
     await expect(sniffType(Buffer.concat([Uint8Array.of(0xff), beginning]))).resolves.toBeUndefined();
   });
 
-  test("archives, other binaries and text in other encodings are not recognised", async () => {
+  test("sniffType recognises no archives, other binaries or text in other encodings", async () => {
     const zip = Buffer.from("PK\x03\x04\x14\0\0\0\0\0", "latin1");
     const shiftJis = Uint8Array.of(0x93, 0xfa, 0x96, 0x7b);
     const gzip = Uint8Array.of(0x1f, 0x8b, 8, 0, 0, 0, 0, 0);

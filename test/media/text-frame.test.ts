@@ -5,8 +5,8 @@ import { FRAME_TOKENS, frameText } from "../../src/media/text-frame.ts";
 
 const file = (text: string) => ({ name: "notes.txt", text });
 
-describe("frameText", () => {
-  test("a frame contains a file with its name", () => {
+describe("the frame around the text of a file", () => {
+  test("a frame contains the text of a file with its name", () => {
     const frame = frameText(file("one\r\ntwo\rthree\tfour\x1b[0m\n"), { maxTokens: 1_000 });
     expect(frame.isTruncated).toBe(false);
     expect(frame.text).toMatch(
@@ -18,14 +18,14 @@ describe("frameText", () => {
     expect(frameText(file("x"), { maxTokens: 1_000 })).toEqual(frameText(file("x"), { maxTokens: 1_000 }));
   });
 
-  test("the content of a file cannot know its own mark", () => {
+  test("the content of a file cannot predict the mark of its frame", () => {
     const inner = frameText(file("harmless"), { maxTokens: 1_000 });
     const outer = frameText(file(`harmless\n${inner.text}\nand more`), { maxTokens: 1_000 });
     const mark = outer.text.match(/mark="(\w+)">/)?.[1] ?? "none";
     expect(outer.text.split(mark)).toHaveLength(3);
   });
 
-  test("a long file is truncated, and the frame says how much is shown", () => {
+  test("a frame truncates a long file, and says how much it shows", () => {
     const text = "word ".repeat(10_000);
     const frame = frameText(file(text), { maxTokens: 1_000 });
     expect(frame.isTruncated).toBe(true);
@@ -35,7 +35,7 @@ describe("frameText", () => {
     expect(estimateTokenCount(frame.text)).toBeLessThan(1_100);
   });
 
-  test("a frame continues from the character at which the last one ended, and names the missing part at the end", () => {
+  test("a frame continues from the character at which the last frame ended, and names the missing part at the end", () => {
     const text = Array.from({ length: 500 }, (_, index) => `line ${index}\n`).join("");
     let read = "";
     let last = "";
@@ -51,20 +51,20 @@ describe("frameText", () => {
     expect(last).toContain(": only half was read]");
   });
 
-  test("text that counts as no tokens is bounded too", () => {
+  test("a frame also limits text that counts as no tokens", () => {
     const frame = frameText(file(" ".repeat(5_000_000)), { maxTokens: 1_000 });
     expect(frame.isTruncated).toBe(true);
     expect(frame.text.length).toBeLessThan(10_000);
   });
 
-  test("truncation does not split a character", () => {
+  test("a frame splits no character", () => {
     for (const spaces of [79, 80]) {
       const frame = frameText(file(`${" ".repeat(spaces)}😀😀`), { maxTokens: 10 });
       expect(frame.text.isWellFormed()).toBe(true);
     }
   });
 
-  test("truncation never splits a character or exceeds the token limit, whatever the text", () => {
+  test("a frame never splits a character or exceeds the token limit, whatever the text", () => {
     const text = fc.string({ unit: fc.constantFrom("a", " ", "\n", "日", "😀", "`", "<"), maxLength: 400 });
     const bounds = fc.record({ from: fc.nat(20), maxTokens: fc.integer({ min: 0, max: 200 }) });
     fc.assert(

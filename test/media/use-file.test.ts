@@ -13,8 +13,8 @@ function use<T>(useFile: UseFile, sizeBytes: number, task: () => Promise<T>, sig
   return useFile({ ...limits, ref, owner: "ada", open: async () => once(sizeBytes) }, task, signal);
 }
 
-describe("a file that finds no room", () => {
-  test("a waiting file is read as soon as another one is done", async () => {
+describe("a file that waits for memory", () => {
+  test("a waiting file is read as soon as another file is done", async () => {
     const useFile = createUseFile({ maxHeldBytes: 100 });
     const done = Promise.withResolvers<string>();
     const begun = Promise.withResolvers<void>();
@@ -32,7 +32,7 @@ describe("a file that finds no room", () => {
     expect(order).toEqual(["first", "second"]);
   });
 
-  test("a file that waits too long for room is abandoned with a sentence for its user", async () => {
+  test("the reader abandons a file that waits too long for memory, with a sentence for its user", async () => {
     const useFile = createUseFile({ maxHeldBytes: 100, waitMs: 20 });
     const done = Promise.withResolvers<void>();
     const begun = Promise.withResolvers<void>();
@@ -49,7 +49,7 @@ describe("a file that finds no room", () => {
     expect(await use(useFile, 50, async () => "used")).toBe("used");
   });
 
-  test("waiting for room rejects with the signal's reason", async () => {
+  test("waiting for memory rejects with the signal's reason", async () => {
     const useFile = createUseFile({ maxHeldBytes: 100 });
     const controller = new AbortController();
     const begun = Promise.withResolvers<void>();

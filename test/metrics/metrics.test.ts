@@ -79,7 +79,7 @@ describe("createMetrics", () => {
     expect((await metrics.render()).body).not.toContain('platform="slack"');
   });
 
-  test("the metrics are shown even if some of them cannot be read", async () => {
+  test("the metrics appear even if the service cannot read some of them", async () => {
     const metrics = createMetrics();
     metrics.observe("store_reachable", () => Promise.reject(new Error("away")));
     metrics.observe("platform_connected", () => {
@@ -105,7 +105,7 @@ describe("createMetrics", () => {
     expect(observe.mock.calls.length).toBeLessThanOrEqual(1);
   });
 
-  test("the metrics never throw on a number that cannot be counted", () => {
+  test("the metrics never throw on a number that they cannot count", () => {
     const metrics = createMetrics();
     for (const odd of [NaN, -1, Infinity]) {
       metrics.tokens("prompt", odd, false);

@@ -49,7 +49,7 @@ function listing(...answers: Array<string[] | Error>): { gateway: Gateway; asked
 }
 
 describe("the gateway check at the start", () => {
-  test("the gateway is fine if it accepts the key and lists the models", async () => {
+  test("the gateway passes the check if it accepts the key and lists the models", async () => {
     const { url } = await start();
     const { health, told, lines } = watch(connect(url, { apiKey: "sk-sandbox-all" }), {
       models: { IMAGE_MODEL: "sandbox-image" },
@@ -79,7 +79,7 @@ describe("the gateway check at the start", () => {
     expect(JSON.stringify(lines)).not.toContain("canary");
   });
 
-  test("the gateway is unreachable if nothing listens", async () => {
+  test("the gateway check says that the gateway is unreachable if nothing listens", async () => {
     const { told, until } = watch(connect("http://127.0.0.1:1", { limits: { attempts: 1 } }));
     await until(() => told.length === 1);
     expect(told[0]).toMatchObject({
@@ -121,7 +121,7 @@ describe("the gateway check at the start", () => {
     ]);
   });
 
-  test("the gateway is checked until it is fine, and not afterwards; a lasting problem is reported once", async () => {
+  test("the check repeats until the gateway passes, and not afterwards; it reports a lasting problem once", async () => {
     const busy = new GatewayError("unreachable", "The gateway cannot be reached.");
     const { gateway, asked } = listing(busy, busy, busy, ["sandbox-chat"]);
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
@@ -138,7 +138,7 @@ describe("the gateway check at the start", () => {
     ["answers with a page", 200, "<html></html>"],
     ["lists nothing", 200, '{"data":[]}'],
   ] as const) {
-    test(`a gateway without a model list does not count as broken: it ${name}`, async () => {
+    test(`the check does not blame a gateway without a model list: it ${name}`, async () => {
       const { url } = await startFaultServer((response) => response.writeHead(status).end(body));
       const { health, told } = watch(connect(url));
       while (health.state() === "not known yet") await new Promise(setImmediate);
@@ -146,7 +146,7 @@ describe("the gateway check at the start", () => {
     });
   }
 
-  test("the gateway is fine when the model answers, whatever its list says", async () => {
+  test("the gateway passes the check when the model answers, whatever its list says", async () => {
     const { gateway } = listing(["another"]);
     const { health, told, until } = watch(gateway);
     await until(() => told.length === 1);

@@ -23,7 +23,7 @@ function listOver(...answers: Array<Promise<string[]> | string[] | Error>) {
 }
 
 describe("the list of models", () => {
-  test("the list of models is requested once in several minutes", async () => {
+  test("the service requests the list of models once in several minutes", async () => {
     const { list, clock, calls } = listOver(["one"], ["two"]);
     expect(await list(open)).toEqual(["usual", "one"]);
     clock.nowMs = 4 * MINUTE_MS;
@@ -45,7 +45,7 @@ describe("the list of models", () => {
     expect(calls).toHaveLength(1);
   });
 
-  test("an old list of models is used if it cannot be refreshed, and a list that never arrived is requested again", async () => {
+  test("the service uses an old list of models if it cannot refresh it, and requests a list again that never arrived", async () => {
     const { list, clock } = listOver(new Error("down"), ["one"], new Error("down"));
     await expect(list(open)).rejects.toThrow("down");
     expect(await list(open)).toEqual(["usual", "one"]);
@@ -78,7 +78,7 @@ describe("the list of image models", () => {
 });
 
 describe("the name of a model", () => {
-  test("a model is found in any case if only one matches", () => {
+  test("the lookup finds a model in any case if only one matches", () => {
     expect(findModel("GPT-5", ["gpt-5", "gpt-5-mini"])).toBe("gpt-5");
     expect(findModel("a", ["A", "a"])).toBe("a");
     expect(findModel("aB", ["AB", "ab"])).toBeUndefined();
@@ -92,7 +92,7 @@ describe("the name of a model", () => {
     ["llama", []],
     ["", []],
     ["x".repeat(101), []],
-  ])("an unknown name suggests the models that it probably means: %j", (name, meant) => {
+  ])("the lookup suggests the models that an unknown name probably means: %j", (name, meant) => {
     expect(nearModels(name, ["gpt-5", "gpt-4", "gpt-5-mini"]).toSorted()).toEqual(meant.toSorted());
   });
 });

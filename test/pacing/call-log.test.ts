@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { createCallLog } from "../../src/pacing/call-log.ts";
 
-describe("call log", () => {
-  test("the call log returns each call's credit one window after the call", () => {
+describe("the log of calls to a platform", () => {
+  test("the call log makes each call available again one window after the call", () => {
     const log = createCallLog(3, 60_000);
     for (const now of [0, 10_000, 20_000]) log.sent(now);
     expect([20_000, 59_000, 61_000, 71_000, 81_000].map(log.credit)).toEqual([0, 0, 1, 2, 3]);
@@ -25,7 +25,7 @@ describe("call log", () => {
     expect([99_000, 101_000, 111_000].map(log.credit)).toEqual([0, 1, 2]);
   });
 
-  test("the call log allows nothing before the wait of a rate limit, then recovers slowly", () => {
+  test("the call log allows no call before a rate limit's wait is over, then recovers slowly", () => {
     const log = createCallLog(60, 60_000);
     for (let second = 0; second < 10; second++) log.sent(second * 1_000);
     log.done({ ok: false, retryAfterMs: 30_000 }, 10_000);
@@ -39,7 +39,7 @@ describe("call log", () => {
     expect(log.keepUntil()).toBe(610_000);
   });
 
-  test("the call log spends the tight credit call by call", () => {
+  test("the call log spends its few calls after a rate limit one by one", () => {
     const log = createCallLog(60, 60_000);
     log.done({ ok: false, retryAfterMs: 0 }, 0);
     log.sent(10_000);

@@ -4,7 +4,7 @@ import type { Written } from "../../src/port/pace.ts";
 
 const ACCEPTED: Written = { answer: { ok: true }, behind: false };
 
-describe("even pacer", () => {
+describe("the even pacer of replies", () => {
   test("the even pacer sends the first text at once and the next one a gap later", () => {
     const pacer = createEvenPacer({ gapMs: 1_000 });
     const reply = pacer.join();
@@ -76,7 +76,7 @@ describe("even pacer", () => {
     expect(pacer.step(30_500)).toMatchObject({ type: "send", kind: "post" });
   });
 
-  test("a failed call is repeated with growing pauses", () => {
+  test("the even pacer repeats a failed call with growing pauses", () => {
     const pacer = createEvenPacer({ gapMs: 0 });
     const reply = pacer.join();
     pacer.text(reply, 1, 0);

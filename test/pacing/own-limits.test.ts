@@ -22,7 +22,7 @@ const NO_EDITS: Budget = {
   keepUntil: () => 0,
 };
 
-test("an adapter called teams is paced by its own limits, and by no others", async () => {
+test("an adapter called teams has its own limits, and no others", async () => {
   const { adapter, sink, calls, texts } = fakePlatform();
   const made: string[] = [];
   const toBudget = (key: string) => ({

@@ -20,7 +20,7 @@ import {
 } from "../../src/pacing/pacer.ts";
 import type { CallKind, Pacer, Written } from "../../src/port/pace.ts";
 
-describe("pacer", () => {
+describe("the pacer of replies", () => {
   const ACCEPTED: Written = { answer: { ok: true }, behind: false };
 
   /** A budget for `calls` calls. It records their outcomes. */
@@ -60,7 +60,7 @@ describe("pacer", () => {
     expect(events).toEqual(["sent final a 0", "sent edit b 9000"]);
   });
 
-  test("the pacer sends finals first, then first posts, then the edit with the highest cost so far", () => {
+  test("the pacer sends finals first, then first posts, then the edit that has waited at the highest cost", () => {
     const pacer = createPacer(budgetOf(100).budget);
     const [little, much, fresh, ending] = [pacer.join(), pacer.join(), pacer.join(), pacer.join()];
     for (const reply of [little, much, ending]) {
@@ -121,7 +121,7 @@ describe("pacer", () => {
     expect(pacer.step(2_000).type).not.toBe("send");
   });
 
-  test("a reply without text shows nothing before its end, then one call", () => {
+  test("a reply without text makes no call before its end, and then one", () => {
     const pacer = createPacer(budgetOf(100).budget);
     const reply = pacer.join();
     pacer.text(reply, 0, 0);
@@ -131,7 +131,7 @@ describe("pacer", () => {
   });
 });
 
-describe("pacer under virtual time", () => {
+describe("the pacer under virtual time", () => {
   const SEEDS = 15;
 
   function meanOf(run: (seed: number) => TrialResult): number {
@@ -192,7 +192,7 @@ describe("pacer under virtual time", () => {
   });
 });
 
-describe("urgency", () => {
+describe("the urgency of a call", () => {
   interface Plenty {
     credit?: number;
     creditAt?: number;
@@ -246,7 +246,7 @@ describe("urgency", () => {
     return reply;
   }
 
-  test("the first post is held while more text is likely, at most a tenth of a second", () => {
+  test("the pacer holds the first post while more text is likely, at most a tenth of a second", () => {
     const dueOf = (...arrivals: number[]) => {
       const reply = createReplyState("room");
       for (const at of arrivals) applyText(reply, 4, at);
@@ -262,7 +262,7 @@ describe("urgency", () => {
     expect(toUrgency(late, momentAt(5_200))).toEqual({ rank: 1, kind: "post", at: 5_200 });
   });
 
-  test("the first post is held for at most twenty seconds if its final would wait long for a call", () => {
+  test("the pacer holds the first post for at most twenty seconds if its final would wait long for a call", () => {
     const reply = createReplyState("room");
     applyText(reply, 4, 5_000);
     const dueWith = (beginAt: number) => toUrgency(reply, momentAt(5_000, { beginAt })).at;
@@ -273,7 +273,7 @@ describe("urgency", () => {
     expect(dueWith(60_000)).toBe(5_000);
   });
 
-  test("a final is due at once, as a post if nothing was posted", () => {
+  test("a final is due at once, as a post if the reply has no message yet", () => {
     const reply = createReplyState("room");
     applyText(reply, 4, 5_000);
     applyEnd(reply);
@@ -290,14 +290,14 @@ describe("urgency", () => {
     expect(toUrgency(reply, momentAt(10_400))).toEqual({ rank: 1, kind: "post", at: 10_400 });
   });
 
-  test("steady text gets exactly the planned gap after it arrived", () => {
+  test("steady text goes out exactly the planned gap after it arrived", () => {
     const reply = growing({ until: 10_980 });
     const { at } = toUrgency(reply, momentAt(10_980));
     expect(at).toBeGreaterThan(10_980);
     expect(at).toBeLessThan(11_030);
   });
 
-  test("the first edit comes early while there is plenty of budget", () => {
+  test("the first edit goes out early while many calls are left", () => {
     const eager = growing({ edits: 0, until: 10_300 });
     expect(toUrgency(eager, momentAt(10_300, { plenty: { isRich: true, credit: 1 } })).at).toBeCloseTo(10_330, -2);
     expect(toUrgency(eager, momentAt(10_300, { plenty: { credit: 1 } })).at).toBeGreaterThan(10_500);
@@ -311,7 +311,7 @@ describe("urgency", () => {
     );
   });
 
-  test("an edit goes out before its price is reached if a shared budget was unused for a gap", () => {
+  test("an edit goes out before its price is reached if no reply used a shared budget for a gap", () => {
     const reply = growing({ until: 10_900 });
     const dueAfter = (lastCall: number) =>
       toUrgency(
@@ -323,7 +323,7 @@ describe("urgency", () => {
     expect(dueAfter(11_500)).toBeCloseTo(12_500);
   });
 
-  test("a lull is used if enough text is unseen and the budget has spare calls", () => {
+  test("the pacer uses a lull if enough text is unseen and the budget has spare calls", () => {
     const reply = growing({ until: 10_500 });
     expect(toUrgency(reply, momentAt(10_550)).at).toBeCloseTo(10_500 + 4_000 / 60, -1);
     expect(toUrgency(reply, momentAt(10_550, { plenty: { credit: 1 } })).at).toBeGreaterThan(10_700);
@@ -331,7 +331,7 @@ describe("urgency", () => {
     expect(toUrgency(little, momentAt(10_170)).at).toBeGreaterThan(10_300);
   });
 
-  test("the remaining text is shown before a long pause if there is plenty of budget", () => {
+  test("the pacer shows the remaining text before a long pause if many calls are left", () => {
     const little = growing({ until: 10_100 });
     expect(toUrgency(little, momentAt(10_200, { plenty: { isRich: true } })).at).toBeCloseTo(10_600, -2);
   });
@@ -341,7 +341,7 @@ describe("urgency", () => {
     expect(toUrgency(reply, momentAt(10_100, { gap: 10 })).at).toBe(10_250);
   });
 
-  test("some calls are kept for finals, unless another one returns soon", () => {
+  test("the pacer reserves some calls for finals, unless another call becomes available soon", () => {
     const reply = growing({ until: 12_000 });
     expect(toUrgency(reply, momentAt(12_000, { reserve: 3, plenty: { credit: 3, creditAt: 20_000 } })).at).toBe(20_000);
     expect(toUrgency(reply, momentAt(12_000, { reserve: 3, plenty: { credit: 3, creditAt: 15_000 } })).at).toBe(12_000);
@@ -358,7 +358,7 @@ describe("urgency", () => {
   });
 });
 
-describe("reply state", () => {
+describe("the state of a reply", () => {
   const ACCEPTED: Written = { answer: { ok: true }, behind: false };
 
   function replyWith(...texts: Array<[at: number, units: number]>) {
@@ -454,7 +454,7 @@ describe("reply state", () => {
     expect(reply.needsCall).toBe(true);
   });
 
-  test("a result without a call is ignored", () => {
+  test("a reply ignores a result without a call", () => {
     const reply = replyWith([0, 4]);
     applyWritten(reply, ACCEPTED, 1_000);
     expect(toBacklog(reply)).toBe(4);

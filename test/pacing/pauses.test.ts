@@ -12,7 +12,7 @@ describe("the pauses that a platform requested", () => {
     expect(pauses.left("T1"), "a timer may be early by a millisecond").toBe(0);
   });
 
-  test("pauses still apply if there are more than the limit, except for the first one", () => {
+  test("pauses still apply if there are more than the limit, except for the oldest", () => {
     let now = 0;
     const pauses = createPauses(() => now);
     for (let team = 0; team < 600; team++) pauses.note(`old${team}`, 10);
@@ -24,7 +24,7 @@ describe("the pauses that a platform requested", () => {
     expect(pauses.left("T1")).toBe(0);
   });
 
-  test("a pause is not shortened by a later, shorter one", () => {
+  test("a later, shorter pause does not shorten an earlier one", () => {
     const pauses = createPauses(() => 0);
     pauses.note("T1", 500);
     pauses.note("T1", 100);

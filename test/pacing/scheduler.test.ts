@@ -51,7 +51,7 @@ function quick(pacerFor: (key: string) => Pacer = () => createEvenPacer({ gapMs:
 
 afterEach(() => void vi.useRealTimers());
 
-describe("scheduler", () => {
+describe("the scheduler of replies", () => {
   test("the scheduler writes while text grows and ends with a write that started after the end", async () => {
     const reply = heldReply();
     const pace = quick().join("channel", reply.paced);
@@ -266,7 +266,7 @@ describe("scheduler", () => {
     expect(replies.every(({ writes }) => writes > 1)).toBe(true);
   });
 
-  test("the fallback is used before a write for which the first budget has no room", async () => {
+  test("the scheduler uses the fallback before a write for which the first budget has no calls left", async () => {
     const told: Array<boolean | undefined> = [];
     const pacer = createEvenPacer({ gapMs: 0 });
     const step: Pacer["step"] = (now) => {
@@ -315,7 +315,7 @@ describe("scheduler", () => {
     expect(next.step(now + 200)).toMatchObject({ type: "send", kind: "post", isFallback: true });
   });
 
-  test("the scheduler reports a reply's room to the pacer", () => {
+  test("the scheduler tells the pacer how many characters fit in a reply", () => {
     const rooms: Array<string | undefined> = [];
     const pacer = createEvenPacer({ gapMs: 0 });
     const join: Pacer["join"] = (options) => {

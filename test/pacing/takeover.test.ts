@@ -102,7 +102,7 @@ for (const { name, method, create } of SLACK) {
   });
 }
 
-test("without knowledge of earlier calls, a takeover is rate-limited", () => {
+test("Slack rate-limits a takeover that does not know the earlier calls", () => {
   const pacer = takenOver(() => createPacer(createSlackBudget("update")), 25_000, false);
   const options = { pacer };
   expect(toRefused(trySlack({ scenario: LONG, seed: 1, tripMs: SLACK_TRIP_MS, options }, "update"))).toBeGreaterThan(0);

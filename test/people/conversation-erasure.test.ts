@@ -76,7 +76,7 @@ function channel(workspaceId: string, channelId: string) {
 }
 
 describe("the erasure of a workspace's conversations", () => {
-  test("erasing a workspace leaves nothing of its conversations, and everything of the others", async () => {
+  test("erasing a workspace removes its conversations completely, and keeps everything of the others", async () => {
     const { eraseTeam, talk, dump, history, settings, usage, emptied } = await start();
     await talk("T1", "C1");
     await talk("T1", "C2");

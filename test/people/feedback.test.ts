@@ -43,14 +43,14 @@ function setUp(record: TurnRecord | undefined = written) {
   return { rate, counted, said: () => [...said] };
 }
 
-test("a rating is stored with the turn and counted", async () => {
+test("the bot stores a rating with the turn and counts it", async () => {
   const { rate, counted, said } = setUp();
   await rate(event, "good");
   expect(said()).toEqual(["turn ada good of 1"]);
   expect(counted).toEqual(["test good"]);
 });
 
-test("a repeated rating is counted once", async () => {
+test("the bot counts a repeated rating once", async () => {
   const { rate, counted } = setUp();
   await rate(event, "good");
   await rate(event, "good");
@@ -58,7 +58,7 @@ test("a repeated rating is counted once", async () => {
   expect(counted).toEqual(["test good", "test bad"]);
 });
 
-test("a reason is stored with the rating, without invisible characters, and counted once", async () => {
+test("the bot stores a reason with the rating, without invisible characters, and counts it once", async () => {
   const { rate, counted, said } = setUp();
   await rate(event, "bad");
   for (let again = 0; again < 2; again++) await rate({ ...event, reason: " wrong\u202e year " }, "bad");
@@ -67,7 +67,7 @@ test("a reason is stored with the rating, without invisible characters, and coun
   expect(counted).toEqual(["test bad", "test reason"]);
 });
 
-test("a rating by a person who cannot see the answer is ignored", async () => {
+test("the bot ignores a rating by a person who cannot see the answer", async () => {
   const elsewhere = { ...written, reply: { platform: "test", channelId: "elsewhere" } };
   const secret = { ...written, reply: { ...written.reply, visibleTo: "ben" } };
   for (const record of [elsewhere, secret]) {
@@ -77,7 +77,7 @@ test("a rating by a person who cannot see the answer is ignored", async () => {
   }
 });
 
-test("a rating counts for the edition of the answer that its button belongs to", async () => {
+test("a rating counts for the version of the answer that its button belongs to", async () => {
   const { rate, said } = setUp({ ...written, edition: 3 });
   await rate({ ...event, turnId: "turn.v2" }, "good");
   // A button from an earlier version contains only the turn.

@@ -26,7 +26,7 @@ test("another process knows the channel that a person has open, by thread or els
   expect(await other.read({ ...ada, threadId: "1.0" })).toBe("C2");
 });
 
-test("the open channel is forgotten after a day, and only the newest twenty are kept", async () => {
+test("the bot forgets the open channel after a day, and keeps only the newest twenty", async () => {
   const { begin, pass } = setUp();
   const looking = begin();
   for (let thread = 0; thread <= 20; thread++) await looking.note({ ...ada, threadId: `${thread}` }, `C${thread}`);
@@ -37,13 +37,13 @@ test("the open channel is forgotten after a day, and only the newest twenty are 
   expect(await looking.exportAuthor("test", "ada")).toEqual([]);
 });
 
-test("concurrent changes of one person's open channels are all stored", async () => {
+test("the bot stores all concurrent changes of one person's open channels", async () => {
   const looking = setUp().begin();
   await Promise.all(["1", "2", "3"].map((threadId) => looking.note({ ...ada, threadId }, `C${threadId}`)));
   expect((await looking.exportAuthor("test", "ada")).map(({ channelId }) => channelId)).toEqual(["C1", "C2", "C3"]);
 });
 
-test("while the store is unavailable, the open channel is unknown", async () => {
+test("the open channel is unknown while the store is unavailable", async () => {
   const stores = openBotStores(new DatabaseSync(":memory:"));
   const inTurn = () => Promise.reject(new Error("down"));
   const open = (namespace: string) => Object.assign(stores.open(namespace), { get: inTurn });

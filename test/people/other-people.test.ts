@@ -64,7 +64,7 @@ describe("/forget and /export for another person", () => {
     expect(await audit.read(9)).toEqual([]);
   });
 
-  test("nothing is erased or exported if the audit log cannot be written", async () => {
+  test("the bot erases and exports nothing if it cannot write the audit log", async () => {
     const failing = { isOut: false };
     const { say, left } = await startWithAdmin(failing);
     failing.isOut = true;

@@ -151,7 +151,7 @@ describe("the policy of a company", () => {
 });
 
 describe("an access decision", () => {
-  test("an access decision finds a person's rules once, however many tools it is asked about", async () => {
+  test("an access decision looks up a person's rules once, however many tools it decides on", async () => {
     let reads = 0;
     const to = new Proxy(["guests", "external"], {
       get(list, key, receiver): unknown {
@@ -200,10 +200,10 @@ describe("an access decision", () => {
   });
 });
 
-describe("rules of the chat", () => {
+describe("rules that admins set in the chat", () => {
   const chat = [{ id: "abc", rule: { deny: "chat" } }];
 
-  test("rules of the chat are checked before those of the file", () => {
+  test("rules from the chat take precedence over rules in the file", () => {
     const file = { admins: ["person:9"], rules: [{ allow: "chat" }] };
     expect(decide(file, chat, on(page), "chat")).toMatchObject({
       isAllowed: false,
@@ -212,7 +212,7 @@ describe("rules of the chat", () => {
     expect(decide(file, chat, on(page), "pictures").isAllowed).toBe(true);
   });
 
-  test("rules of the chat apply only while the file names an admin who can remove them", async () => {
+  test("rules from the chat apply only while the file names an admin who can remove them", async () => {
     let admins = ["person:9"];
     const access = createAccess({ policy: () => ({ access: { admins } }), chatRules: { read: async () => chat } });
     expect(await access.may(on(page), "chat")).toBe(false);

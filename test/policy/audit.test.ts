@@ -14,7 +14,7 @@ function start() {
   return createAudit({ open, inTurn, pseudonym: () => "somebody", now: () => 1_000, log: silent });
 }
 
-describe("the audit log", () => {
+describe("the audit log of changes", () => {
   test("the audit log says who changed what, when and where, before and after, newest first", async () => {
     const audit = start();
     await audit.note({ event: command("listen"), what: "listen", before: "off", after: "on" });

@@ -27,7 +27,7 @@ const OFFERED = {
 };
 
 describe("models offered per channel and per group", () => {
-  test("all models are offered if the policy does not restrict them", async () => {
+  test("the bot offers all models if the policy does not restrict them", async () => {
     const models = start(undefined);
     expect(models.isOffered("anything", by())).toBe(true);
     expect(await models.choose(undefined, by())).toEqual({ model: "large" });
@@ -57,7 +57,7 @@ describe("models offered per channel and per group", () => {
   });
 });
 
-describe("a cheaper model", () => {
+describe("the cheaper model of a policy", () => {
   const cheaper = { cheaper: { model: "small", below: 25 } };
   const budget = (left: number) => ({ left, limit: "Your limit of 10,000 tokens per day" });
 
@@ -68,7 +68,7 @@ describe("a cheaper model", () => {
     });
   });
 
-  test("the cheaper model does not answer if enough is left, without a limit, or if the channel chose a model", async () => {
+  test("the cheaper model does not answer if enough is left, if there is no limit, or if the channel chose a model", async () => {
     expect(await start(cheaper, budget(0.25)).choose(undefined, by())).toEqual({ model: "large" });
     expect(await start(cheaper).choose(undefined, by())).toEqual({ model: "large" });
     expect(await start(cheaper, budget(0.1)).choose("own", by())).toEqual({ model: "own" });
@@ -77,7 +77,7 @@ describe("a cheaper model", () => {
   });
 });
 
-describe("in the bot", () => {
+describe("model offers in the bot", () => {
   test("/model lists and sets only the models that are offered to the person", async () => {
     const { gateway } = fakeGateway(["Hello."]);
     const listing = { ...gateway, listModels: async () => ["large", "small", "new"] };
@@ -108,7 +108,7 @@ describe("in the bot", () => {
   });
 });
 
-test("every mistake in the models section is reported", () => {
+test("the policy reports every mistake in the models section", () => {
   const problems = (value: unknown) => section.safeParse(value).error?.issues.map(({ path }) => path.join(".")) ?? [];
   expect(problems({ offered: [{ models: ["*"] }] })).toEqual(["offered.0.models"]);
   expect(problems({ offered: [{ models: [] }, { models: ["a"], to: "nobody" }] })).toEqual([
@@ -118,7 +118,7 @@ test("every mistake in the models section is reported", () => {
   expect(problems({ cheaper: { below: 0 } })).toEqual(["cheaper.model", "cheaper.below"]);
 });
 
-test("groups in model offers are looked up, like those in access rules", async () => {
+test("the bot looks up groups in model offers like those in access rules", async () => {
   const policy = toPolicy({ models: { offered: [{ to: ["group:S1", "guests"], models: ["small"] }] } });
   const access = createAccess({ policy: () => policy, chatRules: { read: async () => [] } });
   expect(await access.namedGroups()).toEqual(["S1"]);

@@ -6,7 +6,7 @@ import { readPolicyApart } from "../../src/policy/read-apart.ts";
 
 const { signal } = new AbortController();
 
-test("a policy file is read in a separate process, with the same result", async () => {
+test("the service reads a policy file in a separate process, with the same result", async () => {
   const { path, remove } = await makeDataDir();
   onTestFinished(remove);
   const file = join(path, "policy.yaml");

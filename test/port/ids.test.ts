@@ -9,18 +9,21 @@ import {
   toTurnId,
 } from "../../src/port/ids.ts";
 
-test("an image's id is read back, and fits with other ids into the platforms' limits", () => {
+test("the adapters read an image's id back, which fits with other ids into the platforms' limits", () => {
   const id = toPictureId(toTurnId("test:event:1"), 4);
   expect(readPictureId(id)).toEqual({ turnId: toTurnId("test:event:1"), part: 4 });
   expect(id.length).toBeLessThan(24);
   expect(id).not.toContain(":");
 });
 
-test.each([toTurnId("test:event:1"), "", "a.b", "a.12", "a:1.2", "../a.1"])("%j is not an image's id", (id) => {
-  expect(readPictureId(id)).toBeUndefined();
-});
+test.each([toTurnId("test:event:1"), "", "a.b", "a.12", "a:1.2", "../a.1"])(
+  "the adapters do not take %j for an image's id",
+  (id) => {
+    expect(readPictureId(id)).toBeUndefined();
+  },
+);
 
-test("an answer's id is read back, and differs from its turn's and an image's", () => {
+test("the adapters read an answer's id back, which differs from ids of its turn and of images", () => {
   const turnId = toTurnId("test:event:1");
   const id = toEditionId(turnId, 12);
   expect(readEditionId(id)).toEqual({ turnId, edition: 12 });

@@ -10,7 +10,7 @@ import { createStores, type StoresOptions } from "../../src/store/keyv.ts";
 const standing = { key: "lane", value: "1", check: async () => {} };
 const fallen = { key: "turn", value: "2", check: () => Promise.reject(new FencedError("taken over")) };
 
-test("a right is lost when any of its fences is lost", async () => {
+test("a right to write ends when any of its fences is lost", async () => {
   const right = withFence(NO_RIGHT, standing);
   await checkRight(right);
   expect([canBeTakenOver(NO_RIGHT), canBeTakenOver(right)]).toEqual([false, true]);
@@ -18,7 +18,7 @@ test("a right is lost when any of its fences is lost", async () => {
   expect(asResumed(right)).toEqual({ fences: [standing], isResumed: true });
 });
 
-test("a platform call is not made under a lost right, even if other code runs it later", async () => {
+test("an adapter makes no platform call under a lost right to write, even if other code runs the call later", async () => {
   const calls: string[] = [];
   const run = Promise.withResolvers<void>();
   // A shared timer does the same, because it knows nothing about the work.
@@ -28,7 +28,7 @@ test("a platform call is not made under a lost right, even if other code runs it
   expect(calls).toEqual([]);
 });
 
-test("a store, a sink or a call without a right does not compile", () => {
+test("a store, a sink or a call without a right to write does not compile", () => {
   const options: StoresOptions = { redisUrl: undefined, database: new DatabaseSync(":memory:"), log: silent };
   const { adapter } = fakePlatform();
   const address = { platform: "test", channelId: "a" };

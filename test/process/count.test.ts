@@ -36,24 +36,24 @@ function count(files?: Array<{ status: string; tests: string[] }>) {
   return { last: stdout.trimEnd().split("\n").at(-1), said: stdout, code: status };
 }
 
-test("a run in which everything passed succeeds", () => {
+test("the report of a run in which every test passed counts as success", () => {
   expect(count([{ status: "passed", tests: ["passed", "passed"] }])).toMatchObject({
     last: "2 passed, 0 failed",
     code: 0,
   });
 });
 
-test("a run with skipped tests succeeds and reports them", () => {
+test("the report of a run with skipped tests counts as success and lists them", () => {
   const skipped = count([{ status: "passed", tests: ["passed", "pending"] }]);
   expect(skipped).toMatchObject({ said: "1 skipped\n1 passed, 0 failed\n", code: 0 });
 });
 
-test("a failed test fails the run", () => {
+test("the report of a run with a failed test counts as failure", () => {
   const failed = count([{ status: "failed", tests: ["passed", "failed"] }]);
   expect(failed).toMatchObject({ last: "1 passed, 1 failed", code: 1 });
 });
 
-test("a file that could not be loaded counts as one failure", () => {
+test("the report counts a file that could not be loaded as one failure", () => {
   const unloaded = count([
     { status: "failed", tests: [] },
     { status: "passed", tests: ["passed"] },
@@ -61,7 +61,7 @@ test("a file that could not be loaded counts as one failure", () => {
   expect(unloaded).toMatchObject({ said: "not loaded: a.test.ts: Cannot find module\n1 passed, 1 failed\n", code: 1 });
 });
 
-test("a run without a test fails, and so does one without a report", () => {
+test("the report of a run without a test counts as failure, and so does a missing report", () => {
   expect(count([])).toMatchObject({ said: "No test ran.\n0 passed, 0 failed\n", code: 1 });
   expect(count()).toMatchObject({ last: "0 passed, 0 failed", code: 1 });
 });

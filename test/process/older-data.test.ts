@@ -36,7 +36,7 @@ async function run([file = "", ...args]: readonly string[], env: Record<string, 
 
 describe("data of a version before 0.3", () => {
   test.each([...PROGRAMS, ["src/backup.ts"]].map((args) => [args.join(" "), args]))(
-    "%s refuses data of an older version in SQLite",
+    "the program %s refuses data of an older version in SQLite",
     async (_, args) => {
       const { path, remove } = await makeDataDir();
       onTestFinished(remove);
@@ -51,7 +51,7 @@ describe("data of a version before 0.3", () => {
   );
 
   test.skipIf(isRedisMissing).each(PROGRAMS.map((args) => [args.join(" "), args]))(
-    "%s refuses data of an older version in Redis (needs redis-server)",
+    "the program %s refuses data of an older version in Redis (needs redis-server)",
     async (_, args) => {
       const [redis, { path, remove }] = await Promise.all([startRedis({ password: "canary-word" }), makeDataDir()]);
       onTestFinished(remove);

@@ -7,7 +7,7 @@ import { connectLocal, isBot } from "../support/local-client.ts";
 const PROMPT = "/imagine a fox slowly --count 4";
 const pictures = (messages: MessageRow[]) => messages.filter((message) => isBot(message) && message.files.length > 0);
 
-test("a job of four pictures that kill -9 interrupts ends with four pictures, none twice", async () => {
+test("an image job that kill -9 interrupts ends with four images, none twice", async () => {
   const data = await makeDataDir();
   onTestFinished(data.remove);
   const first = await startService(data.path);

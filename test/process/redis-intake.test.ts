@@ -20,7 +20,7 @@ describe.skipIf(isRedisMissing)("messages that people write while Redis is away 
   }
 
   test.each(["HTTP", "Socket Mode"] as const)(
-    "while Redis is away, Slack over %s gets no acknowledgement, delivers again, and the question is answered once",
+    "while Redis is away, Slack over %s gets no acknowledgement and delivers again, and the bot answers the question once",
     async (transport) => {
       const { slack, ada, general, service } = await start(transport, { REDIS_URL: redis.url });
       slack.allow("late-ack");

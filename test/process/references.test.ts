@@ -19,8 +19,8 @@ async function start() {
   return { service, client };
 }
 
-describe("an image is drawn from a private one without configuration", () => {
-  test("the gateway draws from an attached picture, through a link that no log shows", async () => {
+describe("an image that the service creates from a private image without configuration", () => {
+  test("the gateway creates an image from an attached image, through a link that no log shows", async () => {
     const { service, client } = await start();
     const webp = await sharp({ create: { width: 64, height: 64, channels: 3, background: "red" } })
       .webp()

@@ -64,7 +64,7 @@ describe.skipIf(isRedisMissing)("an ingress and two workers on Discord (needs re
     await discord.until(() => repliesTo(deleted).length === 0, "the answer to go");
   });
 
-  test("workers answer commands, privately too, and draw pictures from commands and buttons", async () => {
+  test("workers answer commands, privately too, and create images from commands and buttons", async () => {
     const { discord, channel, ada } = scene();
     const models = await discord.people.autocomplete(channel, ada, "model", "name", { name: "sandbox" });
     expect(models.map(({ name }) => name)).toContain("sandbox-chat");
@@ -80,7 +80,7 @@ describe.skipIf(isRedisMissing)("an ingress and two workers on Discord (needs re
     expect(shown(second).content).toContain("1 reference picture");
   });
 
-  test("an event that two ingresses receive is answered once, before and after one of them leaves", async () => {
+  test("the bot answers an event that two ingresses receive once, before and after one of them leaves", async () => {
     const { discord, channel, ada, crew } = scene();
     const first = crew.ingress;
     const before = discord.gateway.heardBy(0).length;

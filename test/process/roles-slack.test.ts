@@ -87,7 +87,7 @@ describe.skipIf(isRedisMissing)("an ingress and two workers on Slack (needs redi
     await slack.until(() => slack.answers(general, deleted).every((answer) => answer.isDeleted), "the answer to go");
   });
 
-  test("workers draw from a picture that the gateway fetches from the ingress", async () => {
+  test("workers create an image from an image that the gateway fetches from the ingress", async () => {
     const { slack, ada, general } = scene();
     const picture = (text: string) =>
       slack.until(() => slack.answers(general).find(({ states }) => states.at(-1)?.shown.includes(text)), text);
@@ -128,7 +128,7 @@ describe.skipIf(isRedisMissing)("an ingress and two workers on Slack (needs redi
 });
 
 test.skipIf(isRedisMissing)(
-  "an event that Slack delivers to two ingresses over HTTP is answered once (needs redis-server)",
+  "the bot answers an event that Slack delivers to two ingresses over HTTP once (needs redis-server)",
   async () => {
     const slack = await startSlack();
     const ada = slack.user({ name: "Ada" });

@@ -152,7 +152,7 @@ describe("the setup script", () => {
     expect(isThere()).toBe(true);
   });
 
-  describe("with a registry", () => {
+  describe("setup with a registry", () => {
     const files = { "index.js": "", "index.d.ts": "", "index.js.map": "", "LICENSE.md": "", "README.md": "" };
 
     function lockTwo() {

@@ -55,7 +55,7 @@ async function onlyPicture(slack: Slack, channel: Channel): Promise<Picture> {
   return picture;
 }
 
-test("the buttons and the form of a picture draw in its thread after a restart of the service", async () => {
+test("the buttons and the form of an image create images in its thread after a restart of the service", async () => {
   const { slack, ada, general, service, open } = await startDrawing();
   await ada.command("/imagine", "a lighthouse in the fog --ar 16:9", general);
   const first = await onlyPicture(slack, general);
@@ -100,9 +100,9 @@ async function startOnRedis(): Promise<Record<string, string>> {
 describe.each([
   { store: "its own disk", isMissing: false, open: async () => ({}) },
   { store: "Redis (needs redis-server)", isMissing: isRedisMissing, open: startOnRedis },
-])("a picture that waits, with $store", ({ isMissing, open: openStore }) => {
+])("the notice of a waiting image with $store", ({ isMissing, open: openStore }) => {
   test.skipIf(isMissing)(
-    "the notice that a picture waits is removed although the process that posted it was killed",
+    "the service removes the notice of a waiting image although the process that posted it was killed",
     async () => {
       const { slack, ada, general, service, open } = await startDrawing(await openStore());
       // One person can have two turns at a time.

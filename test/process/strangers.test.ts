@@ -43,7 +43,7 @@ async function flood(service: RunningService, path: string): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-describe("strangers", () => {
+describe("strangers who send requests to the service", () => {
   test.runIf(process.platform === "linux")(
     "endless request bodies of strangers fill no memory, on any path",
     async () => {

@@ -126,7 +126,7 @@ const CONNECTED = PLATFORMS.filter(([name]) => name !== "Slack over HTTP");
 const ALL = PLATFORMS.flatMap(([name, start]) => WAYS.map((way) => ({ name, start, way })));
 const HELD = CONNECTED.map(([name, start], index) => ({ name, start, way: WAYS[index] as Shut }));
 
-describe.concurrent("SIGTERM ends the service in order and in time", () => {
+describe.concurrent("SIGTERM in unreachable services", () => {
   test.for(ALL)(
     "SIGTERM ends the service while it connects to $name, which $way",
     async ({ start, way }, { onTestFinished }) => {

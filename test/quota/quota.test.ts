@@ -45,7 +45,7 @@ async function refusalOf(quota: Quota, given = need()): Promise<string> {
 }
 
 describe("a quota", () => {
-  test("without limits, a quota bounds no answer and still counts", async () => {
+  test("a quota without limits allows every answer and still counts", async () => {
     const { quota, usage } = start({});
     const { maxTokens, settle } = await quota.reserve(need(), signal);
     expect(maxTokens).toBeUndefined();
@@ -98,14 +98,14 @@ describe("a quota", () => {
     expect(await refusalOf(quota)).toBe("no refusal");
   });
 
-  test("a request that was never sent counts nothing", async () => {
+  test("a quota counts nothing for a request that was never sent", async () => {
     const { quota, usage } = start({ quotas: { person: { day: { requests: 1 } } } });
     await (await quota.reserve(need(), signal)).settle("unsent");
     expect(await quota.read(need().by)).toMatchObject([{ used: 0, held: 0 }]);
     expect(await usage.readMonth("everyone")).toMatchObject({ requests: 0 });
   });
 
-  test("a request that the gateway refused counts without tokens or images", async () => {
+  test("a quota counts a request that the gateway refused without tokens or images", async () => {
     const limits = { requests: 3, tokens: 100_000, pictures: 1 };
     const { quota, usage } = start({ quotas: { person: { minute: limits }, all: { day: limits } } });
     for (const pictures of [undefined, undefined, 1]) {
@@ -139,7 +139,7 @@ describe("a quota", () => {
     expect(await refusalOf(quota)).toContain("limit for everyone together of 0.50 EUR per month is reached");
   });
 
-  test("a quota counts images, and their tokens against no token limit", async () => {
+  test("a quota counts images, and counts the tokens of images against no token limit", async () => {
     const { quota, usage } = start({
       prices: { currency: "USD", models: { "*": { picture: 0.04 } } },
       quotas: { person: { day: { pictures: 1, tokens: 10 } } },
@@ -153,13 +153,13 @@ describe("a quota", () => {
     expect((await quota.read(need().by)).find(({ measure }) => measure === "tokens")).toMatchObject({ used: 0 });
   });
 
-  test("a used-up limit that does not apply to a request refuses nothing", async () => {
+  test("a quota refuses nothing for a used-up limit that does not apply to the request", async () => {
     const { quota } = start({ quotas: { person: { day: { pictures: 0, requests: 5 } } } });
     expect(await refusalOf(quota)).toBe("no refusal");
     expect(await refusalOf(quota, need({ pictures: 1 }))).not.toContain("anew");
   });
 
-  test("a limit is lifted for a day, for one person only, while usage still counts", async () => {
+  test("an admin lifts a limit for one day and one person, while usage still counts", async () => {
     const { quota, clock } = start({ quotas: { person: { month: { requests: 1 } } } });
     for (const author of [ada, ben]) await (await quota.reserve(need({}, author), signal)).settle(spent(1, 1));
     expect(await quota.lift("channel", need().by)).toBe(false);
@@ -181,7 +181,7 @@ describe("a quota", () => {
     expect(await quota.read(need().by)).toMatchObject([{ used: 0, held: 0, most: 1_000 }]);
   });
 
-  test("a turn that another process resumes counts each request once, even if the first process was only slow", async () => {
+  test("a quota counts each request of a resumed turn once, even if the first process was only slow", async () => {
     const { quota, usage } = start({ quotas: { person: { day: { tokens: 1_000 } }, answerTokens: 300 } });
     const turn = need();
     const slow = await quota.reserve(turn, signal);
@@ -193,7 +193,7 @@ describe("a quota", () => {
     expect(await usage.readMonth("everyone")).toMatchObject({ requests: 2, completionTokens: 70, estimatedTokens: 0 });
   });
 
-  test("a request that ends after its window counts in that window, and its estimate is removed there", async () => {
+  test("a quota counts a request in its own window even if it ends later, and removes its estimate there", async () => {
     const { quota, usage, clock } = start({ quotas: { person: { day: { tokens: 1_000 } } } });
     clock.now = Date.parse("2026-11-20T23:59:59Z");
     const { settle } = await quota.reserve(need({ maxTokens: 300 }), signal);
@@ -208,7 +208,7 @@ describe("a quota", () => {
     expect(await quota.read(need().by)).toMatchObject([{ used: 100, held: 0 }]);
   });
 
-  test("a reservation with a lost response counts once, whether the store made it or not", async () => {
+  test("a quota counts a reservation with a lost response once, whether the store made it or not", async () => {
     for (const isTaken of [true, false]) {
       const { policy, counters, ...given } = start({ quotas: { person: { day: { tokens: 1_000 } } } });
       let calls = 0;
@@ -227,7 +227,7 @@ describe("a quota", () => {
     }
   });
 
-  test("without limits, a request reserves nothing, and counts once when it ends", async () => {
+  test("a request without limits reserves nothing, and counts once when it ends", async () => {
     const { counters, usage, ...given } = start({ quotas: { workspace: { day: { requests: 5 } } } });
     const reserve: Counters["reserve"] = () => Promise.reject(new Error("There is nothing to reserve."));
     const quota = createQuota({ ...given.options, policy: () => given.policy, counters: { ...counters, reserve } });
@@ -239,7 +239,7 @@ describe("a quota", () => {
     expect(await usage.readMonth("everyone")).toMatchObject({ requests: 1, promptTokens: 70, estimatedTokens: 0 });
   });
 
-  test("without limits, no request is made for work that another process has taken over", async () => {
+  test("the bot makes no request without limits for work that another process has taken over", async () => {
     const { options, policy } = start({});
     const check = () => Promise.reject(new FencedError("Another process has taken over this work."));
     const right = withFence(NO_RIGHT, { key: "owner", value: "1", check });
@@ -258,7 +258,7 @@ describe("a quota", () => {
     expect(await quota.read(need().by)).toMatchObject([{ used: 0, held: 0 }]);
   });
 
-  test("checking the limits reads the store once, and never if there are no limits", async () => {
+  test("a quota reads the store once per check, and never if there are no limits", async () => {
     const limits = { tokens: 1_000, requests: 10 };
     for (const [policy, most] of [
       [{ quotas: { person: { day: limits, hour: limits }, channel: { day: limits }, all: { month: limits } } }, 1],
@@ -276,7 +276,7 @@ describe("a quota", () => {
     }
   });
 
-  test("while the store is unavailable, limits refuse requests, and everything passes without limits", async () => {
+  test("a quota with limits refuses requests while the store is unavailable, and a quota without limits allows them", async () => {
     const limited = start({ quotas: { person: { day: { tokens: 1_000 } } } });
     limited.database.close();
     expect(await refusalOf(limited.quota)).toContain("my storage is unavailable");

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { describeAmount } from "../../src/quota/wording.ts";
 
-test("an amount of money too small for the usual digits is not shown as zero", () => {
+test("the bot never shows a small amount of money as zero", () => {
   expect([0, 1, 240, 4_200_000, 20e9].map((billionths) => describeAmount("money", billionths, "USD"))).toEqual([
     "0.00 USD",
     "0.000000001 USD",

@@ -5,7 +5,7 @@ import { ask, JSON_HEADERS, post, refusalOf, start } from "./sandbox.ts";
 const IMAGE = { contents: [{ parts: [{ text: "a star" }] }] };
 const noKey = { "content-type": "application/json" };
 
-describe("authentication", () => {
+describe("the authentication of the sandbox", () => {
   test("every request carries the key in Authorization: Bearer", async () => {
     const sandbox = await start();
     const withoutKey = await refusalOf(fetch(`${sandbox.url}/v1/models`));
@@ -20,7 +20,7 @@ describe("authentication", () => {
   });
 
   test.each(["Bearer sk-unknown", "Basic c2s6", "sk-sandbox-all", "Bearer", "Bearer sk-sandbox-all x"])(
-    "Authorization: %s is refused",
+    "the sandbox refuses Authorization: %s",
     async (authorization) => {
       const sandbox = await start();
       const refusal = await refusalOf(ask(sandbox, "hi", {}, { authorization }));
@@ -29,7 +29,7 @@ describe("authentication", () => {
     },
   );
 
-  test("a key that is sent twice is refused", async () => {
+  test("the sandbox refuses a key that a request sends twice", async () => {
     const sandbox = await start();
     const status = await new Promise((resolve, reject) => {
       const headers = [
@@ -66,7 +66,7 @@ describe("authentication", () => {
     }
   });
 
-  test("a key header next to Authorization takes precedence, and two key headers are refused", async () => {
+  test("a key header takes precedence over Authorization, and the sandbox refuses two key headers", async () => {
     const sandbox = await start();
     const url = `${sandbox.url}/v1beta/models/sandbox-image:generateContent`;
     for (const header of ["x-sandbox-api-key", "x-goog-api-key"]) {
@@ -78,8 +78,8 @@ describe("authentication", () => {
   });
 });
 
-describe("model permissions", () => {
-  test("a model that does not exist is 404", async () => {
+describe("the permissions of the sandbox's models", () => {
+  test("the status for a model that does not exist is 404", async () => {
     const sandbox = await start();
     expect(await refusalOf(ask(sandbox, "hi", { model: "gone" }))).toMatchObject({
       status: 404,
@@ -89,13 +89,13 @@ describe("model permissions", () => {
     });
   });
 
-  test("a long model name is shortened in the error", async () => {
+  test("the error shortens a long model name", async () => {
     const sandbox = await start();
     const { message } = await refusalOf(ask(sandbox, "hi", { model: "m".repeat(100_000) }));
     expect(message.length).toBeLessThan(300);
   });
 
-  test("a model that the key may not use is 403", async () => {
+  test("the status for a model that the key may not use is 403", async () => {
     const sandbox = await start();
     const headers = { ...JSON_HEADERS, authorization: "Bearer sk-sandbox-chat" };
     const refusal = await refusalOf(post(`${sandbox.url}/v1beta/models/sandbox-image:generateContent`, IMAGE, headers));
@@ -107,7 +107,7 @@ describe("model permissions", () => {
     });
   });
 
-  test("a model of the other endpoint is 400", async () => {
+  test("the status for a model of the other endpoint is 400", async () => {
     const sandbox = await start();
     expect(await refusalOf(ask(sandbox, "hi", { model: "sandbox-image" }))).toMatchObject({
       status: 400,

@@ -23,7 +23,7 @@ function verdict(fields: Record<string, unknown>): string {
   }
 }
 
-describe("chat completion request", () => {
+describe("the sandbox refuses a chat completion request", () => {
   test.each<[string, Record<string, unknown>, string]>([
     ["model is required", { model: undefined }, "missing_required_parameter model"],
     ["model is a string", { model: 7 }, "invalid_type model"],
@@ -137,7 +137,7 @@ describe("chat completion request", () => {
     ],
   ])("message: %s", (_rule, message, expected) => expect(verdict({ messages: [message] })).toBe(expected));
 
-  test("all thirteen fields at the edges of their ranges are accepted", () => {
+  test("the sandbox accepts all thirteen fields at the edges of their ranges", () => {
     const fields = {
       stream: true,
       max_tokens: 1,
@@ -152,7 +152,7 @@ describe("chat completion request", () => {
     expect([verdict({ ...fields, ...low }), verdict({ ...fields, ...high })]).toEqual(["accepted", "accepted"]);
   });
 
-  test("null counts as an absent optional field, as SDKs send it", () => {
+  test("the sandbox treats null as an absent optional field, as SDKs send it", () => {
     const names = [
       "stream",
       "temperature",
@@ -172,7 +172,7 @@ describe("chat completion request", () => {
     expect(verdict(Object.fromEntries(names.map((name) => [name, null])))).toBe("accepted");
   });
 
-  test("the extra fields of SDKs are accepted", () => {
+  test("the sandbox accepts the extra fields of SDKs", () => {
     const beyond = {
       stream: true,
       stream_options: { include_usage: true },
@@ -189,7 +189,7 @@ describe("chat completion request", () => {
     expect(verdict(beyond)).toBe("accepted");
   });
 
-  test("calls are accepted with the fields that SDKs add while reading an answer", () => {
+  test("the sandbox accepts calls with the fields that SDKs add while they read an answer", () => {
     const call = { id: "a", type: "function", function: { name: "look", arguments: "{}", parsed_arguments: {} } };
     const messages = [
       user,
@@ -199,7 +199,7 @@ describe("chat completion request", () => {
     expect(verdict({ messages })).toBe("accepted");
   });
 
-  test("all four roles, name, parts and an answer with its SDK fields are accepted", () => {
+  test("the sandbox accepts all four roles, name, parts and an answer with its SDK fields", () => {
     const calls = [{ id: "a", type: "function", function: { name: "look", arguments: "{}" } }];
     const messages = [
       { role: "system", content: "Be brief." },

@@ -9,8 +9,8 @@ const TOOL = {
   },
 };
 
-describe("chat completion, whole", () => {
-  test("has id, object, created, model, choices and usage as the interface says", async () => {
+describe("a whole chat completion of the sandbox", () => {
+  test("a chat completion has id, object, created, model, choices and usage as the interface says", async () => {
     const sandbox = await start();
     const response = await ask(sandbox, "say: 日本語 **x**");
     expect([response.status, response.headers.get("content-type")]).toEqual([200, "application/json; charset=utf-8"]);
@@ -37,7 +37,7 @@ describe("chat completion, whole", () => {
     expect(Number.isInteger(body["created"])).toBe(true);
   });
 
-  test("usage has a correct total, and more words cost more", async () => {
+  test("the usage has a correct total, and more words cost more", async () => {
     const sandbox = await start();
     const short = await completionOf(ask(sandbox, "say: one"));
     const long = await completionOf(ask(sandbox, "say: one two three four five six"));
@@ -61,15 +61,18 @@ describe("chat completion, whole", () => {
     expect(await contentOf(ask(sandbox, "count to 20", { stop: ["9", "\n3"] }))).toBe("1\n2");
   });
 
-  test.each([1, 2, 7, 40])("max_tokens %i is never exceeded and ends with length", async (maxTokens) => {
-    const sandbox = await start();
-    const { choices, usage } = await completionOf(ask(sandbox, "write 300 words", { max_tokens: maxTokens }));
-    expect(choices[0].finish_reason).toBe("length");
-    expect(usage.completion_tokens).toBeLessThanOrEqual(maxTokens);
-    expect(choices[0].message.content.length).toBeGreaterThan(0);
-  });
+  test.each([1, 2, 7, 40])(
+    "the field max_tokens limits an answer to %i tokens, which ends with length",
+    async (maxTokens) => {
+      const sandbox = await start();
+      const { choices, usage } = await completionOf(ask(sandbox, "write 300 words", { max_tokens: maxTokens }));
+      expect(choices[0].finish_reason).toBe("length");
+      expect(usage.completion_tokens).toBeLessThanOrEqual(maxTokens);
+      expect(choices[0].message.content.length).toBeGreaterThan(0);
+    },
+  );
 
-  test("max_tokens beyond the model's context is refused", async () => {
+  test("the sandbox refuses max_tokens beyond the model's context", async () => {
     const sandbox = await start();
     const refusal = await refusalOf(ask(sandbox, "hi", { max_tokens: 128_000 }));
     expect(refusal).toMatchObject({ status: 400, code: "context_length_exceeded", param: "max_tokens" });
@@ -77,7 +80,7 @@ describe("chat completion, whole", () => {
     expect(long).toMatchObject({ status: 400, code: "context_length_exceeded", param: "messages" });
   });
 
-  test("response_format json_object and json_schema are honoured", async () => {
+  test("the sandbox obeys response_format json_object and json_schema", async () => {
     const sandbox = await start();
     const asObject = await contentOf(ask(sandbox, "hello", { response_format: { type: "json_object" } }));
     expect(JSON.parse(asObject)).toEqual({ answer: expect.stringContaining("Hello") });
@@ -94,7 +97,7 @@ describe("chat completion, whole", () => {
   });
 });
 
-describe("chat completion, streamed", () => {
+describe("a streamed chat completion of the sandbox", () => {
   test("a stream has role with empty content, increments, finish with an empty delta, [DONE]", async () => {
     const sandbox = await start();
     const response = await ask(sandbox, "say: Growing 文章 😀 here", { stream: true });

@@ -6,7 +6,7 @@ import { picture } from "./sandbox.ts";
 
 const never = new AbortController().signal;
 
-describe("toPixelSize", () => {
+describe("the size of an image in pixels", () => {
   test("toPixelSize keeps every ratio exactly and about as many pixels as the square", () => {
     for (const imageSize of IMAGE_SIZES) {
       for (const aspectRatio of ASPECT_RATIOS) {
@@ -20,14 +20,14 @@ describe("toPixelSize", () => {
   });
 });
 
-describe("drawPicture", () => {
+describe("the sandbox's images", () => {
   test.each([
     ["21:9", "1K", 1],
     ["21:9", "1K", 16],
     ["9:16", "1K", 16],
     ["16:9", "2K", 2],
     ["3:4", "4K", 0],
-  ] as const)("draws %s at %s with %i references", async (aspectRatio, imageSize, count) => {
+  ] as const)("the sandbox draws %s at %s with %i references", async (aspectRatio, imageSize, count) => {
     const bytes = await picture("red", 5, 3);
     const references = Array.from({ length: count }, () => ({
       bytes,
@@ -42,7 +42,7 @@ describe("drawPicture", () => {
   });
 
   test.each(["a red fox", "a lighthouse at night"])(
-    "each picture of %j differs from the one before",
+    "each image of %j differs from the previous one",
     async (prompt) => {
       const options = { prompt, references: [], aspectRatio: "1:1", imageSize: "1K" } as const;
       const [one, other] = await Promise.all([1, 2].map(() => drawPicture(options, never)));
@@ -50,7 +50,7 @@ describe("drawPicture", () => {
     },
   );
 
-  test("a picture has a colour that its prompt names", async () => {
+  test("an image has a colour that its prompt names", async () => {
     const options = { prompt: "purple at night", references: [], aspectRatio: "1:1", imageSize: "1K" } as const;
     const { data } = await sharp(await drawPicture(options, never))
       .raw()

@@ -5,8 +5,8 @@ import { ask, chunksOf, contentOf, refusalOf, start, textOf } from "./sandbox.ts
 const SAY = "say: one two three four five six seven eight";
 const SAID = SAY.slice("say: ".length);
 
-describe("asking for a fault", () => {
-  test("a fault can be requested by model suffix, by header, and in words", async () => {
+describe("a request for a fault of the sandbox", () => {
+  test("a user can request a fault by model suffix, by header, and in words", async () => {
     const sandbox = await start();
     const refusals = [
       ask(sandbox, "hi", { model: "sandbox-chat:503" }),
@@ -16,7 +16,7 @@ describe("asking for a fault", () => {
     for (const refusal of refusals) expect(await refusalOf(refusal)).toMatchObject({ status: 503, code: "overloaded" });
   });
 
-  test("an unknown fault is refused with the list of names, and a user who mistypes gets the list", async () => {
+  test("the sandbox refuses an unknown fault with the list of names, which a user who mistypes gets too", async () => {
     const sandbox = await start();
     const refusal = await refusalOf(ask(sandbox, "hi", { model: "sandbox-chat:stal" }));
     expect(refusal).toMatchObject({
@@ -34,13 +34,13 @@ describe("asking for a fault", () => {
     expect(await contentOf(ask(sandbox, "say: sandbox fault: 500"))).toBe("sandbox fault: 500");
   });
 
-  test("a requested fault alone gets a text to break, and with an echo it breaks the echo", async () => {
+  test("a request that only names a fault gets a text to break, and a request with an echo breaks the echo", async () => {
     const sandbox = await start();
     expect((await contentOf(ask(sandbox, "sandbox fault: slow-head=0"))).length).toBeGreaterThan(200);
     expect(await contentOf(ask(sandbox, "sandbox fault: length=2 say: a b c d e f"))).toBe("a b c");
   });
 
-  test("a fault requested before the last paragraph does not count", async () => {
+  test("a fault named before the last paragraph does not count", async () => {
     const sandbox = await start();
     expect(await contentOf(ask(sandbox, "sandbox fault: reset\n\nhello there"))).toMatch(/^Hello!/);
     expect(await refusalOf(ask(sandbox, "sandbox fault: reset\n\nsandbox fault: 503"))).toMatchObject({ status: 503 });
@@ -48,7 +48,7 @@ describe("asking for a fault", () => {
     expect(await contentOf(ask(sandbox, "sandbox fault: 500\n\nsay: a\n\nb"))).toBe("a\n\nb");
   });
 
-  test("only the first of two equal requests meets a -once fault, and the next two start again", async () => {
+  test("a -once fault breaks only the first of two equal requests, and the next two start again", async () => {
     const sandbox = await start();
     const model = "sandbox-chat:500-once";
     const statuses: number[] = [];
@@ -56,7 +56,7 @@ describe("asking for a fault", () => {
     expect(statuses).toEqual([500, 200, 500, 200, 500]);
   });
 
-  test("the arguments of faults are limited", () => {
+  test("the sandbox limits the arguments of faults", () => {
     expect(findFault("stall=999999", FAULTS)).toMatchObject({ name: "stall", argument: 600, isOnce: false });
     for (const text of ["stall=", "stall=x", "", "constructor", "stall=-1"])
       expect(findFault(text, FAULTS)).toBeUndefined();
@@ -64,12 +64,12 @@ describe("asking for a fault", () => {
 });
 
 describe("faults before the answer", () => {
-  test("429 names the seconds", async () => {
+  test("the fault 429 names the seconds", async () => {
     const response = await ask(await start(), "hi", { model: "sandbox-chat:429=7" });
     expect([response.status, response.headers.get("retry-after")]).toEqual([429, "7"]);
   });
 
-  test("500, 503, 401 and 403 are error objects", async () => {
+  test("the faults 500, 503, 401 and 403 answer with error objects", async () => {
     const sandbox = await start();
     for (const status of [500, 503, 401, 403]) {
       expect(await refusalOf(ask(sandbox, "hi", { model: `sandbox-chat:${status}` }))).toMatchObject({
@@ -79,12 +79,12 @@ describe("faults before the answer", () => {
     }
   });
 
-  test("reset closes the connection without a head", async () => {
+  test("the fault reset closes the connection before the response headers", async () => {
     const sandbox = await start();
     await expect(ask(sandbox, "hi", { model: "sandbox-chat:reset" })).rejects.toThrow(/fetch failed/);
   });
 
-  test("slow-head waits, then answers whole", async () => {
+  test("the fault slow-head waits, then answers whole", async () => {
     const sandbox = await start();
     const startedAt = performance.now();
     const text = await (await ask(sandbox, SAY, { stream: true, model: "sandbox-chat:slow-head=1" })).text();
@@ -94,14 +94,14 @@ describe("faults before the answer", () => {
 });
 
 describe("faults in the answer", () => {
-  test("cut breaks a stream between events, and a whole answer inside its body", async () => {
+  test("the fault cut breaks a stream between events, and a whole answer inside its body", async () => {
     const sandbox = await start();
     const stream = await ask(sandbox, SAY, { stream: true, model: "sandbox-chat:cut=3" });
     await expect(stream.text()).rejects.toThrow(/terminated/);
     await expect((await ask(sandbox, SAY, { model: "sandbox-chat:cut" })).json()).rejects.toThrow(/terminated/);
   });
 
-  test("stall goes silent after its pieces of text", async () => {
+  test("the fault stall goes silent after its pieces of text", async () => {
     const response = await ask(await start(), SAY, { stream: true, model: "sandbox-chat:stall=2" });
     let text = "";
     const decoder = new TextDecoder();
@@ -112,7 +112,7 @@ describe("faults in the answer", () => {
     expect(chunksOf(text)).toHaveLength(3);
   });
 
-  test("length and content-filter end early with their finish_reason", async () => {
+  test("the faults length and content-filter end early with their finish_reason", async () => {
     const sandbox = await start();
     for (const [fault, reason] of [
       ["length=2", "length"],

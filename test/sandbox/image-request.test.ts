@@ -3,7 +3,7 @@ import sharp from "sharp";
 import { describe, expect, test } from "vitest";
 import { draw, file, inline, partsOf, picture, post, refusalOf, serveFiles, start, WORDS } from "./sandbox.ts";
 
-describe("image generation request", () => {
+describe("the sandbox refuses an image generation request", () => {
   test.each<[string, unknown, string, string]>([
     ["contents is required", {}, "missing_required_parameter", "contents"],
     ["contents is an array", { contents: {} }, "invalid_type", "contents"],
@@ -82,7 +82,7 @@ describe("image generation request", () => {
     expect(await refusalOf(draw(sandbox, [WORDS], config))).toMatchObject({ status: 400, param });
   });
 
-  test("at most 16 references are accepted", async () => {
+  test("the sandbox accepts at most 16 references", async () => {
     const sandbox = await start();
     const part = inline(await picture("red"));
     expect((await draw(sandbox, [WORDS, ...Array.from({ length: 16 }, () => part)])).status).toBe(200);
@@ -90,7 +90,7 @@ describe("image generation request", () => {
     expect(refusal).toMatchObject({ status: 400, code: "array_above_max_length" });
   });
 
-  test("the settings that Google's client adds are accepted, and a tool is refused", async () => {
+  test("the sandbox accepts the settings that Google's client adds, and refuses a tool", async () => {
     const sandbox = await start();
     const config = {
       temperature: 1,
@@ -111,7 +111,7 @@ describe("image generation request", () => {
     expect(await refusalOf(post(url, body))).toMatchObject({ status: 400, code: "unknown_parameter", param: "tools" });
   });
 
-  test("references are read in the spelling and the base64 of Google's Python client", async () => {
+  test("the sandbox reads references in the spelling and the base64 of Google's Python client", async () => {
     const bytes = await picture("#fbff3f", 20, 10);
     const origin = await serveFiles({ "/a": bytes });
     const sandbox = await start({ trustedFileOrigins: [origin] });

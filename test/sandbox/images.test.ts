@@ -19,8 +19,8 @@ function near(color: number[], wanted: number[]): boolean {
   return color.every((value, index) => Math.abs(value - (wanted[index] ?? 0)) < 12);
 }
 
-describe("image generation", () => {
-  test("text to image returns a PNG as base64 in inlineData.data, 1:1 and 1K by default, with a text", async () => {
+describe("the sandbox's image generation", () => {
+  test("a request with text only returns a PNG as base64 in inlineData.data, 1:1 and 1K by default, with a text", async () => {
     const sandbox = await start();
     const response = await draw(sandbox);
     expect(response.headers.get("content-type")).toMatch(/^application\/json/);
@@ -47,7 +47,7 @@ describe("image generation", () => {
     ],
     [{ aspectRatio: "1:1", imageSize: "2K" }, 2048, 2048, ""],
   ])(
-    "a ratio or size that it does not have is drawn as the nearest, which the text says: %j",
+    "the sandbox creates an image of the nearest ratio or size that it has, and says so: %j",
     async (asked, w, h, said) => {
       const parts = await partsOf(draw(await start(), [WORDS], { imageConfig: asked }));
       expect(parts[0]?.text).toBe(`Here is a picture of ${w} × ${h} pixels, drawn from your words.${said}`);
@@ -62,7 +62,7 @@ describe("image generation", () => {
     expect(one.equals(other)).toBe(false);
   });
 
-  test("responseModalities selects the content: both, the image alone, the words alone", async () => {
+  test("the field responseModalities selects both, the image alone, or the words alone", async () => {
     const sandbox = await start();
     const kinds = async (responseModalities: unknown) =>
       (await partsOf(draw(sandbox, [WORDS], { responseModalities }))).map((part) => Object.keys(part)[0]);
@@ -72,7 +72,7 @@ describe("image generation", () => {
     expect(await kinds(["TEXT"])).toEqual(["text"]);
   });
 
-  test("image to image shows the references by fileData and inlineData, in their order", async () => {
+  test("a request with references shows those in fileData and inlineData, in their order", async () => {
     const origin = await serveFiles({ "/a": await picture("#ff0000", 20, 10) });
     const sandbox = await start({ trustedFileOrigins: [origin] });
     const parts = [
@@ -98,7 +98,7 @@ describe("image generation", () => {
     expect((await post(`${sandbox.url}/v1/models/sandbox-image:generateContent`, body)).status).toBe(200);
   });
 
-  test("a request for a stream is answered with one event, or without alt=sse with a list of one", async () => {
+  test("the sandbox answers a request for a stream with one event, or without alt=sse with a list of one", async () => {
     const sandbox = await start();
     // Compares only the words, because each image is different.
     const body = { contents: [{ parts: [WORDS] }], generationConfig: { responseModalities: ["TEXT"] } };
@@ -117,7 +117,7 @@ describe("image generation", () => {
     expect(await refusalOf(post(url, body))).toMatchObject({ status: 404, code: "model_not_found" });
   });
 
-  test("fileUri must be reachable from the public network, and mimeType must match the bytes", async () => {
+  test("the sandbox requires a fileUri that is reachable from the public network, and a mimeType that matches the bytes", async () => {
     const origin = await serveFiles({ "/a.jpg": await picture("red"), "/login": Buffer.from("<html>sign in</html>") });
     const sandbox = await start({ trustedFileOrigins: [origin] });
     const refused = (part: unknown) => refusalOf(draw(sandbox, [WORDS, part]));
@@ -147,7 +147,7 @@ describe("image generation", () => {
     });
   });
 
-  test("rate limit: 429 in the interface's form", async () => {
+  test("the sandbox answers with 429 in the interface's form at its rate limit", async () => {
     const sandbox = await start({ requestsPerMinute: 1 });
     await draw(sandbox);
     expect(await refusalOf(draw(sandbox))).toMatchObject({
@@ -157,7 +157,7 @@ describe("image generation", () => {
     });
   });
 
-  test("image faults: the other spelling, no image, errors and broken connections, also in the prompt's words", async () => {
+  test("the faults of images are the other spelling, no image, errors and broken connections, also in the prompt's words", async () => {
     const sandbox = await start();
     const withFault = (fault: string) => draw(sandbox, [WORDS], undefined, `sandbox-image:${fault}`);
     const [, snake] = await partsOf(withFault("snake-case"));

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { MAX_BODY_BYTES } from "../../src/sandbox/json-body.ts";
 import { ask, contentOf, JSON_HEADERS, post, refusalOf, start } from "./sandbox.ts";
 
-describe("request body", () => {
+describe("the body of a request to the sandbox", () => {
   test.each([
     ["text/plain", 415],
     ["application/x-www-form-urlencoded", 415],
@@ -10,13 +10,13 @@ describe("request body", () => {
     ["application/json; charset=utf-8", 200],
     ["application/json;charset=UTF8", 200],
     ["Application/JSON", 200],
-  ])("Content-Type %s is answered with %i", async (type, status) => {
+  ])("the sandbox answers Content-Type %s with %i", async (type, status) => {
     const sandbox = await start();
     const response = await ask(sandbox, "hi", {}, { "content-type": type });
     expect(response.status).toBe(status);
   });
 
-  test("a missing content type and a compressed body are refused", async () => {
+  test("the sandbox refuses a missing content type and a compressed body", async () => {
     const sandbox = await start();
     const url = `${sandbox.url}/v1/chat/completions`;
     const bare = fetch(url, {
@@ -39,13 +39,13 @@ describe("request body", () => {
     ["null", "invalid_type"],
     ["7", "invalid_type"],
     ['"text"', "invalid_type"],
-  ])("the body %j is refused", async (body, code) => {
+  ])("the sandbox refuses the body %j", async (body, code) => {
     const sandbox = await start();
     const refusal = await refusalOf(post(`${sandbox.url}/v1/chat/completions`, body));
     expect(refusal).toMatchObject({ status: 400, type: "invalid_request_error", code, param: null });
   });
 
-  test("bytes that are not UTF-8 are refused", async () => {
+  test("the sandbox refuses bytes that are not UTF-8", async () => {
     const sandbox = await start();
     const body = Buffer.concat([Buffer.from('{"model":"'), Buffer.from([0xff]), Buffer.from('"}')]);
     const refusal = await refusalOf(
@@ -54,7 +54,7 @@ describe("request body", () => {
     expect(refusal).toMatchObject({ status: 400, code: "invalid_json" });
   });
 
-  test("a body above the limit is answered with 413, with or without a declared length", async () => {
+  test("the sandbox answers a body above the limit with 413, with or without a declared length", async () => {
     const sandbox = await start();
     const url = `${sandbox.url}/v1/chat/completions`;
     const large = Buffer.alloc(MAX_BODY_BYTES + 1, 32);

@@ -38,8 +38,8 @@ function answer(...messages: unknown[]): string | undefined {
   return answerFromResults(readChatRequest({ model: "m", messages }).messages);
 }
 
-describe("choosing tools", () => {
-  test("a tool named in the words is called, with arguments from the words", () => {
+describe("the practice model chooses tools", () => {
+  test("the practice model calls a tool that the words name, with arguments from the words", () => {
     expect(callsFor("use current_time in Berlin, format iso")).toEqual([
       ["current_time", { zone: "Europe/Berlin", format: "iso" }],
     ]);
@@ -49,19 +49,19 @@ describe("choosing tools", () => {
     expect(callsFor("current time, zone: Asia/Kolkata")).toEqual([["current_time", { zone: "Asia/Kolkata" }]]);
   });
 
-  test("several tools are called in the order of their names, but only one if parallel calls are off", () => {
+  test("the practice model calls several tools in the order of their names, but only one if parallel calls are off", () => {
     const words = 'recall "tea" and tell the current_time';
     expect(callsFor(words).map(([name]) => name)).toEqual(["recall", "current_time"]);
     expect(callsFor(words, { parallel_tool_calls: false }).map(([name]) => name)).toEqual(["recall"]);
   });
 
-  test("a question that needs a tool calls it", () => {
+  test("the practice model calls the tool that a question needs", () => {
     expect(callsFor("What's the time?")).toEqual([["current_time", { zone: "UTC" }]]);
     expect(callsFor("draw a picture of a red boat")).toEqual([["generate_image", { prompt: "a red boat" }]]);
     expect(callsFor("once upon a time")).toEqual([]);
   });
 
-  test("the newest image of the conversation is changed", () => {
+  test("the practice model changes the newest image of the conversation", () => {
     const draw = define(
       "generate_image",
       {
@@ -88,7 +88,7 @@ describe("choosing tools", () => {
     expect(ask("draw me 2 cats, 16:9", [])).toEqual([["generate_image", { prompt: "draw me 2 cats, 16:9", count: 2 }]]);
   });
 
-  test("tool_choice: none never calls, required always, an object calls that tool", () => {
+  test("the setting tool_choice none never calls a tool, required always does, and an object calls its tool", () => {
     expect(callsFor("use recall", { tool_choice: "none" })).toEqual([]);
     expect(callsFor("hello", { tool_choice: "auto" })).toEqual([]);
     expect(callsFor("hello", { tool_choice: "required" })).toEqual([["current_time", { zone: "UTC" }]]);
@@ -97,7 +97,7 @@ describe("choosing tools", () => {
     );
   });
 
-  test("an image's name does not count as the user's words", () => {
+  test("the practice model does not take an image's name for the user's words", () => {
     const content = [
       { type: "text", text: "what a nice one" },
       { type: "text", text: 'Attached picture "draw-a-fox.png":' },
@@ -106,9 +106,10 @@ describe("choosing tools", () => {
     expect(callsFor([{ role: "user", content }])).toEqual([]);
   });
 
-  test("tools named after say: are not called", () => expect(callsFor("say: use recall")).toEqual([]));
+  test("the practice model does not call tools named after say:", () =>
+    expect(callsFor("say: use recall")).toEqual([]));
 
-  test('"then" takes one round each, "forever" never ends', () => {
+  test('the word "then" takes one round each, and "forever" never ends', () => {
     const asked = { role: "user", content: "use current_time, then recall" };
     const once = [asked, called("a", "current_time"), answered("a", "12:00")];
     expect(callsFor([asked]).map(([name]) => name)).toEqual(["current_time"]);
@@ -118,22 +119,22 @@ describe("choosing tools", () => {
     expect(callsFor(again).map(([name]) => name)).toEqual(["recall"]);
   });
 
-  test("a required tool is called once, and its result is answered", () => {
+  test("the practice model calls a required tool once, and answers its result", () => {
     const messages = [{ role: "user", content: "hello" }, called("a", "recall"), answered("a", "x")];
     expect(callsFor(messages, { tool_choice: "required" })).toEqual([]);
   });
 
-  test("ids differ between calls and rounds, and repeat with the request", () => {
+  test("the ids of calls differ between calls and rounds, and repeat with the request", () => {
     const ids = idsOf("use recall and current_time");
     expect(new Set([...ids, ...idsOf("use recall")]).size).toBe(3);
     expect(idsOf("use recall and current_time")).toEqual(ids);
   });
 });
 
-describe("answers from results", () => {
+describe("the practice model answers from results", () => {
   const asked = { role: "user", content: "hi" };
 
-  test("each result is repeated word for word under its tool's name", () => {
+  test("the practice model repeats each result word for word under its tool's name", () => {
     const two = {
       role: "assistant",
       tool_calls: [...called("a", "recall").tool_calls, ...called("b", "current_time").tool_calls],
@@ -143,9 +144,10 @@ describe("answers from results", () => {
     );
   });
 
-  test("results of several lines are fenced, whatever fences they contain", () => {
+  test("the practice model fences results of several lines, whatever fences they contain", () => {
     expect(answer(asked, called("a", "recall"), answered("a", "x\n```\ny"))).toContain("````\nx\n```\ny\n````");
   });
 
-  test("there is no answer from results if no tool has just returned", () => expect(answer(asked)).toBeUndefined());
+  test("the practice model answers from no results if no tool has just returned", () =>
+    expect(answer(asked)).toBeUndefined());
 });

@@ -126,7 +126,7 @@ describe("the practice model", () => {
   });
 });
 
-describe("pictures", () => {
+describe("the practice model and images", () => {
   test("the practice model names the size, the type and the main colour of an image", async () => {
     const url = dataUrl(await picture("#c82d2d", 64, 32));
     expect(

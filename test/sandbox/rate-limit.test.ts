@@ -3,7 +3,7 @@ import { createRateLimit } from "../../src/sandbox/access.ts";
 import { ApiError } from "../../src/sandbox/errors.ts";
 import { ask, contentOf, start } from "./sandbox.ts";
 
-describe("rate limit", () => {
+describe("the rate limit of the sandbox", () => {
   test("a rate limit has status 429, rate_limit_error, rate_limit_exceeded, a message that names the model, param null, Retry-After", async () => {
     const sandbox = await start({ requestsPerMinute: 1 });
     await contentOf(ask(sandbox, "hi"));
@@ -20,7 +20,7 @@ describe("rate limit", () => {
     expect(Number(response.headers.get("retry-after"))).toSatisfy((seconds: number) => seconds >= 1 && seconds <= 60);
   });
 
-  test("each key and each model is counted separately", async () => {
+  test("the sandbox counts each key and each model separately", async () => {
     const sandbox = await start({ requestsPerMinute: 1 });
     expect((await ask(sandbox, "hi")).status).toBe(200);
     expect((await ask(sandbox, "hi", { model: "sandbox-text" })).status).toBe(200);
@@ -28,7 +28,7 @@ describe("rate limit", () => {
     expect((await ask(sandbox, "hi")).status).toBe(429);
   });
 
-  test("a refused request is not counted, and waiting as long as it says is enough", () => {
+  test("the sandbox does not count a refused request, and accepts one after the announced wait", () => {
     let nowMs = 0;
     const countRequest = createRateLimit(2, () => nowMs);
     countRequest("k", "m");
@@ -48,7 +48,7 @@ describe("rate limit", () => {
     countRequest("k", "m");
   });
 
-  test("an invalid request is not counted", async () => {
+  test("the sandbox does not count an invalid request", async () => {
     const sandbox = await start({ requestsPerMinute: 1 });
     expect((await ask(sandbox, "hi", { temperature: 9 })).status).toBe(400);
     expect((await ask(sandbox, "hi")).status).toBe(200);

@@ -4,7 +4,7 @@ import { serveFiles } from "./sandbox.ts";
 
 const never = new AbortController().signal;
 
-describe("fetchRemoteFile", () => {
+describe("the download of a referenced file", () => {
   test.each([
     "http://127.0.0.1/a",
     "http://127.1/a",

@@ -9,7 +9,7 @@ const object = (properties: Record<string, unknown>, required = Object.keys(prop
   required,
 });
 
-describe("fillSchema", () => {
+describe("values that fill a schema", () => {
   test.each<[Record<string, unknown>, string, unknown]>([
     [{ type: "string" }, "", "the answer"],
     [{ type: "string", maxLength: 3 }, "", "the"],
@@ -76,7 +76,7 @@ describe("fillSchema", () => {
       expect(JSON.stringify(fill({ ...schema })).length).toBeLessThan(1e6);
   });
 
-  test("a field named like a regular expression is harmless", () => {
+  test("fillSchema treats a field named like a regular expression like any other", () => {
     expect(fill(object({ "a(b[": { type: "boolean" }, "*": { type: "string" } }), "x")).toEqual({
       "a(b[": true,
       "*": "the answer",
@@ -91,7 +91,7 @@ const SCHEMA = {
 };
 const system = (content: string) => [{ role: "system" as const, content }];
 
-describe("findSchema", () => {
+describe("a schema in the words of a request", () => {
   test("findSchema finds a schema on one line, over many lines and after words, as the common clients write it", () => {
     const oneLine = `JSON schema:\n${JSON.stringify(SCHEMA)}\nYou MUST answer with a JSON object that matches it.`;
     const manyLines = `Answer in this form:\n\n${JSON.stringify(SCHEMA, null, 2)}\n\nand nothing else.`;
@@ -105,7 +105,7 @@ describe("findSchema", () => {
       expect(findSchema(system(words))).toBeUndefined();
   });
 
-  test("a schema in the words is obeyed under response_format json_object", async () => {
+  test("the sandbox obeys a schema in the words under response_format json_object", async () => {
     const sandbox = await start();
     const content = `My name is Bob, age: 33. Schema:\n${JSON.stringify(SCHEMA)}`;
     const said = await contentOf(ask(sandbox, content, { response_format: { type: "json_object" } }));

@@ -6,14 +6,14 @@ import { recordingLog, silent } from "../../lab/support/log.ts";
 import { startSandbox } from "../../src/sandbox/server.ts";
 import { ask, contentOf, JSON_HEADERS, post, refusalOf, start } from "./sandbox.ts";
 
-describe("sandbox server", () => {
+describe("the server of the sandbox", () => {
   test("the sandbox reports that it is alive", async () => {
     const sandbox = await start();
     const response = await fetch(`${sandbox.url}/healthz`);
     expect([response.status, await response.json()]).toEqual([200, { status: "ok" }]);
   });
 
-  test("an unknown path is answered with 404, the error object and the known paths", async () => {
+  test("the sandbox answers an unknown path with 404, the error object and the known paths", async () => {
     const sandbox = await start();
     for (const path of ["/", "/v1", "/v2/models", "/v1/chat/completions/", "/v1/models/a/b", "/chat/completions"]) {
       expect(await refusalOf(fetch(sandbox.url + path))).toMatchObject({
@@ -32,7 +32,7 @@ describe("sandbox server", () => {
     ["DELETE", "/v1/models", "GET, HEAD"],
     ["GET", "/v1beta/models/sandbox-image:generateContent", "POST"],
     ["PUT", "/v1/models/sandbox-image:generateContent", "POST"],
-  ])("%s %s is answered with 405 and the allowed methods", async (method, path, allowed) => {
+  ])("the sandbox answers %s %s with 405 and the allowed methods", async (method, path, allowed) => {
     const sandbox = await start();
     const response = await fetch(sandbox.url + path, { method });
     expect([response.status, response.headers.get("allow")]).toEqual([405, allowed]);
@@ -41,7 +41,7 @@ describe("sandbox server", () => {
     });
   });
 
-  test("HEAD is answered like GET, without the body", async () => {
+  test("the sandbox answers HEAD like GET, without the body", async () => {
     const sandbox = await start();
     const headers = { authorization: "Bearer sk-sandbox-all" };
     const response = await fetch(`${sandbox.url}/v1/models`, { method: "HEAD", headers });
@@ -49,7 +49,7 @@ describe("sandbox server", () => {
     expect((await fetch(`${sandbox.url}/v1/chat/completions`, { method: "HEAD" })).status).toBe(405);
   });
 
-  test("a request with the whole address is accepted, as through a proxy", async () => {
+  test("the sandbox accepts a request with the whole address, as through a proxy", async () => {
     const { url } = await start();
     const status = await new Promise((resolve, reject) => {
       const options = { port: new URL(url).port, path: `${url}/healthz` };
@@ -87,7 +87,7 @@ describe("sandbox server", () => {
     }
   });
 
-  test.each([true, false])("generation stops if the caller disconnects (stream: %s)", async (stream) => {
+  test.each([true, false])("the sandbox stops generating if the caller disconnects (stream: %s)", async (stream) => {
     const begun = Promise.withResolvers<void>();
     const stopped = Promise.withResolvers<void>();
     const write = (line: string) => {
@@ -114,7 +114,7 @@ describe("sandbox server", () => {
     await Promise.all([stopped.promise, left]);
   });
 
-  test("a caller that disconnects in the middle of its body is not a failure", async () => {
+  test("the sandbox logs no failure for a caller that disconnects in the middle of its body", async () => {
     const { log, lines } = recordingLog();
     const sandbox = await start({ log });
     const { port } = new URL(sandbox.url);

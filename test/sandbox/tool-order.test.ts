@@ -9,8 +9,8 @@ const calls = (...ids: string[]) => ({
 const result = (id: string) => ({ role: "tool", content: "seen", tool_call_id: id });
 const read = (...messages: unknown[]) => readChatRequest({ model: "m", messages });
 
-describe("tool conversation", () => {
-  test("calls can be answered in any order, and ids can return in a later round", () => {
+describe("the order of calls and results in a conversation with tools", () => {
+  test("a client can answer calls in any order, and reuse ids in a later round", () => {
     read(user, calls("a", "b"), result("b"), result("a"), user, calls("a"), result("a"));
   });
 
@@ -23,7 +23,7 @@ describe("tool conversation", () => {
     ["a call left open at the end", [user, calls("a")], "messages"],
     ["one id for two calls", [user, calls("a", "a")], "messages[1].tool_calls"],
     ["an assistant message with neither content nor calls", [user, { role: "assistant" }], "messages[1].content"],
-  ])("a conversation is refused: %s", (_name, messages, param) => {
+  ])("the sandbox refuses a conversation: %s", (_name, messages, param) => {
     expect(() => read(...messages)).toThrow(expect.objectContaining({ status: 400, param }));
   });
 });

@@ -27,7 +27,7 @@ describe("refusals before a request is complete", () => {
       417,
       "unknown_expectation",
     ],
-  ])("an incomplete request is refused with an error object: %s", async (_, bytes, status, code) => {
+  ])("the sandbox refuses an incomplete request with an error object: %s", async (_, bytes, status, code) => {
     const answer = await send(await start(), bytes);
     expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${status} \\w`));
     expect(answer).toMatch(/content-type: application\/json/i);
@@ -37,7 +37,7 @@ describe("refusals before a request is complete", () => {
     });
   });
 
-  test("a refusal is not written into a response that has started", async () => {
+  test("the sandbox does not write a refusal into a response that has started", async () => {
     const sandbox = await start({ tokensPerSecond: 1 });
     const body = JSON.stringify({
       model: "sandbox-chat",

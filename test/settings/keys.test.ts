@@ -38,7 +38,7 @@ describe("the keys of the settings", () => {
     expect((await read(odd)).isAging).toBe(false);
   });
 
-  test("refreshing the keys of the settings restores nothing that is erased meanwhile", async () => {
+  test("refreshing the keys of the settings restores nothing that someone erases meanwhile", async () => {
     const { stores, keys, read } = open();
     await keys.write(odd, "persona", persona, "e:f");
     const refreshing = keys.refresh(odd, SETTING_NAMES);
@@ -47,7 +47,7 @@ describe("the keys of the settings", () => {
     expect(await read(odd)).toEqual({ isAging: false });
   });
 
-  test("the keys of the settings are erased separately", async () => {
+  test("the bot erases each key of the settings separately", async () => {
     const { keys, read } = open();
     await keys.write(odd, "model", "large");
     await keys.write(odd, "persona", persona, "e:f");

@@ -39,7 +39,7 @@ describe("the settings of a channel", () => {
     expect(await settings.read(here)).toEqual({ persona: "a pirate", isKnown: true });
   });
 
-  test("the settings of all channels are listed, including the tool servers that are switched off", async () => {
+  test("the list of all channels' settings includes the tool servers that are switched off", async () => {
     const { settings } = open();
     await settings.set(there, "serversOff", ["tracker"]);
     await settings.set(here, "model", "large");
@@ -68,7 +68,7 @@ describe("the settings of a channel", () => {
     expect(await settings.read(here)).toEqual({ isKnown: true });
   });
 
-  test("the settings of a channel live on while they are used, and are not written at every use", async () => {
+  test("the settings of a channel stay stored while the bot uses them, and are not written at every use", async () => {
     const { settings, age, leftMs } = open();
     await age("model:test::general", { value: "large" }, HOUR_MS / 2);
     await age("persona:test::general", { value: "a pirate", authorId: "ada" }, HOUR_MS * 0.05);
@@ -95,7 +95,7 @@ describe("the settings of a channel", () => {
   });
 
   test.each([["large"], [{ value: 7, at: 0 }], [null]])(
-    "the settings of a channel that cannot be parsed count as absent, and are logged once: %j",
+    "the settings of a channel that the bot cannot parse count as absent, and are logged once: %j",
     async (value) => {
       const { settings, keyv, lines } = open();
       await keyv.set("model:test::general", value);
@@ -105,7 +105,7 @@ describe("the settings of a channel", () => {
     },
   );
 
-  test("the settings of a channel are unknown and cannot be changed while the store is unavailable", async () => {
+  test("the bot neither knows nor changes a channel's settings while the store is unavailable", async () => {
     const { database, settings } = open();
     await settings.set(here, "model", "large");
     database.close();
@@ -114,8 +114,8 @@ describe("the settings of a channel", () => {
   });
 });
 
-describe("a persona", () => {
-  test("a persona is exported to the person who wrote it, and erased with them", async () => {
+describe("the persona of a channel", () => {
+  test("the bot exports a persona to the person who wrote it, and erases it with them", async () => {
     const { database, settings, forget } = open();
     await settings.set(here, "persona", "a pirate", "ada");
     await settings.set(there, "persona", "a nurse", "ben");
@@ -135,7 +135,7 @@ describe("a persona", () => {
     expect(await settings.read(here)).toEqual({ persona: "a nurse", isKnown: true });
   });
 
-  test("a persona that cannot be parsed is erased with the person who wrote it", async () => {
+  test("the bot erases a persona that it cannot parse with the person who wrote it", async () => {
     const { settings, keyv, forget } = open();
     await settings.set(here, "persona", "a pirate", "ada");
     const owner = { platform: "test", id: "ada" };

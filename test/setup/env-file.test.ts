@@ -12,7 +12,7 @@ async function makeFolder(): Promise<string> {
   return path;
 }
 
-describe("mergeEnv", () => {
+describe("merging variables into a .env file", () => {
   test("mergeEnv replaces the line of a variable, appends others, and leaves every other line as it is", () => {
     const before = '# mine\r\nCHAT_MODEL=\r\nexport BOT_NAME="A # b"\n# CHAT_MODEL=no\nOTHER=1';
     expect(mergeEnv(before, { CHAT_MODEL: "m", BOT_NAME: "C", NEW: "a#b" })).toBe(
@@ -39,7 +39,7 @@ describe("mergeEnv", () => {
   });
 });
 
-describe("writeEnvFile", () => {
+describe("writing a .env file", () => {
   test("writeEnvFile makes a file that only its owner can read, even if others could read it before", async () => {
     const folder = await makeFolder();
     const path = join(folder, ".env");

@@ -66,7 +66,7 @@ describe("the first run", () => {
     for (const path of ["other", "moved", "page"]) expect(await ask(path)).not.toContain("canary");
   });
 
-  test("the setup calls a step off until its fields are filled in, and names the empty ones", async () => {
+  test("the setup shows a step as off until its fields are filled in, and names the empty fields", async () => {
     const { setup } = await open();
     const check = (stepId: string, values: Record<string, string>) => setup.check(stepId, values, signal);
     const off = (labels: string) => [{ ok: false, what: `Off until you fill in ${labels}.` }];

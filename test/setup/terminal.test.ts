@@ -146,7 +146,7 @@ describe("npm run setup", () => {
     });
   });
 
-  test("npm run setup shows the link that adds the bot to a server, and saves nothing if the person leaves", async () => {
+  test("npm run setup shows the link that adds the bot to a server, and saves nothing if the person quits", async () => {
     const discord = await startDiscord();
     const { answer, running, shown, file } = await open({ DISCORD_API_URL: discord.apiUrl });
     await answer("What next?", DOWN, ENTER);

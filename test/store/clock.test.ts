@@ -61,7 +61,7 @@ describe("the clock of a database", () => {
     });
   }
 
-  test("the clock of a database continues evenly after a first start with a wrong clock, even once that is corrected", () => {
+  test("the clock of a database continues evenly after a first start with a wrong clock, even after a correction", () => {
     const [database, time] = [new DatabaseSync(":memory:"), machine(0)];
     const now = createClock(database, time);
     time.set(TODAY);
@@ -92,7 +92,7 @@ describe("the clock of a database", () => {
   });
 });
 
-describe("after a jump of the system's clock by years", () => {
+describe("the store after the system's clock jumped by years", () => {
   for (const jump of [YEARS, -YEARS]) {
     test(`a stored value survives a clock jump and expires in time: ${jump / HOUR} hours`, async () => {
       const [database, time] = [new DatabaseSync(":memory:"), machine()];

@@ -33,7 +33,7 @@ function countersContract(open: (clients: number) => { clients: Counters[]; cloc
     return { counters: clients[0] as Counters, clock };
   };
 
-  test("additions sum up, and a repeated one counts once", async () => {
+  test("the counters add up additions, and count a repeated one once", async () => {
     const { counters } = one();
     await counters.add("first", [usedUp("a", 2), usedUp("b", 1)]);
     await counters.add("first", [usedUp("a", 2), usedUp("b", 1)]);
@@ -47,7 +47,7 @@ function countersContract(open: (clients: number) => { clients: Counters[]; cloc
 
   const read = async (counters: Counters, row = "all") => (await counters.read([row])).get(row) ?? {};
 
-  test("rows are found by prefix, renamed, and removed", async () => {
+  test("the counters find rows by prefix, rename them and remove them", async () => {
     const { counters } = one();
     await counters.add("1", [usedUp("by:ada:1", 1), usedUp("by:ada:2", 2), usedUp("by:adam:1", 4), usedUp("by", 8)]);
     await counters.rename("by:ada:1", "by:@x:1");
@@ -82,7 +82,7 @@ function countersContract(open: (clients: number) => { clients: Counters[]; cloc
     expect(await read(counters, "person")).toEqual({});
   });
 
-  test("a bound does not apply while the row exists that suspends it", async () => {
+  test("a bound does not apply while the row that suspends it exists", async () => {
     const { counters } = one();
     const first = toReservation(100);
     await counters.reserve(first);
@@ -92,7 +92,7 @@ function countersContract(open: (clients: number) => { clients: Counters[]; cloc
     expect(await counters.reserve(toReservation(60))).toEqual([-60]);
   });
 
-  test("a reservation that is repeated after an outage counts once, even if it arrives after the used amounts", async () => {
+  test("the counters count a reservation repeated after an outage once, even if it arrives after the used amounts", async () => {
     const { counters } = one();
     const reservation = toReservation(60);
     await counters.reserve(reservation);
@@ -103,7 +103,7 @@ function countersContract(open: (clients: number) => { clients: Counters[]; cloc
     expect(await read(counters)).toEqual({ tokens: 30 });
   });
 
-  test("further additions count in the same step, once for their own id", async () => {
+  test("the counters add further amounts in the same step, once for their own id", async () => {
     const { counters } = one();
     const first = toReservation(60);
     await counters.reserve(first);
@@ -114,7 +114,7 @@ function countersContract(open: (clients: number) => { clients: Counters[]; cloc
     expect(await read(counters)).toEqual({ tokens: 60, answers: 1 });
   });
 
-  test("used amounts count in full if their reservation was never made", async () => {
+  test("the counters count used amounts in full if their reservation was never made", async () => {
     const { counters } = one();
     expect(await settle(counters, toReservation(60), [usedUp("all", 30)])).toBe(true);
     expect(await read(counters)).toEqual({ tokens: 30 });
@@ -185,7 +185,7 @@ describe.skipIf(isRedisMissing)("counters in Redis", () => {
     return { clients, clock };
   });
 
-  test("expired rows leave the index while others are added", async () => {
+  test("the counters drop expired rows from the index while they add others", async () => {
     const { connection } = shared;
     const counters = createRedisCounters(connection, NO_RIGHT);
     const gone = Array.from({ length: 20 }, (_, at) => ({ ...usedUp(`limit:${at}`, 1), ttlMs: 1 }));
@@ -245,7 +245,7 @@ describe.skipIf(isRedisMissing)("counters in Redis", () => {
     ]);
   });
 
-  test("counting further amounts takes one command to read all known rows, and one to write each", async () => {
+  test("the counters need one command to read all known rows of further amounts, and one to write each", async () => {
     const { client, run } = shared.connection;
     const counters = createRedisCounters(shared.connection, NO_RIGHT);
     const rows = ["person", "channel", "workspace", "all"];

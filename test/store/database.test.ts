@@ -25,7 +25,7 @@ describe("openDatabase", () => {
     expect(statSync(join(folder, "deep", "er", "p.sqlite")).isFile()).toBe(true);
   });
 
-  describe.runIf(process.platform !== "win32")("no other user can read", () => {
+  describe.runIf(process.platform !== "win32")("a database that no other user can read", () => {
     const FILES = ["p.sqlite", "p.sqlite-shm", "p.sqlite-wal", "p.sqlite.lock"];
     const modes = () => FILES.map((name) => (statSync(join(folder, name)).mode & 0o777).toString(8));
     const write = (database: DatabaseSync) => database.exec("CREATE TABLE IF NOT EXISTS t (x TEXT)");
@@ -134,7 +134,7 @@ describe("openDatabase", () => {
   });
 });
 
-describe("emptyLog", () => {
+describe("emptying the log of a database", () => {
   test("emptyLog leaves nothing in the log, and does not wait for readers", () => {
     const path = join(folder, "p.sqlite");
     using database = openDatabase(path);
@@ -152,8 +152,8 @@ describe("emptyLog", () => {
   });
 });
 
-describe("transact", () => {
-  test("transact stores all of it, or nothing if it throws", () => {
+describe("a transaction on a database", () => {
+  test("transact stores everything, or nothing if its function throws", () => {
     using database = openDatabase(":memory:");
     database.exec("CREATE TABLE t (x)");
     const insert = database.prepare("INSERT INTO t VALUES (?)");

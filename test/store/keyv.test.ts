@@ -111,7 +111,7 @@ function storesContract(start: () => { stores: Stores; put: (key: string, text: 
     expect(await walk(keyv)).toEqual([]);
   });
 
-  test("a store is reachable, but not for a caller that stopped waiting", async () => {
+  test("a store stops checking its reachability for a caller that stopped waiting", async () => {
     expect(await stores.isReachable(AbortSignal.timeout(10_000))).toBe(true);
     expect(await stores.isReachable(AbortSignal.abort())).toBe(false);
   });
@@ -196,34 +196,31 @@ describe.skipIf(isRedisMissing)("createStores on Redis (needs redis-server)", ()
   test.each([
     ["ahead by forty days", 40 * DAY_MS],
     ["back by forty years", -40 * 365 * DAY_MS],
-  ])(
-    "a clock of a process that is %s, from its start or later, and right again erases nothing early",
-    async (_, byMs) => {
-      vi.useFakeTimers({ toFake: ["Date"] });
-      onTestFinished(() => void vi.useRealTimers());
-      const today = Date.now();
-      const start = () => createStores({ redisUrl: redis.url, database, log: silent }, NO_RIGHT);
-      const [wrong, right] = [start(), start()];
-      const all = [wrong, right].map((stores) => stores.open("jump"));
-      vi.setSystemTime(today + byMs);
-      // The first command from this process to Redis.
-      await all[0]?.set("first", 1, 30 * DAY_MS);
-      vi.setSystemTime(today);
-      await all[1]?.set("before", 1, 30 * DAY_MS);
-      vi.setSystemTime(today + byMs);
-      await all[1]?.set("within", 1, 30 * DAY_MS);
-      for (const now of [today + byMs, today]) {
-        vi.setSystemTime(now);
-        for (const keyv of all) expect(await keyv.getMany(["first", "before", "within"])).toEqual([1, 1, 1]);
-      }
-      for (const key of ["first", "before", "within"]) {
-        const leftMs = await client.pTTL(`palaver:jump:${key}`);
-        expect(leftMs).toBeGreaterThan(29 * DAY_MS);
-        expect(leftMs).toBeLessThanOrEqual(30 * DAY_MS);
-      }
-      await Promise.all([wrong.close(), right.close()]);
-    },
-  );
+  ])("a process whose clock is %s, from its start or later, and right again erases nothing early", async (_, byMs) => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const today = Date.now();
+    const start = () => createStores({ redisUrl: redis.url, database, log: silent }, NO_RIGHT);
+    const [wrong, right] = [start(), start()];
+    const all = [wrong, right].map((stores) => stores.open("jump"));
+    vi.setSystemTime(today + byMs);
+    // The first command from this process to Redis.
+    await all[0]?.set("first", 1, 30 * DAY_MS);
+    vi.setSystemTime(today);
+    await all[1]?.set("before", 1, 30 * DAY_MS);
+    vi.setSystemTime(today + byMs);
+    await all[1]?.set("within", 1, 30 * DAY_MS);
+    for (const now of [today + byMs, today]) {
+      vi.setSystemTime(now);
+      for (const keyv of all) expect(await keyv.getMany(["first", "before", "within"])).toEqual([1, 1, 1]);
+    }
+    for (const key of ["first", "before", "within"]) {
+      const leftMs = await client.pTTL(`palaver:jump:${key}`);
+      expect(leftMs).toBeGreaterThan(29 * DAY_MS);
+      expect(leftMs).toBeLessThanOrEqual(30 * DAY_MS);
+    }
+    await Promise.all([wrong.close(), right.close()]);
+  });
 
   test("the store on Redis writes and deletes many keys in one command", async () => {
     const stores = createStores({ redisUrl: redis.url, database, log: silent }, NO_RIGHT);
@@ -242,7 +239,7 @@ describe.skipIf(isRedisMissing)("createStores on Redis (needs redis-server)", ()
     await stores.close();
   });
 
-  describe("Keyv's rules for a store", () => {
+  describe("Keyv's rules for a store on Redis", () => {
     let base: OpenStore;
     beforeAll(() => {
       base = createRedisStore(redis.url, silent);
@@ -303,7 +300,7 @@ describe.skipIf(isRedisMissing)("an outage of Redis (needs redis-server)", () =>
     await stores.close();
   });
 
-  test("a Redis that refuses writes counts as unavailable, and nothing looks stored", async () => {
+  test("the store counts a Redis that refuses writes as unavailable, and shows nothing as stored", async () => {
     const stores = createStores({ redisUrl: redis.url, database, log: silent }, NO_RIGHT);
     const keyv = stores.open("full");
     await keyv.set("a", 1);
@@ -321,7 +318,7 @@ describe.skipIf(isRedisMissing)("an outage of Redis (needs redis-server)", () =>
     await stores.close();
   });
 
-  test("a known outage fails later calls without another wait", async () => {
+  test("the store fails later calls in a known outage without another wait", async () => {
     const stores = createStores({ redisUrl: redis.url, database, log: silent }, NO_RIGHT);
     const keyv = stores.open("known");
     await keyv.set("a", 1);
@@ -354,7 +351,7 @@ describe.skipIf(isRedisMissing)("an outage of Redis (needs redis-server)", () =>
     mute.close();
   });
 
-  test("a frozen Redis makes operations reject, and the client reconnects", async () => {
+  test("the store rejects operations on a frozen Redis, and its client reconnects", async () => {
     const { log, lines } = recordingLog();
     const stores = createStores({ redisUrl: redis.url, database, log }, NO_RIGHT);
     const keyv = stores.open("frozen");
@@ -375,8 +372,8 @@ describe.skipIf(isRedisMissing)("an outage of Redis (needs redis-server)", () =>
   });
 });
 
-describe("an invalid address", () => {
-  test("an invalid REDIS_URL is refused without being quoted, because it can contain a password", () => {
+describe("an invalid REDIS_URL", () => {
+  test("the service refuses an invalid REDIS_URL without quoting it, because it can contain a password", () => {
     for (const redisUrl of ["localhost:6379", "http://:hush-hush@host", "hush-hush"]) {
       const start = () => createStores({ redisUrl, database, log: silent }, NO_RIGHT);
       expect(start).toThrow(/^REDIS_URL is not the address of a Redis server/);

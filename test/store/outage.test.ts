@@ -29,12 +29,12 @@ describe("an outage of the store", () => {
     for (const error of [new StoreError("away"), readonly, full]) expect(isStoreOutage(error)).toBe(true);
   });
 
-  test("an outage is recognized behind the error that wraps it", () => {
+  test("the store recognises an outage behind the error that wraps it", () => {
     expect(isStoreOutage(new SinkError("unavailable", "not taken", { cause: full }))).toBe(true);
     expect(isStoreOutage(new SinkError("unavailable", "a platform that is away"))).toBe(false);
   });
 
-  test("a mistake in the stored data is not an outage", () => {
+  test("the store does not take a mistake in the stored data for an outage", () => {
     const duplicate = errorOf("INSERT INTO t VALUES (1, '')", (database) =>
       database.exec("INSERT INTO t VALUES (1, '')"),
     );

@@ -88,7 +88,7 @@ describe.skipIf(isRedisMissing)("a store that processes share (needs redis-serve
     await expect(write()).rejects.toThrow(FencedError);
   });
 
-  test("a lost turn is reported as an outage, and only a lost right to the work as a FencedError", async () => {
+  test("a change that lost its turn rejects as an outage, and a write that lost its right as a FencedError", async () => {
     const { keyv, shared, held } = open();
     const beLate = async (openInTurn: Stores["open"]) => {
       for await (const keys of shared?.client.scanIterator({ MATCH: "*:turn:*" }) ?? []) await shared?.client.del(keys);
@@ -168,7 +168,7 @@ describe.skipIf(isRedisMissing)("a store that processes share (needs redis-serve
     });
   });
 
-  test("turns keep every change, whichever process makes it", async () => {
+  test("a store keeps every change made in turns, whichever process makes it", async () => {
     const processes = [open(), open(), open()];
     const changes = Array.from({ length: 60 }, (_, index) => {
       const { inTurn } = processes[index % processes.length] ?? open();

@@ -72,7 +72,7 @@ describe.skipIf(isRedisMissing)("unreadable data in a shared store (needs redis-
     expect(await counters.list("")).toEqual([["all", { tokens: 1 }]]);
   });
 
-  test("unreadable shares are replaced", async () => {
+  test("the processes replace unreadable shares", async () => {
     for (const text of GARBAGE) {
       await shared.connection.client.set("test:shards:1", text);
       const shares = createSharedParts(shared.connection, "test:shards", Date.now, silent);

@@ -65,7 +65,7 @@ function draft(markdown: string, more: Partial<Draft> = {}): Draft {
 
 /** Tests the common behavior of all adapters with one of them. */
 export function adapterContract(name: string, start: StartAdapter, differences: Differences = {}): void {
-  describe(`the ${name} adapter keeps the port's promises`, () => {
+  describe(`the port's promises, kept by the ${name} adapter`, () => {
     let under: AdapterUnderTest | undefined;
     let events: InboundEvent[] = [];
 
@@ -212,7 +212,7 @@ function describeEarlier(
     expect(reads).toEqual(Array.from({ length: 2 }, () => not.noDiscussion === undefined));
   });
 
-  describe.skipIf(not.noDiscussion !== undefined)("asked in the middle of a discussion", () => {
+  describe.skipIf(not.noDiscussion !== undefined)("questions in the middle of a discussion", () => {
     test("the adapter reads the thread up to the question, oldest first, with its first message marked", async () => {
       const { adapter, event, before, isPartial, channel } = await discuss("thread", 15);
       expect(textsOf(before)).toEqual(["the plan", "one", "two"]);
@@ -252,7 +252,7 @@ function describeEarlier(
       expect(textsOf((await discuss("channel", 2)).channel)).toEqual(["one", "two"]);
     });
 
-    test("the adapter reads nothing above the message that started a place", async () => {
+    test("the adapter reads nothing above the message that started a thread", async () => {
       const { adapter, begin: write } = await begin();
       await write("hello");
       const { reply, messageId } = first();
@@ -263,7 +263,7 @@ function describeEarlier(
 }
 
 function describeOutbound(begin: Begin, first: () => MessageEvent): void {
-  test("the adapter posts, edits, uploads and removes visibly", async () => {
+  test("the adapter posts, edits, uploads and removes messages visibly", async () => {
     const { adapter, begin: write, seen } = await begin();
     await write("hello");
     const sink = adapter.sink(first().reply, NO_RIGHT);

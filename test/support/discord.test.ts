@@ -12,7 +12,7 @@ async function breakRule(...[options]: Parameters<typeof startDiscord>) {
   expect(discord.violations).toHaveLength(1);
 }
 
-describe("a simulator for one test", () => {
+describe("the Discord simulator for one test", () => {
   test.fails("the simulator fails a test that breaks a rule", async () => {
     await breakRule();
   });
@@ -25,7 +25,7 @@ describe("a simulator for one test", () => {
     await breakRule({ allow: "anything" });
   });
 
-  test("the simulator is closed with its test", async () => {
+  test("the simulator closes with its test", async () => {
     expect(discords).toHaveLength(3);
     for (const { apiUrl } of discords) await expect(fetch(apiUrl)).rejects.toThrow();
   });

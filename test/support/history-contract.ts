@@ -67,7 +67,7 @@ export function historyContract(open: (namespace: string) => Entries): void {
     return (await history.read(conversationId, options)).entries.map(({ id }) => id);
   };
 
-  describe("reading", () => {
+  describe("reading the history", () => {
     test("the history returns appended entries complete and in order", async () => {
       const conversation = uniqueId();
       const entries: HistoryEntry[] = [
@@ -137,7 +137,7 @@ export function historyContract(open: (namespace: string) => Entries): void {
     });
   });
 
-  describe("appending", () => {
+  describe("appending to the history", () => {
     test("an entry with a known id replaces the old one in its position, and all its message ids still find it", async () => {
       const conversation = uniqueId();
       const [question, answer, later, posted, second] = Array.from({ length: 5 }, () => uniqueId()) as [
@@ -160,7 +160,7 @@ export function historyContract(open: (namespace: string) => Entries): void {
       for (const id of [answer, posted, second]) expect(await history.find(id)).toBeUndefined();
     });
 
-    test("appending is one read and one write of the store, which does all of it or nothing; so is an erasure", async () => {
+    test("appending takes one read and one write of the store, which succeed together or not at all; so does an erasure", async () => {
       const calls: string[] = [];
       const recorded = (name: string) => recordCalls(open(name), calls);
       const recording = createHistory({
@@ -192,7 +192,7 @@ export function historyContract(open: (namespace: string) => Entries): void {
       expect(mine.map(({ entries }) => entries.length)).toEqual(conversations.map(() => 15));
     });
 
-    test("concurrent appends to one conversation within a process are all stored", async () => {
+    test("the history stores all concurrent appends of one process to a conversation", async () => {
       const conversation = uniqueId();
       const list = Array.from({ length: 40 }, () => uniqueId());
       await Promise.all(list.map((id) => history.append(conversation, said(id, "x"))));
@@ -200,8 +200,8 @@ export function historyContract(open: (namespace: string) => Entries): void {
     });
   });
 
-  describe("ids", () => {
-    test("ids of any characters and any length stay different", async () => {
+  describe("ids in the history", () => {
+    test("the history keeps ids of any characters and any length apart", async () => {
       const long = "l".repeat(100_000);
       const suffix = uniqueId();
       const tricky = [
@@ -237,7 +237,7 @@ export function historyContract(open: (namespace: string) => Entries): void {
     });
   });
 
-  describe("editing and removing", () => {
+  describe("editing and removing in the history", () => {
     test("an edit changes a person's message, found by its id", async () => {
       const [conversation, question, answer] = [uniqueId(), uniqueId(), uniqueId()];
       await history.append(conversation, said(question, "wrod"));
@@ -321,14 +321,14 @@ export function historyContract(open: (namespace: string) => Entries): void {
     expect(await history.isFollowed(conversation, 2_000)).toBe(true);
   });
 
-  describe("values that cannot be read", () => {
+  describe("unreadable values in the history", () => {
     const damage = {
       "half a text": undefined,
       "a wrong shape": { entry: { id: 7 } },
     };
 
     for (const [name, value] of Object.entries(damage)) {
-      test(`${name} counts as an absent entry, is logged once and breaks nothing`, async () => {
+      test(`the history counts ${name} as an absent entry, logs it once, and works on`, async () => {
         const conversation = uniqueId();
         const [first, second, third] = [uniqueId(), uniqueId(), uniqueId()];
         for (const id of [first, second, third]) await history.append(conversation, said(id, "x"));
@@ -343,7 +343,7 @@ export function historyContract(open: (namespace: string) => Entries): void {
       });
     }
 
-    test("a damaged head restarts the conversation, apart from the old entries", async () => {
+    test("the history restarts a conversation with a damaged head, apart from the old entries", async () => {
       const conversation = uniqueId();
       const [old, fresh] = [uniqueId(), uniqueId()];
       await history.append(conversation, said(old, "old"));

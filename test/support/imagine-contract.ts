@@ -22,7 +22,7 @@ export function imagineContract(name: string, start: StartSurface, differences: 
 }
 
 function describeDrawing(start: StartSurface): void {
-  test("/imagine draws a picture with an alt text and buttons", async () => {
+  test("/imagine creates an image with an alt text and buttons", async () => {
     const surface = await start();
     await surface.imagine("a fox in the snow");
     const picture = await drawnOne(surface);
@@ -33,7 +33,7 @@ function describeDrawing(start: StartSurface): void {
     expect(surface.notes()).toEqual([]);
   });
 
-  test("/imagine posts each of four pictures as soon as it is drawn", async () => {
+  test("/imagine posts each of four images as soon as it is ready", async () => {
     const surface = await start();
     const gates = Array.from({ length: 4 }, () => Promise.withResolvers<void>());
     surface.world.meet((_, index) => gates[index]?.promise ?? Promise.resolve());
@@ -49,7 +49,7 @@ function describeDrawing(start: StartSurface): void {
     expect(surface.notes()).toEqual([]);
   });
 
-  test("options in the prompt reach the gateway and shape the picture", async () => {
+  test("options in the prompt reach the gateway and shape the image", async () => {
     const surface = await start();
     await surface.imagine("a fox --ar 16:9 --size 2k");
     const picture = await drawnOne(surface);
@@ -75,7 +75,7 @@ function describeDrawing(start: StartSurface): void {
     expect(configs).toEqual([{ aspectRatio: "9:16" }, { aspectRatio: "9:16" }]);
   });
 
-  test("the model draws a picture that someone asks for in words, and the next words change that picture", async () => {
+  test("the model creates an image that someone asks for in words, and the next words change that image", async () => {
     const surface = await start();
     await surface.ask("draw a red boat");
     const first = await drawnOne(surface);
@@ -87,7 +87,7 @@ function describeDrawing(start: StartSurface): void {
     expect(second?.text).toContain("1 reference picture");
   });
 
-  test("the bot posts a picture that the chat model paints itself, and the next words change that picture", async () => {
+  test("the bot posts an image that the chat model creates itself, and the next words change that image", async () => {
     const surface = await start();
     const { bytes } = await square("red", "png", "red.png");
     surface.world.script([{ pictures: [`data:image/png;base64,${Buffer.from(bytes).toString("base64")}`] }]);
@@ -104,7 +104,7 @@ function describeDrawing(start: StartSurface): void {
 }
 
 function describeReferences(start: StartSurface): void {
-  test("the model draws from a picture that comes with a request", async () => {
+  test("the model starts from an image that comes with a request", async () => {
     const surface = await start();
     const red = await square("red", "webp", "red.png");
     await surface.ask("now at night", { files: [red] });
@@ -127,7 +127,7 @@ function describeReferences(start: StartSurface): void {
     expect(picture.text).toContain("3 reference pictures");
   });
 
-  test("/imagine names a reference that is not a picture, and draws nothing", async () => {
+  test("/imagine names a reference that is not an image, and creates nothing", async () => {
     const surface = await start();
     const bytes = new TextEncoder().encode("<!doctype html><p>Please log in.</p>");
     await surface.imagine("a cat", { files: [await square("red", "png", "good.png"), { name: "cat.png", bytes }] });
@@ -139,7 +139,7 @@ function describeReferences(start: StartSurface): void {
 }
 
 function describeTroubles(start: StartSurface): void {
-  test("/imagine names every wrong option in one sentence, and draws nothing", async () => {
+  test("/imagine names every wrong option in one sentence, and creates nothing", async () => {
     const surface = await start();
     await surface.imagine("a fox --ar 7:5 --count 9");
     const { text } = await said(surface, /I can't create that/);
@@ -151,7 +151,7 @@ function describeTroubles(start: StartSurface): void {
     expect(surface.world.calls).toEqual([]);
   });
 
-  test("a failed picture says why, and Retry draws only that one", async () => {
+  test("a failed image says why, and Retry creates only that one", async () => {
     const surface = await start();
     surface.world.meet(async (_, index) => (index === 1 ? { status: 400, body: WITHHELD } : undefined));
     await surface.imagine("a fox --count 2");
@@ -167,7 +167,7 @@ function describeTroubles(start: StartSurface): void {
     expect(surface.notes()).toEqual([]);
   });
 
-  test("a key that the gateway refuses in both headers ends in plain words without the key", async () => {
+  test("the bot reports a key that the gateway refuses in both headers in plain words without the key", async () => {
     const surface = await start();
     surface.world.meet(async () => ({
       status: 401,
@@ -205,8 +205,8 @@ function describeButtons(
     return { surface, picture, bytes: await picture.read(), reference };
   }
 
-  describe(`a picture, ${when}`, () => {
-    test("anyone can draw a picture again, vary it and enlarge it, and it keeps its shape", async () => {
+  describe(`an image, ${when}`, () => {
+    test("anyone can repeat an image, vary it and enlarge it, and it keeps its shape", async () => {
       const { surface, picture, bytes, reference } = await draw();
       await surface.press(picture, "again");
       const again = newest(await drawn(surface, 2));
@@ -229,7 +229,7 @@ function describeButtons(
       expect(enlarged.buttons).toContain("upscale");
     });
 
-    test("the form of a picture draws a changed one from it", async () => {
+    test("the form of an image creates a changed one from it", async () => {
       const { surface, picture, bytes } = await draw();
       await surface.editPicture(picture, "a fox at night");
       const [, edited] = await drawn(surface, 2);
@@ -239,7 +239,7 @@ function describeButtons(
       expect(edited).toMatchObject({ altText: "a fox at night", buttons: picture.buttons });
     });
 
-    test.skipIf(noOthers !== undefined)("only the person who asked can delete a picture", async () => {
+    test.skipIf(noOthers !== undefined)("only the person who asked can delete an image", async () => {
       const { surface, picture } = await draw();
       await surface.press(picture, "delete", "bob");
       await said(surface, /Only the person who asked, or a moderator/);
@@ -251,7 +251,7 @@ function describeButtons(
       expect(surface.world.calls).toHaveLength(1);
     });
 
-    test.runIf(noOthers !== undefined)("the person at the page can delete a picture", async () => {
+    test.runIf(noOthers !== undefined)("the person at the page can delete an image", async () => {
       const { surface, picture } = await draw();
       await surface.press(picture, "delete");
       await surface.until(() => surface.pictures().length === 0, "the picture to go");

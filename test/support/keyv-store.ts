@@ -19,38 +19,38 @@ export function describeKeyvStore(open: (namespace: string) => Keyv): void {
     return new Map(await Array.fromAsync<[string, unknown]>(keyv.iterator?.({}) ?? []));
   }
 
-  test("get resolves to what set stored, and to undefined for a missing key", async () => {
+  test("the store gets what set stored, and undefined for a missing key", async () => {
     expect(await keyv.set("foo", "bar")).toBe(true);
     expect(await keyv.get("foo")).toBe("bar");
     expect(await keyv.get("fizz")).toBeUndefined();
   });
 
-  test("get of many keys resolves to their values in the same order, undefined for missing keys", async () => {
+  test("the store gets the values of many keys in the same order, undefined for missing keys", async () => {
     await keyv.set("foo", "bar");
     await keyv.set("foo2", "bar2");
     expect(await keyv.get(["foo2", "foo1", "foo"])).toEqual(["bar2", undefined, "bar"]);
     expect(await keyv.get(["a", "b"])).toEqual([undefined, undefined]);
   });
 
-  test("has returns whether a key is stored", async () => {
+  test("the store says whether it has a key", async () => {
     await keyv.set("foo", "bar");
     expect([await keyv.has("foo"), await keyv.has("fizz")]).toEqual([true, false]);
   });
 
-  test("delete returns whether the key existed", async () => {
+  test("the store deletes a key, and returns whether it existed", async () => {
     await keyv.set("foo", "bar");
     expect([await keyv.delete("foo"), await keyv.delete("foo")]).toEqual([true, false]);
     expect(await keyv.get("foo")).toBeUndefined();
   });
 
-  test("delete of many keys deletes them, and returns whether any existed", async () => {
+  test("the store deletes many keys, and returns whether any existed", async () => {
     for (const key of ["foo", "foo1", "foo2"]) await keyv.set(key, "bar");
     expect(await keyv.delete(["foo", "foo1"])).toBe(true);
     expect(await keyv.get(["foo", "foo1", "foo2"])).toEqual([undefined, undefined, "bar"]);
     expect(await keyv.delete(["foo", "foo1"])).toBe(false);
   });
 
-  test("clear deletes everything", async () => {
+  test("the store clears everything", async () => {
     await keyv.set("foo", "bar");
     await keyv.set("fizz", "buzz");
     expect(await keyv.clear()).toBeUndefined();
@@ -80,34 +80,34 @@ export function describeKeyvStore(open: (namespace: string) => Keyv): void {
     ["bytes in an object", { buff: Buffer.from("buzz") }],
     ["double quotes", '"'],
     ["single quotes", "''"],
-  ])("a value can be %s", async (_, value) => {
+  ])("the store accepts a value that is %s", async (_, value) => {
     await keyv.set("foo", value);
     expect(await keyv.get("foo")).toEqual(value);
   });
 
-  test("a key can have quotes", async () => {
+  test("the store accepts a key with quotes", async () => {
     await keyv.set("'", "a");
     await keyv.set('"', "b");
     expect(await keyv.get(["'", '"'])).toEqual(["a", "b"]);
   });
 
-  test("the iterator yields every entry", async () => {
+  test("the store's iterator yields every entry", async () => {
     const entries = Array.from({ length: 5 }, (_, index) => [String(index), `value ${index}`] as const);
     await Promise.all(entries.map(([key, value]) => keyv.set(key, value)));
     expect(await entriesOf(keyv)).toEqual(new Map(entries));
   });
 
-  describe("namespaces", () => {
+  describe("the namespaces of a store", () => {
     beforeEach(async () => {
       await keyv.set("foo", "keyv1");
       await other.set("foo", "keyv2");
     });
 
-    test("the same key can have another value in another namespace", async () => {
+    test("a key can have another value in another namespace", async () => {
       expect([await keyv.get("foo"), await other.get("foo")]).toEqual(["keyv1", "keyv2"]);
     });
 
-    test("the iterator yields entries of its namespace only", async () => {
+    test("the store's iterator yields entries of its namespace only", async () => {
       expect(await entriesOf(other)).toEqual(new Map([["foo", "keyv2"]]));
     });
 

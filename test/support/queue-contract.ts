@@ -282,7 +282,7 @@ export function queueContract(startWorld: () => QueueWorld): void {
     expect(begun).toHaveLength(2);
   });
 
-  test("the queue erases waiting drawings but no questions, and reports the running ones too", async () => {
+  test("the queue erases waiting image turns but no questions, and reports the running ones too", async () => {
     const world = startWorld();
     const queue = world.open();
     const { worker, ends, untilBegun, begun } = heldWorker();

@@ -8,7 +8,7 @@ async function disturb(slack: Awaited<ReturnType<typeof startSlack>>): Promise<v
   await callApi(slack, "chat.postMessage", { channel: general.id, text: "<!here>" });
 }
 
-describe("slack", () => {
+describe("the Slack simulator for one test", () => {
   test.fails("the simulator fails a test that broke a rule, at the end of the test", async () => {
     await disturb(await startSlack());
   });
@@ -27,7 +27,7 @@ describe("slack", () => {
     expect((await fetch(slack.apiUrl.replace("/api/", "/nowhere"))).status).toBe(404);
   });
 
-  test("several simulators are independent", async () => {
+  test("several simulators share nothing", async () => {
     const [one, two] = [await startSlack(), await startSlack()];
     const general = one.channel({ name: "general" });
     const args = { channel: general.id, text: "hi" };

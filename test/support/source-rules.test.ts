@@ -88,7 +88,7 @@ describe("findForeignImports", () => {
     ["adapters/slack/index.ts", "discord.js"],
     ["adapters/slack/index.ts", "../../src/bot/bot.ts"],
     ["adapters/slack/files/index.ts", "../../../src/history.ts"],
-  ])("does not let %s import %s", (path, name) => {
+  ])("findForeignImports does not let %s import %s", (path, name) => {
     expect(findForeignImports(toSource(path, `import { x } from "${name}";`))).toHaveLength(1);
     expect(findForeignImports(toSource(path, `import type { X } from "${name}";`))).toHaveLength(1);
   });
@@ -104,7 +104,7 @@ describe("findForeignImports", () => {
     ["adapters/slack/index.ts", "../../src/text/split.ts"],
     ["adapters/slack/index.ts", "../../src/media/sniff.ts"],
     ["test/bot/bot.test.ts", "../src/bot.ts"],
-  ])("lets %s import %s", (path, name) => {
+  ])("findForeignImports lets %s import %s", (path, name) => {
     expect(findForeignImports(toSource(path, `import { x } from "${name}";`))).toEqual([]);
   });
 });
@@ -117,7 +117,7 @@ describe("findMisplacedImports", () => {
     ["src/media/decoding.ts", 'import sharp from "sharp";', []],
     ["src/media/decoder-process.ts", 'import { runJob } from "./decoding.ts";', []],
     ["src/media/picture.ts", 'import type { Metadata } from "sharp";', []],
-  ])("finds in %s, which says %s: %j", (path, line, found) => {
+  ])("findMisplacedImports finds in %s, which says %s: %j", (path, line, found) => {
     expect(findMisplacedImports(toSource(path, line))).toEqual(found);
   });
 });
@@ -138,7 +138,7 @@ describe("findEffects", () => {
     ['process.stdout.write("x");', "uses process"],
     ['import { now } from "../clock.ts";', "src/clock.ts uses Date.now"],
     ['import { read } from "../files.ts";', "src/files.ts imports node:fs/promises"],
-  ])("finds %s in a pure file", (line, finding) => {
+  ])("findEffects finds %s in a pure file", (line, finding) => {
     expect(findEffects(toSource("src/text/a.ts", line), known).join()).toContain(finding);
   });
 
@@ -185,11 +185,12 @@ describe("findPlatformNames", () => {
     expect(findPlatformNames(toSource("src/bot/bot.ts", code))).toEqual([code]);
   });
 
-  test.each(["src/platforms.ts", "adapters/slack/index.ts", "test/bot.test.ts"])("lets %s name a platform", (path) =>
-    expect(findPlatformNames(toSource(path, 'const name = "slack";'))).toEqual([]),
+  test.each(["src/platforms.ts", "adapters/slack/index.ts", "test/bot.test.ts"])(
+    "findPlatformNames lets %s name a platform",
+    (path) => expect(findPlatformNames(toSource(path, 'const name = "slack";'))).toEqual([]),
   );
 
-  test("findPlatformNames lets a listed file name a platform only in comments", () => {
+  test("findPlatformNames lets a listed file name a platform in its comments only", () => {
     const code = 'const name = "slack";';
     expect(findPlatformNames(toSource("src/text/inline.ts", "// As Slack has it.", code))).toEqual([code]);
   });
@@ -223,13 +224,13 @@ describe("findCycles", () => {
 
 describe("readsEnvironment", () => {
   test.each(["process.env.HOME", 'process.env["HOME"]', "process?.env", 'import { env } from "node:process";'])(
-    "finds %s",
+    "readsEnvironment finds %s",
     (line) => {
       expect(readsEnvironment(toSource("src/bot/bot.ts", line))).toBe(true);
     },
   );
 
-  test("readsEnvironment allows it in programs' entry files, and in comments", () => {
+  test("readsEnvironment allows programs' entry files and comments to name the environment", () => {
     expect(readsEnvironment(toSource("src/main.ts", "process.env"))).toBe(false);
     expect(readsEnvironment(toSource("src/sandbox/main.ts", "process.env"))).toBe(false);
     expect(readsEnvironment(toSource("src/bot/bot.ts", "// process.env"))).toBe(false);
@@ -269,7 +270,7 @@ describe("findLocalTraces", () => {
   });
 });
 
-test("findLooseVersions finds ranges, tags and addresses, at every depth", () => {
+test("findLooseVersions finds ranges, tags and addresses at every depth of a lockfile", () => {
   const loose = { a: "^1.0.0", b: "latest", c: "1.x", d: "git+https://example.com/d", e: { f: "~2.0.0" } };
   expect(findLooseVersions(loose)).toEqual(["a", "b", "c", "d", "f"]);
   expect(findLooseVersions({ a: "1.0.0", b: "2.0.0-rc.1", c: "npm:@x/y@1.2.3", d: { e: "$vitest" } })).toEqual([]);

@@ -145,7 +145,7 @@ function describeConversations(start: StartSurface, not: Differences): void {
     expect(surface.world.asked).toHaveLength(1);
   });
 
-  test.skipIf(not.noOthers)("a waiting question has a mark until the bot answers it", async () => {
+  test.skipIf(not.noOthers)("the bot marks a waiting question until it answers the question", async () => {
     const surface = await start();
     const end = Promise.withResolvers<void>();
     surface.world.script(["One,", end.promise, " two."], ["Three."]);
@@ -170,7 +170,7 @@ function describeConversations(start: StartSurface, not: Differences): void {
 
 function describeSecondThoughts(start: StartSurface, { noEdits, noOthers, noAnswerButtons }: Differences): void {
   test.skipIf(noEdits)(
-    "an edited question restarts the answer in its message, and a deleted one removes it",
+    "an edited question restarts the answer in its message, and a deleted question removes it",
     async () => {
       const surface = await start();
       const never = Promise.withResolvers<void>();
@@ -191,7 +191,7 @@ function describeSecondThoughts(start: StartSurface, { noEdits, noOthers, noAnsw
   );
 
   test.skipIf(noEdits)(
-    "an edited question is answered again in the same message, which shows both answers",
+    "the bot answers an edited question again in the same message, which shows both answers",
     async () => {
       const surface = await start();
       surface.world.script(["Paris."], ["Rome."]);
@@ -284,7 +284,7 @@ function describeEndings(start: StartSurface, { noRestart }: Differences): void 
   });
 
   test.skipIf(noRestart !== undefined || isOnRedis)(
-    "an answer that a shutdown interrupts ends in plain words, and the bot answers later questions once it is back",
+    "the bot ends an answer that a shutdown interrupts in plain words, and answers later questions once it is back",
     async () => {
       const surface = await start();
       const [more, never] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
@@ -306,7 +306,7 @@ function describeEndings(start: StartSurface, { noRestart }: Differences): void 
 function describeCommands(start: StartSurface, { noOthers, noPrivateFiles }: Differences): void {
   const alone = noOthers === undefined ? "ada" : undefined;
 
-  test("a command is answered to the person who gave it, and to no one else", async () => {
+  test("only the person who gave a command sees its answer", async () => {
     const surface = await start();
     await surface.command("help");
     expect((await findNote(surface, /I'm Palaver/)).onlyFor).toBe(alone);
@@ -323,7 +323,7 @@ function describeCommands(start: StartSurface, { noOthers, noPrivateFiles }: Dif
     expect(surface.world.asked).toHaveLength(1);
   });
 
-  test.skipIf(noPrivateFiles)("the file with a person's data reaches that person alone", async () => {
+  test.skipIf(noPrivateFiles)("only the person whose data it is gets the file with the data", async () => {
     const surface = await start();
     surface.world.script(["Hello."]);
     await surface.ask("hi");
@@ -336,7 +336,7 @@ function describeCommands(start: StartSurface, { noOthers, noPrivateFiles }: Dif
     expect(surface.notes().filter(isFile)).toHaveLength(1);
   });
 
-  test("the model's thoughts are shown only after the conversation asked for them", async () => {
+  test("the bot shows the model's thoughts only after the conversation asked for them", async () => {
     const surface = await start();
     const thought: Step = { reasoning: "A greeting." };
     // In a channel, its managers decide. In their own conversation, all people decide for themselves.
@@ -350,7 +350,7 @@ function describeCommands(start: StartSurface, { noOthers, noPrivateFiles }: Dif
     expect((await findNote(surface, /Hello again\.$/)).text).toContain("A greeting.");
   });
 
-  test("/imagine posts a picture", async () => {
+  test("/imagine posts an image", async () => {
     const surface = await start();
     await surface.imagine("a fox");
     const picture = await surface.until(() => surface.pictures()[0], "the picture");
@@ -407,7 +407,7 @@ function describeTools(start: StartSurface, { noOthers }: Differences): void {
     expect(surface.world.asked[1]?.messages.at(-1)?.content).toBe("booked 1");
   });
 
-  test("a tool with side effects is not called if the person who asked denies it", async () => {
+  test("the bot does not call a tool with side effects if the person who asked denies it", async () => {
     const { surface, card, booked } = await startBooking();
     await surface.press(card, "deny");
     expect((await findNote(surface, /It is yours\.$/)).id).toBe(card.id);
@@ -520,7 +520,7 @@ function describeSearch(start: StartSurface, { noSearch }: Differences): void {
   });
 
   test.skipIf(noSearch)(
-    "the model can search, gets quotes with links, and no later answer sees the result",
+    "the model can search, gets quotes with links, and sees none of them in later answers",
     async () => {
       const surface = await startTold();
       surface.world.script([CALL], ["On Friday."], ["Yes."]);
@@ -592,7 +592,7 @@ function describeSchedules(start: StartSurface, { noOthers, noRestart }: Differe
     await findNote(surface, /It strikes again/);
   });
 
-  test("a run with nothing to say posts nothing", async () => {
+  test("a run posts nothing if the model has nothing to say", async () => {
     const surface = await startHourly("speak only if there is something to say");
     const before = surface.notes().length;
     surface.world.script(["NOTHING_TO_SAY"]);
@@ -602,7 +602,7 @@ function describeSchedules(start: StartSurface, { noOthers, noRestart }: Differe
     expect(surface.notes()).toHaveLength(before);
   });
 
-  test("the model shows a card for a wish in words, and only its author can confirm it", async () => {
+  test("the model shows a card for a request in words, and only the request's author can confirm the card", async () => {
     const surface = await start();
     const wish = JSON.stringify({ when: "tomorrow at 9:00 UTC", task: "Call Ana." });
     const call: Step = {
@@ -638,7 +638,7 @@ function describeCatchup(start: StartSurface, { noOthers, noPrivateWords }: Diff
   }
 
   test.skipIf(noOthers)(
-    "/catchup shows its author alone what they missed: the bounds, what concerns them, and links to the messages",
+    "/catchup shows its author alone what they missed: the period, what concerns them, and links to the messages",
     async () => {
       const surface = await startMissed();
       surface.world.script([

@@ -9,9 +9,9 @@ test.each([
   ["tea? <@BOT>", "tea?"],
   ["tea?  <@BOT> <@BOT> ", "tea?"],
   ["is <@BOT> a name?", "is <@BOT> a name?"],
-])("the bot's mention is removed from both ends of %j", (text, words) => expect(withoutAddress(text, BOT)).toBe(words));
+])("the bot removes its mention from both ends of %j", (text, words) => expect(withoutAddress(text, BOT)).toBe(words));
 
-test("a long run of blanks takes linear time", { timeout: 20_000 }, () => {
+test("the bot removes mentions from a long run of blanks in linear time", { timeout: 20_000 }, () => {
   const text = `hi${" ".repeat(400_000)}x`;
   expect(withoutAddress(text, BOT)).toBe(text);
 });

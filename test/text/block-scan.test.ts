@@ -5,8 +5,8 @@ import { UNITS } from "../support/markdown.ts";
 const shown = (text: string, maxLength: number): string[] =>
   splitMarkdown(text, { maxLength, lengthOf: UNITS.utf16 }).map((part) => part.text);
 
-describe("a code fence", () => {
-  test("a split fence is closed and reopened with its marker, indentation and info string", () => {
+describe("a code fence in a split text", () => {
+  test("the splitter closes a split fence and reopens it with its marker, indentation and info string", () => {
     expect(shown("```ts\none();\ntwo();\nthree();\n```", 26)).toEqual([
       "```ts\none();\ntwo();\n```",
       "```ts\nthree();\n```",
@@ -34,25 +34,25 @@ describe("a code fence", () => {
     ]);
   });
 
-  test("a fence that fits whole is not split, but starts in the next part", () => {
+  test("the splitter does not split a fence that fits whole, but starts it in the next part", () => {
     const code = "```\nlet a = 1;\nlet b = 2;\n```";
     expect(shown(`Some words before it.\n${code}\nAfter.`, 40)).toEqual(["Some words before it.", `${code}\nAfter.`]);
   });
 
-  test("a fence is split if less than a third of a part would come before it", () => {
+  test("the splitter splits a fence if less than a third of a part would come before it", () => {
     const [first] = shown("Hi:\n```\nlet a = 1;\nlet b = 2;\nlet c = 3;\n```", 40);
     expect(first).toBe("Hi:\n```\nlet a = 1;\nlet b = 2;\n```");
   });
 
-  test("a fence is split at an empty line if possible", () => {
+  test("the splitter splits a fence at an empty line if possible", () => {
     expect(shown("```\nfunction one();\n\nfunction two();\nend();\n```", 44)[0]).toBe("```\nfunction one();\n```");
   });
 
-  test("a fence left open at the end of the text is closed", () => {
+  test("the splitter closes a fence that is open at the end of the text", () => {
     expect(shown("Look:\n```js\nlet a;", 40)).toEqual(["Look:\n```js\nlet a;\n```"]);
   });
 
-  test("an incomplete closing line is not shown", () => {
+  test("the splitter does not show an incomplete closing line", () => {
     expect(shown("```js\nlet a;\n``", 40)).toEqual(["```js\nlet a;\n```"]);
     expect(shown("```js\nlet a;\n```", 40)).toEqual(["```js\nlet a;\n```"]);
   });
@@ -68,7 +68,7 @@ describe("a code fence", () => {
     expect(shown("````\n```\nx\n", 100)).toEqual(["````\n```\nx\n````"]);
   });
 
-  test("a line of code that is too long is split and continued", () => {
+  test("the splitter splits a line of code that is too long, and continues the code", () => {
     expect(shown("```\n0123456789012345678901234\n```", 20)).toEqual([
       "```\n012345678901\n```",
       "```\n234567890123\n```",
@@ -76,7 +76,7 @@ describe("a code fence", () => {
     ]);
   });
 
-  test("a fence whose opening line does not fit is shown as plain text, within the limit", () => {
+  test("the splitter shows a fence whose opening line does not fit as plain text, within the limit", () => {
     const parts = shown(`\`\`\`${"info ".repeat(20)}\ncode();\n\`\`\`\nafter the code`, 30);
     expect(parts.every((part) => part.length <= 30)).toBe(true);
     expect(parts.join("\n")).toContain("code();");
@@ -90,7 +90,7 @@ describe("a code fence", () => {
   });
 });
 
-describe("a table", () => {
+describe("a table in a split text", () => {
   const header = "| a | b |\n|---|---|";
 
   test("a split table repeats its header in the next part", () => {
@@ -101,13 +101,13 @@ describe("a table", () => {
     ]);
   });
 
-  test("a table's header is not repeated after the table, or if it is long", () => {
+  test("the next part does not repeat a table's header after the table, or if the header is long", () => {
     const long = `| ${"h".repeat(30)} | b |\n|---|---|`;
     expect(shown(`${header}\n${"| 1 | 2 |\n".repeat(4)}\n${"words ".repeat(12)}`, 80)[1]).toMatch(/^words/);
     expect(shown(`${long}\n${"| 1 | 2 |\n".repeat(10)}`, 80)[1]).toMatch(/^\| 1 \| 2 \|/);
   });
 
-  test("a table is not separated from its header", () => {
+  test("the splitter does not separate a table from its header", () => {
     expect(shown(`Words that come before it.\n\n${header}\n| 1 | 2 |`, 47)).toEqual([
       "Words that come before it.",
       `${header}\n| 1 | 2 |`,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { isDelimiterRow, readFence, readFenceLine, readLineKind, readQuote } from "../../src/text/blocks.ts";
 
-describe("readFence", () => {
+describe("the reading of a code fence", () => {
   test.each([
     ["```js", { marker: "```", indent: "", info: "js" }],
     ["  ~~~~ a b", { marker: "~~~~", indent: "  ", info: "a b" }],
@@ -14,7 +14,7 @@ describe("readFence", () => {
   );
 });
 
-describe("readFenceLine", () => {
+describe("the reading of a line in a code fence", () => {
   const fence = { marker: "```", indent: "  ", info: "" };
 
   test.each([
@@ -31,7 +31,7 @@ describe("readFenceLine", () => {
   ])("readFenceLine takes %j for %s", (text, kind) => expect(readFenceLine(text, 0, fence).kind).toBe(kind));
 });
 
-describe("readLineKind", () => {
+describe("the kind of a line", () => {
   test.each([
     ["## Title", "heading"],
     ["#hashtag", "text"],

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { describeCard, nameColor } from "../../src/text/card.ts";
 
 describe("a card as text", () => {
-  test("a card's colour is named if apps use it for good or bad news", () => {
+  test("a card names its colour if apps use that colour for good or bad news", () => {
     const named = {
       red: [0xa30200, 0xe01e5a, 0xc0392b],
       orange: [0xdaa038, 0xe67e22],
@@ -16,12 +16,12 @@ describe("a card as text", () => {
     expect([0x000000, 0xffffff, 0x24292f, 0xdddddd].map(nameColor)).toEqual(Array(4).fill(undefined));
   });
 
-  test("a card with only a colour is empty, and one with only a headline is the headline", () => {
+  test("a card with only a colour is empty, and a card with only a headline consists of the headline", () => {
     expect(describeCard({ color: 0xff0000 })).toBe("");
     expect(describeCard({ before: " Hello ", color: 0xff0000, fields: [{ name: "", value: " " }] })).toBe("Hello");
   });
 
-  test("an invalid time on a card is left out", () => {
+  test("a card omits an invalid time", () => {
     expect(describeCard({ footer: "CI", at: Number.NaN })).toBe("CI");
     expect(describeCard({ footer: "CI", at: 1e20 })).toBe("CI");
   });

@@ -5,7 +5,7 @@ import { UNITS } from "../support/markdown.ts";
 const shown = (text: string, maxLength: number): string[] =>
   splitMarkdown(text, { maxLength, lengthOf: UNITS.utf16 }).map((part) => part.text);
 
-describe("the end of a part", () => {
+describe("the end of a part of a split text", () => {
   test("a part ends before a heading rather than between paragraphs", () => {
     expect(shown("First paragraph here.\n\n## Title\n\nSome words.\n\nMore words.", 40)).toEqual([
       "First paragraph here.",

@@ -6,7 +6,7 @@ const ofChars = (maxLength: number) => ({ maxLength, lengthOf: UNITS.utf16 });
 const fence = { marker: "```", indent: "  ", info: "typescript" };
 const place = { at: 0, header: "| a |\n|---|\n", quote: "> ", midLine: false, frame: undefined };
 
-describe("toFrame", () => {
+describe("the frame that reopens a part", () => {
   test("toFrame reopens a fence as it was", () => {
     expect(toFrame(fence, ofChars(100))).toEqual({ fence, open: "  ```typescript", close: "  ```" });
   });
@@ -20,7 +20,7 @@ describe("toFrame", () => {
   });
 });
 
-describe("toPrefix", () => {
+describe("the text before a part", () => {
   test("toPrefix repeats a table's header and quote marks, and reopens a fence", () => {
     expect(toPrefix(place)).toBe("| a |\n|---|\n");
     expect(toPrefix({ ...place, midLine: true })).toBe("> ");

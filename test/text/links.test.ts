@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { isDeceptive, isSameAddress, namesHost } from "../../src/text/links.ts";
 
-describe("a link", () => {
+describe("the honesty of a link", () => {
   test.each([
     ["the docs", "https://docs.example/x"],
     ["Node.js", "https://nodejs.org"],
@@ -34,12 +34,12 @@ describe("a link", () => {
     expect(isDeceptive(words, target)).toBe(true);
   });
 
-  test("a link's text may name no host", () => {
+  test("a link is honest if its text names no host", () => {
     expect(["bank.com", "https://a.example", "see bank.com:"].every(namesHost)).toBe(true);
     expect(["the docs", "main.rs", "v1.2", "&#99999999;", ""].some(namesHost)).toBe(false);
   });
 
-  test("a link whose text is its address is recognised, however the address is written", () => {
+  test("a link whose text is its address counts as such, however its author writes the address", () => {
     expect(isSameAddress(" www.a.example/b/ ", "https://a.example/b")).toBe(true);
     expect(isSameAddress("a.example", "https://a.example/b")).toBe(false);
   });

@@ -24,7 +24,7 @@ describe("a source", () => {
     "",
     7,
     undefined,
-  ])("the address %j is no source", (address) => expect(toSource(address)).toBeUndefined());
+  ])("the bot does not take the address %j for a source", (address) => expect(toSource(address)).toBeUndefined());
 
   test("a source cannot leave its link, whatever its address and title contain", () => {
     const source = toSource("https://a.example/a(b)[c]|<d>", "A [fake](https://evil.example) `*_\n<@1>\u202E");
@@ -39,7 +39,7 @@ describe("a source", () => {
     ]);
   });
 
-  test("sources are listed once each, cited ones first, and no more than fit under an answer", () => {
+  test("the list has each source once, cited ones first, and no more than fit under an answer", () => {
     const again = { url: tea.url, title: "Other", marks: [4] };
     expect(joinSources([read, { ...kettle, marks: [] }], [tea, again, kettle])).toEqual([
       { ...kettle, marks: [2, 3] },
@@ -58,7 +58,7 @@ describe("a source", () => {
   });
 });
 
-describe("a citation mark", () => {
+describe("a citation mark in an answer", () => {
   const [one, two] = ["[[1]](https://a.example/tea)", "[[2]](https://b.example/k?x=1)"];
 
   test.each([
@@ -71,14 +71,14 @@ describe("a citation mark", () => {
     ["```js\na[1]\n```", undefined],
     ["~~~\na[1]", undefined],
     ["[1]: https://x.example/", undefined],
-  ])("a mark in %j becomes %j", (text, linked = text) => expect(linkMarks(text, ALL)).toBe(linked));
+  ])("the bot turns the marks in %j into %j", (text, linked = text) => expect(linkMarks(text, ALL)).toBe(linked));
 
-  test("a mark is left alone if several pages have its number, or if no page is cited", () => {
+  test("the bot leaves a mark alone if several pages have its number, or if the answer cites no page", () => {
     expect(linkMarks("Old[1].", [tea, { ...kettle, marks: [1] }])).toBe("Old[1].");
     expect(linkMarks("Old[1].", [read])).toBe("Old[1].");
   });
 
-  test("a growing text only ever adds to what it showed", () => {
+  test("a growing text with marks only adds to what it showed", () => {
     const text = "Old[1][3], [2](x), a[0] 【1†source】 `[1]` end [1]";
     let before = "";
     for (let end = 1; end <= text.length; end++) {
@@ -89,7 +89,7 @@ describe("a citation mark", () => {
     expect(linkMarks(text, ALL).startsWith(before)).toBe(true);
   });
 
-  test("marks in a long text of brackets and backticks are found in a moment", () => {
+  test("the bot finds marks in a long text of brackets and backticks in linear time", () => {
     const odd = [
       "`".repeat(20_000),
       "[".repeat(20_000),

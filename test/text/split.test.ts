@@ -95,7 +95,7 @@ describe("splitMarkdown", () => {
     expect(misfits(text, splitMarkdown(text, ofChars(28)), ofChars(28))).toEqual([]);
   });
 
-  test("these properties require more than splitting at the last space", () => {
+  test("splitting at the last space fails these properties", () => {
     const failing = fc.check(
       fc.property(markdown, limits, (text, limits) => misfits(text, naiveSplit(text, limits), limits).length === 0),
       { numRuns: 1500, endOnFailure: true },
@@ -241,11 +241,11 @@ function evenSplit(text: string, { maxLength }: SplitLimits): Part[] {
   });
 }
 
-describe("a text whose beginning is shown elsewhere", () => {
+describe("the rest of a text whose beginning another message shows", () => {
   const LIMITS = { maxLength: 60, lengthOf: (text: string) => text.length };
   const rest = (text: string, from: number) => createSplitter(LIMITS, from).update(text);
 
-  test("the rest of a text is split into parts that cover it", () => {
+  test("the splitter splits the rest of a text into parts that cover it", () => {
     const text = Array.from({ length: 40 }, (_, index) => `word${index}`).join(" ");
     const parts = rest(text, 13);
     expect(parts.map((part) => part.text).join(" ")).toBe(text.slice(13).trim());
@@ -253,13 +253,13 @@ describe("a text whose beginning is shown elsewhere", () => {
     expect(parts.slice(1).map(({ start }) => start)).toEqual(parts.slice(0, -1).map(({ end }) => end));
   });
 
-  test("the rest of a text reopens the code in which it continues, but not code that only ends there", () => {
+  test("the splitter reopens the code in which the rest continues, but not code that only ends there", () => {
     const text = "```ts\nconst a = 1;\nconst b = 2;\n```\nDone.";
     expect(rest(text, text.indexOf("\nconst b"))[0]?.text).toBe("```ts\nconst b = 2;\n```\nDone.");
     expect(rest(text, text.indexOf("\n```\nDone"))[0]?.text).toBe("Done.");
   });
 
-  test("the rest of a text has no parts while nothing follows", () => {
+  test("the rest of a text has no parts while it is empty", () => {
     expect(rest("One.", 4)).toEqual([]);
     expect(rest("One", 4)).toEqual([]);
   });
@@ -291,7 +291,7 @@ describe("a text that grows while people read it", () => {
     );
   });
 
-  test("a growing text is split into parts that meet all other guarantees too", () => {
+  test("the splitter splits a growing text into parts that meet all other guarantees too", () => {
     fc.assert(
       fc.property(long, roomy, fc.integer({ min: 5, max: 60 }), (text, limits, step) => {
         const splitter = createSplitter(keeping(limits));
@@ -327,7 +327,7 @@ describe("a text that grows while people read it", () => {
   });
 
   // After the fence was closed, a sentence in the code looked like the end of a part.
-  test("a growing text is not split inside code that has ended", () => {
+  test("the splitter does not split a growing text inside code that has ended", () => {
     const limits = { ...ofChars(500), keptLength: 425 };
     const code = `\`\`\`\n${"# Some comment\n".repeat(30)}# One. Two. Three.\n\`\`\`\n`;
     for (const text of [code, `${code}And more`, `${code}\nAnd more of it than fits`]) {
@@ -338,7 +338,7 @@ describe("a text that grows while people read it", () => {
     }
   });
 
-  test("a growing text is not split if all of it fits in the end", () => {
+  test("the splitter does not split a growing text that fits whole in the end", () => {
     const text = "Some words of a sentence. ".repeat(75);
     expect(createSplitter({ ...ofChars(2_000), keptLength: 1_700 }).update(text, true)).toHaveLength(1);
   });

@@ -55,7 +55,7 @@ describe("current_time", () => {
     );
   });
 
-  test("a call of current_time is described by its city", async () => {
+  test("the step of current_time names the city", async () => {
     const shown: string[] = [];
     const call = {
       id: "1",

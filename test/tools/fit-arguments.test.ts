@@ -19,7 +19,7 @@ const schema = {
   required: ["name"],
 };
 
-describe("arguments of a call", () => {
+describe("the arguments of a tool call", () => {
   test.each<[string, unknown, unknown]>([
     ["null for a property that is not required is left out", { name: "a", note: null }, { name: "a" }],
     ["null for a required property stays", { name: null }, { name: null }],
@@ -33,7 +33,7 @@ describe("arguments of a call", () => {
     ["a string stays if it is not JSON", { where: "Rome" }, { where: "Rome" }],
     ["a string stays where a string is required", { name: '{"a":1}' }, { name: '{"a":1}' }],
     ["unknown properties stay", { other: null, constructor: null }, { other: null, constructor: null }],
-  ])("the arguments of a call are repaired: %s", (_, given, fitted) => {
+  ])("the bot repairs the arguments of a call: %s", (_, given, fitted) => {
     expect(fitArguments(given, schema)).toEqual(fitted);
   });
 
@@ -56,7 +56,7 @@ describe("arguments of a call", () => {
   test.each([
     ["one of our own tools", own],
     ["a tool of an MCP server", foreign],
-  ])("invalid arguments of %s are repaired if possible, and otherwise the model learns the problem", (_, tool) => {
+  ])("the bot repairs invalid arguments of %s if possible, and otherwise tells the model the problem", (_, tool) => {
     const call = (args: object) =>
       readCall({ id: "c", type: "function", function: { name: "find", arguments: JSON.stringify(args) } }, [tool]);
     expect(call({ where: '{"city":"Rome"}', limit: null })).toMatchObject({ args: { where: { city: "Rome" } } });

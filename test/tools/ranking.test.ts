@@ -8,27 +8,27 @@ function rank(query: string, ...texts: string[]): string[] {
   return ranking.best(10).map(({ text }) => text);
 }
 
-describe("toTerms", () => {
-  test("terms ignore case, width and accents", () => {
+describe("the terms of a text", () => {
+  test("the terms of a text ignore case, width and accents", () => {
     expect(toTerms("Café CAFE ｃａｆｅ́")).toEqual(["cafe", "cafe", "cafe"]);
   });
 
-  test("terms include the stem of long words", () => {
+  test("the terms of a text include the stem of long words", () => {
     expect(toTerms("the deployment")).toEqual(["the", "deployment", "deplo*"]);
   });
 
-  test("terms split scripts without spaces into pairs, and separate the text between them", () => {
+  test("the terms of a text split scripts without spaces into pairs, and separate the text between them", () => {
     expect(toTerms("東京タワー、夜")).toEqual(["東京", "京タ", "タワ", "ワー", "夜"]);
     expect(toTerms("v2のAPI設計")).toEqual(["v2", "の", "api", "設計"]);
   });
 
-  test("terms distinguish kana that differ by a voicing mark", () => {
+  test("the terms of a text distinguish kana that differ by a voicing mark", () => {
     expect(toTerms("かき")).not.toEqual(toTerms("かぎ"));
     expect(toTerms("ガギ")).toEqual(toTerms("ｶﾞｷﾞ"));
   });
 });
 
-describe("createRanking", () => {
+describe("the ranking of texts", () => {
   test("the text with the rarer word ranks first", () => {
     const common = Array.from({ length: 20 }, (_, index) => `server ${index}`);
     expect(rank("server postgres", ...common, "since Monday we are on postgres")[0]).toBe(
@@ -40,22 +40,22 @@ describe("createRanking", () => {
     expect(rank("red brick house", "a red car", "a red brick house", "a house")[0]).toBe("a red brick house");
   });
 
-  test("a text with none of the words is left out", () => {
+  test("the ranking omits a text with none of the words", () => {
     expect(rank("zebra", "a horse", "a zebra crossing")).toEqual(["a zebra crossing"]);
     expect(rank("?!…", "a horse")).toEqual([]);
   });
 
-  test("a word is found by another of its forms", () => {
+  test("the ranking finds a word by another of its forms", () => {
     expect(rank("deployment", "nothing", "we deployed on Friday")).toEqual(["we deployed on Friday"]);
   });
 
-  test("Japanese is found inside a sentence", () => {
+  test("the ranking finds Japanese inside a sentence", () => {
     expect(rank("会議室", "昨日は雨でした。", "来週の会議は会議室Bで行います。", "会議は中止です。")[0]).toBe(
       "来週の会議は会議室Bで行います。",
     );
   });
 
-  test("of two equal matches the newer ranks first, whatever the order of input", () => {
+  test("the newer of two equal matches ranks first, whatever the order of input", () => {
     const ranking = createRanking("x");
     ranking.add([{ text: "x", at: 3 }]);
     ranking.add([
@@ -65,7 +65,7 @@ describe("createRanking", () => {
     expect(ranking.best(2).map(({ at }) => at)).toEqual([9, 3]);
   });
 
-  test("a text is always found by one of its words", () => {
+  test("the ranking always finds a text by one of its words", () => {
     const word = fc.string({
       unit: fc.constantFrom("a", "é", "日", "カ", "ー", "б", "7", "한"),
       minLength: 1,

@@ -46,7 +46,7 @@ describe("read_thread", () => {
     expect([content, asked]).toEqual(["You already see all of this conversation: there is nothing before it.", []]);
   });
 
-  test("read_thread returns the messages behind a link, for the asker and the place of the answer", async () => {
+  test("read_thread returns the messages behind a link, if the asker and the answer's channel can see them", async () => {
     const message: EarlierMessage = {
       messageId: "test:1",
       author: { id: "b", name: "Ben" },

@@ -27,8 +27,8 @@ function marking(name: string, acts: boolean, onRun: () => void): Tool {
 
 const toCall = (name: string) => ({ id: name, type: "function" as const, function: { name, arguments: "{}" } });
 
-describe("a round that cannot be recorded", () => {
-  test("a round that cannot be recorded runs read-only tools, but none that act", async () => {
+describe("a round of tool calls that the store cannot record", () => {
+  test("the bot runs read-only tools, but none that act, in a round that it cannot record", async () => {
     const { keyv, store } = brittleStore();
     store.isAway = true;
     const ran: string[] = [];
@@ -41,7 +41,7 @@ describe("a round that cannot be recorded", () => {
     expect(results.map(({ content }) => content)).toEqual(["done", expect.stringMatching(/^Not run: .*recorded/)]);
   });
 
-  test("no acting tool starts if the store fails after the round was planned", async () => {
+  test("no acting tool starts if the store fails after the bot planned the round", async () => {
     const { keyv, store } = brittleStore();
     const ran: string[] = [];
     const tools = [marking("acts", true, () => void ran.push("acts"))];
@@ -59,8 +59,8 @@ describe("a round that cannot be recorded", () => {
   });
 });
 
-describe("the result of a fleeting tool", () => {
-  test("the result of a fleeting tool is stored nowhere, and the next process makes the call again", async () => {
+describe("a fleeting tool, whose result no one stores", () => {
+  test("the store never gets the result of a fleeting tool, and the next process makes the call again", async () => {
     const keyv = openEntries();
     const ledger = createLedger({ keyv, allowed: keyv, ttlMs: 60_000 });
     let count = 0;

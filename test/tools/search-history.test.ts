@@ -207,21 +207,21 @@ describe("the other conversations of a person", () => {
     return Array.fromAsync(findOthers({ conversationId: "test:here", turn }, never));
   };
 
-  test("other conversations are those that the platform allows, without the current one", async () => {
+  test("the search covers the other conversations that the platform allows, without the current one", async () => {
     const mayShow = async (id: string) => id !== "test:secret";
     expect(await find(["test:here", "test:open", "test:secret"], mayShow)).toEqual(["test:open"]);
   });
 
-  test("other conversations are not searched if the platform cannot say who has access", async () => {
+  test("the search covers no other conversations if the platform cannot say who has access", async () => {
     expect(await find(["test:open"], undefined)).toEqual([]);
   });
 
-  test("private conversations are searched only if no one else reads the answer", async () => {
+  test("the search covers private conversations only if no one else reads the answer", async () => {
     expect(await find(["test:open~x"], async () => true)).toEqual([]);
     expect(await find(["test:open~x"], async () => true, "ada")).toEqual(["test:open~x"]);
   });
 
-  test("the newest of many other conversations are searched, and the rest is mentioned", async () => {
+  test("the search covers the newest of many other conversations, and mentions the rest", async () => {
     const ids = Array.from({ length: 301 }, (_, index) => `test:${index}`);
     expect(await find(ids.slice(0, 300), async () => true)).toEqual(ids.slice(0, 300));
     const asked: string[] = [];

@@ -29,7 +29,7 @@ const echo = tool("echo", async (args) => JSON.stringify(args));
 const result = async (toolCall: ToolCall, ...tools: Tool[]) =>
   (await callTool(toolCall, tools, context, never)).content;
 
-describe("toDefinition", () => {
+describe("the definition of a tool", () => {
   test("a definition lists type, properties and required, and requires no argument with a default", () => {
     const schema = z.object({
       zone: z.string().describe("where"),
@@ -64,8 +64,8 @@ describe("toDefinition", () => {
   });
 });
 
-describe("callTool", () => {
-  test("a call is answered with the tool's result", async () => {
+describe("the call of a tool", () => {
+  test("a call returns the tool's result", async () => {
     await expect(callTool(call("echo", { text: "hi" }, "call_7"), [echo], context, never)).resolves.toEqual({
       role: "tool",
       tool_call_id: "call_7",
@@ -74,16 +74,16 @@ describe("callTool", () => {
   });
 
   for (const empty of ["", "  ", "{}", "null", '""']) {
-    test(`${JSON.stringify(empty)} counts as no arguments`, async () => {
+    test(`a call takes ${JSON.stringify(empty)} as no arguments`, async () => {
       await expect(result(call("echo", empty), echo)).resolves.toBe('{"text":"nothing"}');
     });
   }
 
-  test("arguments that the model encoded twice are read", async () => {
+  test("a call reads arguments that the model encoded twice", async () => {
     await expect(result(call("echo", JSON.stringify('{"text":"hi"}')), echo)).resolves.toBe('{"text":"hi"}');
   });
 
-  test("a call of an unknown tool is answered with the names of the tools", async () => {
+  test("a call of an unknown tool returns the names of the tools", async () => {
     const other = tool("other", async () => "");
     await expect(result(call('x"\n', {}), echo, other)).resolves.toBe(
       'There is no tool "x\\"\\n". The tools are: echo, other.',
@@ -92,14 +92,14 @@ describe("callTool", () => {
   });
 
   for (const json of ['{"text": "cut of', "text=hi", "[1,2", '"still not json"']) {
-    test(`${json} is refused because it is not JSON`, async () => {
+    test(`a call refuses ${json} because it is not JSON`, async () => {
       await expect(result(call("echo", json), echo)).resolves.toBe(
         "Not run: the arguments of echo are not valid JSON. Call it again with one JSON object.",
       );
     });
   }
 
-  test("a call with an invalid argument does not run, and the answer names the argument", async () => {
+  test("a call with an invalid argument does not run, and its result names the argument", async () => {
     let ran = false;
     const watched = tool("watched", async () => String((ran = true)));
     const content = await result(call("watched", { text: 1, times: 10 }), watched);
@@ -118,7 +118,7 @@ describe("callTool", () => {
     await expect(result(call("failing", {}), { ...failing, acts: true })).resolves.toBe("The till fell over.");
   });
 
-  test("an unexpected error is logged, and the model does not see its message", async () => {
+  test("the log contains an unexpected error, whose message the model does not see", async () => {
     const failures: unknown[] = [];
     const error = new Error("redis://:canary@host refused");
     const throwing = tool("throwing", () => {
@@ -130,12 +130,12 @@ describe("callTool", () => {
     expect(failures).toEqual([["throwing", error]]);
   });
 
-  test("a tool that never returns is aborted at its timeout", async () => {
+  test("a call aborts a tool that never returns at its timeout", async () => {
     const stuck = tool("stuck", () => new Promise(() => {}), 10);
     await expect(result(call("stuck", {}), stuck)).resolves.toBe("stuck timed out. Answer without it, and say so.");
   });
 
-  test("a long result is truncated with a note, and not inside a character", async () => {
+  test("a call truncates a long result with a note, and not inside a character", async () => {
     const long = tool("long", async () => "😀".repeat(50_000));
     const content = await result(call("long", {}), long);
     expect(content.length).toBeLessThanOrEqual(MAX_RESULT_CHARS);
@@ -143,7 +143,7 @@ describe("callTool", () => {
     expect(content).toMatch(/😀\n\[truncated: the whole result has 100000 characters\]$/u);
   });
 
-  test("a result is never empty", async () => {
+  test("a call never returns an empty result", async () => {
     await expect(
       result(
         call("silent", {}),
@@ -162,8 +162,8 @@ describe("callTool", () => {
   });
 });
 
-describe("callTools", () => {
-  test("calls run in parallel and are answered in order", async () => {
+describe("several calls of tools", () => {
+  test("several calls run in parallel, and their results are in order", async () => {
     const gate = Promise.withResolvers<void>();
     const first = tool("first", async () => gate.promise.then(() => "one"));
     const second = tool("second", async () => {
@@ -178,7 +178,7 @@ describe("callTools", () => {
     ]);
   });
 
-  test("every call is answered, even if ids repeat or are missing", async () => {
+  test("every call has a result, even if ids repeat or are missing", async () => {
     const calls = ["x", "x", ""].map((id, index) => call("echo", { text: String(index) }, id));
     const results = await callTools(calls, [echo], context, never, () => {});
     expect(results.map(({ tool_call_id }) => tool_call_id)).toEqual(["x", "x", ""]);
@@ -196,7 +196,7 @@ describe("callTools", () => {
     ]);
   });
 
-  test("four calls run at once, and calls beyond sixteen are refused", async () => {
+  test("four calls run at once, and the bot refuses calls beyond sixteen", async () => {
     let running = 0;
     let most = 0;
     const busy = tool("busy", async () => {
@@ -212,7 +212,7 @@ describe("callTools", () => {
     expect(contents.at(-1)).toMatch(/^Not run: at most 16 calls/);
   });
 
-  test("each running call is reported, with its outcome", async () => {
+  test("the bot reports each running call with its outcome", async () => {
     const gates = new Map(["a", "b"].map((text) => [text, Promise.withResolvers<void>()]));
     const steps: string[] = [];
     const wait = tool("wait", async (args, { onProgress }) => {

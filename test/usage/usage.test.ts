@@ -44,7 +44,7 @@ test("usage counts for the person, the channel and the workspace", async () => {
   expect(await usage.readMonth("everyone")).toMatchObject({ answers: 3, pictures: 1 });
 });
 
-test("usage of a month means the current UTC month", async () => {
+test("the usage of a month means the current UTC month", async () => {
   const { usage, note, clock } = start();
   await note(ada, general, { answers: 1 });
   clock.now = Date.parse("2026-11-30T23:59:59Z");
@@ -103,7 +103,7 @@ test("usage in channels with the same id in two workspaces is counted separately
   expect([(await usage.readMonth(general)).answers, (await usage.readMonth(elsewhere)).answers]).toEqual([1, 2]);
 });
 
-test("usage that is counted again after a crash counts once", async () => {
+test("the store counts usage once if a process counts it again after a crash", async () => {
   const { usage } = start();
   const by = { author: ada, reply: general };
   await Promise.all([1, 2, 3].map(() => usage.note("one answer", by, { answers: 1, costs: { EUR: 5 } })));
@@ -120,7 +120,7 @@ test("empty usage is not stored, and a failing store fails no turn", async () =>
   expect(lines.at(-1)?.["msg"]).toBe("usage could not be counted");
 });
 
-test("an answer counts with its tokens, estimated if the gateway did not report them", async () => {
+test("the usage counts an answer with its tokens, estimated if the gateway did not report them", async () => {
   const { accept, idle, usage } = startEngine({ scripts: [["Hello there."]] });
   await accept(message("hello"));
   await idle();
@@ -140,6 +140,6 @@ test.each([
     { ...NOTHING, answers: 2, promptTokens: 1_000, completionTokens: 500, estimatedTokens: 300, pictures: 0 },
     "2 answers, 1,500 tokens (300 of them estimated), no images",
   ],
-])("usage is described in words: %j", (used, words) => {
+])("the bot describes usage in words: %j", (used, words) => {
   expect(describeAmounts(used)).toBe(words);
 });

@@ -142,7 +142,7 @@ describe("the terminal", () => {
     expect(text()).toBe("Palaver: All of it.\n");
   });
 
-  test("a file that could not be saved is saved when it is uploaded again", async () => {
+  test("the terminal saves a file again on the next upload if saving it failed", async () => {
     const folder = await mkdtemp(join(tmpdir(), "palaver-console-"));
     cleanups.push(() => rm(folder, { recursive: true, force: true }));
     // A file has the name that the folder needs.
@@ -155,14 +155,14 @@ describe("the terminal", () => {
     expect(text()).toContain("table.csv)");
   });
 
-  test("the terminal does not offer the button that opens a form elsewhere", async () => {
+  test("the terminal omits a button that opens a form on other platforms", async () => {
     const { sink, text } = await startReply();
     const buttons = [{ action: "edit" as const, turnId: "t", label: "Edit" }];
     await sink.post({ markdown: "A boat.", buttons, streaming: false }, "n", signal);
     expect(text()).toBe("Palaver: A boat.\n");
   });
 
-  test("the terminal reports the end of the input, after all earlier lines", async () => {
+  test("the terminal reports the end of its input after it has handled all earlier lines", async () => {
     const { enter, end, ended, events } = await start();
     void enter("one");
     void enter("two");

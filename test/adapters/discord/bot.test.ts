@@ -104,11 +104,11 @@ describe("a forward on Discord", () => {
   });
 });
 
-describe("a private file on Discord", () => {
+describe("a file for one user on Discord", () => {
   const names = (channel: Channel, discord: Discord) =>
     botMessages(discord, channel).flatMap((message) => shown(message).attachments.map(({ name }) => name));
 
-  test("a user who accepts no direct messages gets no private file, but the reason", async () => {
+  test("the bot tells a user who accepts no direct messages why their private file does not arrive", async () => {
     const bot = await startGuild({ scripts: [], simulator: { allow: { "invalid-request": 4 } } });
     const { discord, channel, ada } = bot;
     ada.acceptsDms = false;
@@ -118,7 +118,7 @@ describe("a private file on Discord", () => {
     expect(names(channel, discord)).toEqual([]);
   });
 
-  test("a private file requested with a public /ask arrives in a direct message", async () => {
+  test("the bot sends a private file that a public /ask requested in a direct message", async () => {
     const bot = await startGuild({ scripts: [] });
     const { discord, channel, ada } = bot;
     await discord.until(() => discord.commands().length > 0);
@@ -237,7 +237,7 @@ describe("the bot on Discord", () => {
     expect(discord.requests.filter(({ status }) => status === 429)).toEqual([]);
   });
 
-  test("a question next to a running answer gets a thread", async () => {
+  test("the bot opens a thread for a question that arrives next to a growing answer", async () => {
     const gate = Promise.withResolvers<void>();
     const bot = await startGuild({ threads: "auto", scripts: [["First", gate.promise], ["Second."]] });
     const { discord, channel, ada, bob } = bot;
@@ -252,7 +252,7 @@ describe("the bot on Discord", () => {
     expect(await finished(bot, channel)).toEqual(["First"]);
   });
 
-  test("each /ask that waits in a thread gets its own answer, as does every other message", async () => {
+  test("each /ask gets its own answer, even while several wait in a thread with other messages", async () => {
     const gate = Promise.withResolvers<void>();
     const bot = await startGuild({ scripts: [[gate.promise, "One."], ["Two."], ["Three."], ["Four."]] });
     const { discord, channel, ada } = bot;
@@ -269,7 +269,7 @@ describe("the bot on Discord", () => {
     expect(botTexts(discord, thread).toSorted()).toEqual(["Four.", "One.", "Three.", "Two."]);
   });
 
-  test("the buttons of a private answer work long after its command has expired", async () => {
+  test("the buttons of a private answer work long after its interaction has expired", async () => {
     const bot = await startGuild({ scripts: [["One."], ["Two."]] });
     const { discord, channel, ada } = bot;
     await discord.until(() => discord.commands().length > 0);
@@ -288,7 +288,7 @@ describe("the bot on Discord", () => {
   });
 
   test.each(["a channel", "a thread", "a direct conversation"])(
-    "later answers to others do not contain a private question asked in %s",
+    "the bot keeps a private question asked in %s out of later answers to others",
     async (name) => {
       const bot = await startGuild({ scripts: [["My secret answer."], ["A public answer."], ["Another."]] });
       const { discord, channel, ada, bob, requests } = bot;

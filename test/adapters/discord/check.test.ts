@@ -24,8 +24,8 @@ async function startInvited(options: DiscordOptions = {}) {
   return { discord, guild, channel };
 }
 
-describe("the check of everything that Discord must grant", () => {
-  test("the check finds nothing wrong with a bot invited by its link, and starts no session", async () => {
+describe("the check of a Discord installation", () => {
+  test("the check finds nothing wrong with a bot that was invited by its link, and starts no session", async () => {
     const { discord } = await startInvited();
     await startAdapter(discord);
     await discord.until(() => discord.commands().length > 0);
@@ -70,7 +70,7 @@ describe("the check of everything that Discord must grant", () => {
     expect(wrong(await check(own))).toEqual([]);
   });
 
-  test("the check reports how many starts are left", async () => {
+  test("the check reports how many sessions Discord still lets the bot start", async () => {
     const { discord } = await startInvited({ sessions: { remaining: 0 } });
     expect(wrong(await check(discord))).toEqual([
       { ok: false, what: expect.stringContaining("0 of 1000 session starts"), fix: expect.any(String) },
@@ -124,7 +124,7 @@ describe("the check of everything that Discord must grant", () => {
     expect(findings.map(({ what }) => what).join()).toContain("does not see #board");
   });
 
-  test("a permission is not missing if one role of the bot allows it and another denies it", async () => {
+  test("the check misses no permission that one role of the bot allows and another denies", async () => {
     const { discord, guild, channel } = await startInvited();
     const [one, two] = [discord.addRole(guild, "one"), discord.addRole(guild, "two")];
     for (const role of [one, two]) discord.giveRole(guild, discord.bot, role);
@@ -134,7 +134,7 @@ describe("the check of everything that Discord must grant", () => {
     expect(wrong(await check(discord))).toEqual([]);
   });
 
-  test("an administrator lacks no permission in any channel", async () => {
+  test("the check misses no permission in any channel if the bot is an administrator", async () => {
     const discord = await startDiscord();
     const guild = discord.addGuild({ everyone: [], bot: ["Administrator"] });
     discord.addChannel(guild, "closed", { overwrites: { [guild.id]: { deny: ["ViewChannel", "SendMessages"] } } });

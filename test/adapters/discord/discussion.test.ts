@@ -42,7 +42,7 @@ describe("a discussion on Discord", () => {
     );
   });
 
-  test("a question and the replies to its answer include the channel's earlier messages", async () => {
+  test("the bot knows the channel's earlier messages when a user asks a question or replies to an answer", async () => {
     const bot = await startGuild({ scripts: [["For me alone."], ["Seven."], ["Bob did."], ["Both."]] });
     const { discord, channel, ada, bob, requests } = bot;
     const { people } = discord;
@@ -78,7 +78,7 @@ describe("a discussion on Discord", () => {
     }
   });
 
-  test("the bot answers the user and does not follow instructions in an alert", async () => {
+  test("the bot answers the user and does not follow instructions inside an alert", async () => {
     const bot = await startGuild({ scripts: [["An alert."]] });
     const { discord, guild, channel, ada, requests } = bot;
     const pager = discord.addBot("Pager\nSystem", guild);

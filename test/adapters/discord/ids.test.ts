@@ -15,13 +15,13 @@ describe("Discord's ids", () => {
     for (const other of ["slack:C1:1.2", "discord:111", "discord:111:x"]) expect(readMessageId(other)).toBeUndefined();
   });
 
-  test("equal texts give equal nonces of an allowed length", () => {
+  test("equal texts produce equal nonces of an allowed length", () => {
     expect(toNonce("turn:1")).toBe(toNonce("turn:1"));
     expect(toNonce("turn:1")).not.toBe(toNonce("turn:2"));
     expect(toNonce("x".repeat(500))).toHaveLength(22);
   });
 
-  test("a fingerprint does not contain the secret", () => {
+  test("a fingerprint of a secret does not contain the secret", () => {
     expect(toFingerprint("secret-token")).not.toContain("secret");
     expect(toFingerprint("secret-token")).toBe(toFingerprint("secret-token"));
   });

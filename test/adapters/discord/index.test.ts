@@ -139,7 +139,7 @@ test("a place has the names of its server and channel, and a thread has its chan
   expect(await adapter.namePlace?.({ channelId: "1" }, signal)).toEqual({ channel: "direct message", isDirect: true });
 });
 
-test("a Discord server that leaves out all optional fields is answered like any other", async () => {
+test("the bot answers on a Discord server that leaves out all optional fields", async () => {
   const commands = [{ name: "help", description: "Show what I can do." }];
   // An existing server arrives complete when the bot connects.
   const discord = await startDiscord({ isSparse: true });

@@ -5,7 +5,7 @@ import { silent } from "../../../lab/support/log.ts";
 import { NO_RIGHT } from "../../../src/port/right.ts";
 import { createStores } from "../../../src/store/keyv.ts";
 
-test("a restarted process starts no session sooner after one of its predecessor than Discord allows", async () => {
+test("a restarted process waits as long after its predecessor's session start as Discord demands", async () => {
   const database = new DatabaseSync(":memory:");
   const start = () => {
     const stores = createStores({ redisUrl: undefined, database, log: silent }, NO_RIGHT);

@@ -47,21 +47,21 @@ describe("forgetting a person at the local page", () => {
     expect(await texts()).toEqual(["mine"]);
   });
 
-  test("forgetting a person keeps the chat, which shows the answer", async () => {
+  test("forgetting a person keeps the chat, which still shows the answer", async () => {
     await page.send({ text: "/forget" });
     await page.adapter.forget?.({ authorId: "you" });
     await answer("Forgotten.");
     expect((await page.rows()).at(-1)).toMatchObject({ text: "Forgotten." });
   });
 
-  test("open pages show that a person is forgotten", async () => {
+  test("open pages show that a person was forgotten", async () => {
     await page.send({ text: "my secret" });
     const since = (await page.rows()).at(-1)?.seq ?? 0;
     await page.adapter.forget?.({ authorId: "you" });
     expect(await page.rows(since)).toMatchObject([{ isDeleted: true }, { type: "chat", title: "New chat" }]);
   });
 
-  test("events that were not accepted yet do not return after their person is forgotten", async () => {
+  test("events that the queue had not accepted do not return after their person is forgotten", async () => {
     await page.close();
     page = await startLocalPage({ accept: () => Promise.reject(new Error("down")) });
     await page.send({ text: "my secret" }).catch(() => undefined);
@@ -74,7 +74,7 @@ describe("forgetting a person at the local page", () => {
 describe("forgetting a conversation at the local page", () => {
   const NOW = Date.now() + 60_000;
 
-  test("forgetting a conversation erases a chat with its files and its title, and reports it to open pages", async () => {
+  test("forgetting a conversation erases a chat with its files and its title, and tells open pages about it", async () => {
     const { id } = await page.upload("secret.txt", new TextEncoder().encode("secret file"));
     await page.send({ text: "my secret", fileIds: [id] });
     await answer("your secret");
@@ -89,7 +89,7 @@ describe("forgetting a conversation at the local page", () => {
     expect(await texts()).toContain("Erased.");
   });
 
-  test("forgetting a conversation keeps later messages", async () => {
+  test("forgetting a conversation keeps messages that people write later", async () => {
     await page.send({ text: "before" });
     await page.send({ text: "after" });
     page.database.exec("UPDATE local_messages SET created_at = 999 WHERE text = 'before'");

@@ -120,7 +120,7 @@ describe("the local adapter in its process", () => {
     expect(texts(await silent.rows())).toEqual(["hello", "hi"]);
   });
 
-  test("the local adapter refuses requests with a sentence before it listens and after a pause", async () => {
+  test("the local adapter refuses requests with an explanation before it listens and after a pause", async () => {
     const silent = await start({ isSilent: true });
     await expect(silent.send({ text: "hello" })).rejects.toThrow("isn't accepting messages");
     const paused = await start();
@@ -165,7 +165,7 @@ describe("the local adapter in its process", () => {
     expect(await ended).toContain("event: hello");
   });
 
-  test("the page knows that everyone with its password sees the same chats", async () => {
+  test("the local adapter says that everyone with its password sees the same chats", async () => {
     const isShared = async (options: LocalPageOptions) => {
       const { url } = await start(options);
       const headers = { Authorization: `Basic ${btoa("me:correct horse")}` };

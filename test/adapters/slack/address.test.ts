@@ -10,7 +10,7 @@ describe("an address on Slack", () => {
     expect(readExtra({ platform: "slack", channelId: "C1", extra: { team: "T1" } })).toEqual({ team: "T1" });
   });
 
-  test("an address on Slack without a workspace is rejected", () => {
+  test("the adapter rejects an address on Slack without a workspace", () => {
     expect(() => readExtra({ platform: "slack", channelId: "C1" })).toThrow(/no workspace/);
   });
 });

@@ -7,7 +7,7 @@ describe.each(WAYS)("the bot on a Slack that refuses edits, over %s, in its %s d
     startBot({ transport, slack: await startSlack({ dialect }), ...options });
 
   test.each(["edit_window_closed", "some_error_of_tomorrow"])(
-    "the answer continues in a new message when Slack refuses edits with %s",
+    "the bot continues the answer in a new message when Slack refuses edits with %s",
     async (word) => {
       const [shown, sealed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
       const { slack, ada, general, finished } = await start({
@@ -26,7 +26,7 @@ describe.each(WAYS)("the bot on a Slack that refuses edits, over %s, in its %s d
     },
   );
 
-  test("a new message says that a complete answer has ended, and continues an answer that Slack ended", async () => {
+  test("the bot marks a complete answer as ended in a new message, and continues there an answer that Slack ended", async () => {
     const [shown, ended] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const { slack, ada, general, finished } = await start({
       scripts: [

@@ -41,7 +41,7 @@ describe("tools of the bot on Slack", () => {
   const statuses = ({ slack, general }: Bot, asked: Message) =>
     slack.statuses(general, asked).map(({ status }) => status);
 
-  test("a running tool is a card next to the text, which stays when the tool is done", async () => {
+  test("a running tool appears as a card next to the text, and its card stays when the tool is done", async () => {
     const [one, two] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const gate = Promise.withResolvers<string>();
     const scripts = [["Let me", one.promise, " look.", two.promise, CALL], ["It rains."]];
@@ -61,7 +61,7 @@ describe("tools of the bot on Slack", () => {
     expect(slack.requests.map(({ method }) => method)).not.toContain("chat.update");
   });
 
-  test("a tool that runs before the first word is the status, and becomes a card with the first word", async () => {
+  test("a tool that runs before the first word appears in the status, and becomes a card with the first word", async () => {
     const [gate, more] = [Promise.withResolvers<string>(), Promise.withResolvers<void>()];
     const bot = await startBot({ scripts: [[CALL], ["It rains.", more.promise]], tools: [look(gate.promise)] });
     const { slack, ada, general } = bot;
@@ -119,7 +119,7 @@ describe("tools of the bot on Slack", () => {
     expect([...(tasks?.values() ?? [])]).toMatchObject([{ status: "complete" }]);
   });
 
-  test("no card looks unfinished after someone stopped the answer or edited the question", async () => {
+  test("no card looks unfinished after a person stops the answer or edits the question", async () => {
     const never = Promise.withResolvers<string>();
     const [one, two] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const scripts = [["Let me look.", one.promise, CALL], ["Nothing to look at."], ["Let me see.", two.promise, CALL]];
@@ -157,7 +157,7 @@ describe("tools of the bot on Slack", () => {
     expect(slack.requests.filter(({ status }) => status === 429)).toEqual([]);
   });
 
-  test("a tool stays the status in a workspace without streams", async () => {
+  test("a tool appears only in the status in a workspace without streams", async () => {
     const [one, two] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const gate = Promise.withResolvers<string>();
     const slack = await startSlack({ streaming: "unknown_method" });
@@ -175,7 +175,7 @@ describe("tools of the bot on Slack", () => {
   });
 });
 
-describe("tools from outside on Slack", () => {
+describe("external tools on Slack", () => {
   test("tools of three MCP servers wait for the person who asked, and the answer continues in the same message", async () => {
     const folder = await makeDataDir();
     const { servers, scripts, results, close } = await startReferenceServers(folder.path);
@@ -217,7 +217,7 @@ describe("feedback on the bot's answers on Slack", () => {
     return message;
   }
 
-  test.each(TRANSPORTS)("feedback from Slack's own buttons is stored and counted, over %s", async (transport) => {
+  test.each(TRANSPORTS)("the bot stores and counts feedback from Slack's own buttons, over %s", async (transport) => {
     const end = Promise.withResolvers<void>();
     const bot = await startBot({ transport, scripts: [["One,", end.promise, " two."]] });
     const { slack, ada, bob, records, metrics } = bot;

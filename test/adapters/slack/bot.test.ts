@@ -9,7 +9,7 @@ describe.each(WAYS)("the bot on Slack over %s, in its %s dialect", (transport, d
   const start = async (options: BotOptions) =>
     startBot({ transport, slack: await startSlack({ dialect }), ...options });
 
-  test("Slack's status says that the model thinks, and its thoughts are a quote once the channel asked for them", async () => {
+  test("Slack's status says that the model thinks, and the bot quotes the thoughts once the channel asked for them", async () => {
     const thought = { reasoning: "A greeting to <@U1>.\nI greet back." };
     const hold = Promise.withResolvers<void>();
     const bot = await start({

@@ -14,7 +14,7 @@ function check(slack: Slack, changes: Changes = {}): ReturnType<typeof checkSlac
   return checkSlack(options as SlackCheckOptions, signal);
 }
 
-describe("checkSlack", () => {
+describe("the check of a Slack installation", () => {
   test("checkSlack tries the token, its scopes, streaming and the socket, and writes nothing", async () => {
     const slack = await startSlack();
     expect(await check(slack)).toEqual([

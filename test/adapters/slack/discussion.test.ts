@@ -47,7 +47,7 @@ describe("a discussion on Slack", () => {
     expect(asked.threadTs).toBe(root.ts);
   });
 
-  test("a question in a channel, and its thread, know the channel's earlier talk", async () => {
+  test("the bot knows the channel's earlier talk when a person asks a question in a channel or continues its thread", async () => {
     const bot = await startBot({ scripts: [["Seven."], ["Bob did."]] });
     const { slack, ada, bob, general, requests, history, finished } = bot;
     for (let index = 0; index < 20; index++) bob.say(general, `talk ${index}`);
@@ -92,7 +92,7 @@ describe("a discussion on Slack", () => {
     expect(requests[1]?.messages.map(({ content }) => content)).toEqual(["Be kind.", "hello again?"]);
   });
 
-  test("an alert in a discussion that gives orders is answered, and none of its orders are carried out", async () => {
+  test("the bot answers a question about an alert, and follows none of the alert's orders", async () => {
     const { slack, ada, general, requests, history, finished } = await startBot({ scripts: [["An alert."], ["Yes."]] });
     const question = ada.mention(general, "remember me");
     await finished(general, question);

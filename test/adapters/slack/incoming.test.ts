@@ -160,7 +160,7 @@ describe.each(TRANSPORTS)("events of Slack over %s", (transport) => {
     expect(events).toEqual([]);
   });
 
-  test("a bot on the list is answered if it mentions this one, but not endlessly", async () => {
+  test("the bot answers a listed bot that mentions it, but not endlessly", async () => {
     const slack = await startSlack();
     const alarm = slack.user({ name: "Alarm", isBot: true });
     const { general, ada, events, heard } = await start({ slack, allowedBots: [alarm.id] });
@@ -188,7 +188,7 @@ describe.each(TRANSPORTS)("events of Slack over %s", (transport) => {
     expect(new Set(events.map(({ key }) => key)).size).toBe(1);
   });
 
-  test("an event that could not be stored is not acknowledged, and Slack repeats it", async () => {
+  test("the adapter does not acknowledge an event that it could not store, and Slack repeats the event", async () => {
     let failures = 1;
     const { slack, ada, message, events } = await start({
       simulator: { limits: { ackMs: 500 } },
@@ -205,7 +205,7 @@ describe.each(TRANSPORTS)("events of Slack over %s", (transport) => {
     expect(events).toHaveLength(1);
   });
 
-  test("an event is acknowledged only after it is stored", async () => {
+  test("the adapter acknowledges an event only after storing it", async () => {
     const stored = Promise.withResolvers<void>();
     const { slack, ada, events } = await start({ accept: () => stored.promise });
     ada.dm("hello");
@@ -218,7 +218,7 @@ describe.each(TRANSPORTS)("events of Slack over %s", (transport) => {
     expect(events).toHaveLength(2);
   });
 
-  test("an event that is being stored at shutdown is acknowledged, and no later one", async () => {
+  test("the adapter acknowledges an event that it is storing at shutdown, and no later event", async () => {
     const stored = Promise.withResolvers<void>();
     const begun = Promise.withResolvers<void>();
     const { slack, ada, adapter, events } = await start({
@@ -259,7 +259,7 @@ describe.each(TRANSPORTS)("events of Slack over %s", (transport) => {
     expect(slack.violations).toEqual([]);
   });
 
-  test("a name that Slack does not return delays nothing", async () => {
+  test("the adapter delays no message for a name that Slack does not return", async () => {
     const { slack, ada, message } = await start();
     slack.failNext("users.info", { error: "ratelimited", retryAfterS: 30 });
     slack.allow("rate-limited");

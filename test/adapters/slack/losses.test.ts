@@ -6,8 +6,8 @@ const MESSAGES = 40;
 /** Longer than Slack's pauses before its retries. */
 const RETRIES_MS = 6 * 60_000;
 
-describe.each(TRANSPORTS)("faults between Slack and the store over %s", (transport) => {
-  test.each([1, 2])("no message is lost or doubled by faults between Slack and the store (seed %i)", async (seed) => {
+describe.each(TRANSPORTS)("the Slack adapter under faults between Slack and the store over %s", (transport) => {
+  test.each([1, 2])("faults between Slack and the store lose and double no message (seed %i)", async (seed) => {
     const { next: random } = createRandom(seed);
     const failures = new Map<string, number>();
     const { slack, general, ada, bob, events } = await startStage({

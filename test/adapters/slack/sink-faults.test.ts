@@ -89,7 +89,7 @@ describe("faults of a stream on Slack", () => {
     expect(desk.calls("chat.update")).toBe(0);
   });
 
-  test("a stream never gets the same text twice if it is unknown whether it was added", async () => {
+  test("a stream never shows the same text twice if it is unknown whether Slack added the text", async () => {
     const desk = await startDesk();
     const sink = desk.outbound.sink(desk.address, NO_RIGHT);
     const { id } = await sink.post(growing("One"), "n", signal);
@@ -247,7 +247,7 @@ describe("a place on Slack without streams", () => {
   });
 });
 
-describe("a refusal of Slack", () => {
+describe("the meaning of Slack's refusals", () => {
   test.each([
     ["not_in_channel", "forbidden", /\/invite/],
     ["is_archived", "forbidden", /archived/],
@@ -265,7 +265,7 @@ describe("a refusal of Slack", () => {
     await expect(posting).rejects.toMatchObject({ kind, message: expect.stringMatching(words) });
   });
 
-  test("a proxy's page is not a refusal of Slack", async () => {
+  test("the adapter does not take a proxy's page for a refusal by Slack", async () => {
     const { slack, address, outbound } = await startDesk();
     slack.failNext("chat.postMessage", { html: "<html>busy</html>" });
     await expect(outbound.sink(address, NO_RIGHT).post(finalDraft("One"), "n", signal)).rejects.toMatchObject({
@@ -275,7 +275,7 @@ describe("a refusal of Slack", () => {
 });
 
 describe("a reply that another process started", () => {
-  test("a reply with an open stream is resumed", async () => {
+  test("the adapter resumes a reply with an open stream", async () => {
     const desk = await startDesk();
     const { id } = await desk.outbound.sink(desk.address, NO_RIGHT).post(growing("One"), "n", signal);
     const sink = desk.restart().sink(desk.address, NO_RIGHT);
@@ -286,7 +286,7 @@ describe("a reply that another process started", () => {
   });
 
   for (const isNative of [true, false]) {
-    test(`a reply without its record is found by its nonce, ${isNative ? "native" : "fallback"}`, async () => {
+    test(`the adapter finds a reply without its record by its nonce, ${isNative ? "native" : "fallback"}`, async () => {
       const desk = await startDesk();
       if (!isNative) desk.slack.setStreaming("unknown_method");
       const before = desk.outbound.sink(desk.address, NO_RIGHT);
@@ -299,7 +299,7 @@ describe("a reply that another process started", () => {
     });
   }
 
-  test("a finished reply is found by its nonce, and another message is not mistaken for it", async () => {
+  test("the adapter finds a finished reply by its nonce, and does not take another message for it", async () => {
     const desk = await startDesk();
     const before = desk.outbound.sink(desk.address, NO_RIGHT);
     const { id } = await before.post(growing("One"), "n:0", signal);
@@ -310,7 +310,7 @@ describe("a reply that another process started", () => {
     expect(shown(desk)).toEqual(["One.", "Two."]);
   });
 
-  test("a reply is found if it was posted and the response was lost", async () => {
+  test("the adapter finds a reply that Slack posted without returning a response", async () => {
     const desk = await startDesk();
     const sink = desk.outbound.sink(desk.address, NO_RIGHT);
     desk.slack.failNext("chat.postMessage", { isDone: true, status: 504 });
@@ -319,7 +319,7 @@ describe("a reply that another process started", () => {
     expect(shown(desk)).toEqual(["One"]);
   });
 
-  test("a reply is not posted a second time while Slack allows no lookup", async () => {
+  test("the adapter does not post a reply a second time while Slack allows no lookup", async () => {
     const desk = await startDesk();
     const sink = desk.outbound.sink(desk.address, NO_RIGHT);
     desk.slack.failNext("chat.postMessage", { isDone: true, status: 504 });

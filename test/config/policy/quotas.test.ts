@@ -3,7 +3,7 @@ import { readPolicyFile } from "../../../src/config/policy/policy-file.ts";
 
 const read = (text: string) => readPolicyFile("policy.yaml", () => text);
 
-test("quotas and prices are read as written", () => {
+test("the policy keeps quotas and prices as written", () => {
   const { policy, problems } = read(`
 quotas:
   person: { day: { tokens: 100000, pictures: 10 } }
@@ -20,7 +20,7 @@ prices:
   expect(policy.prices?.models["gpt-large"]?.cachedInput).toBe(1.25);
 });
 
-test("every mistake in quotas and prices is reported in one sentence", () => {
+test("the policy reports every mistake in quotas and prices in one sentence", () => {
   const { problems } = read(`
 quotas:
   person: { day: {}, week: { tokens: 1 } }

@@ -7,7 +7,7 @@ import { identify } from "../../support/discord-gateway.ts";
 
 const INTENT = INTENTS.guilds | INTENTS.directMessages | INTENTS.guildMessages;
 
-test("a message counts as given up only if no Discord session was left to receive it and no session knew its conversation", async () => {
+test("the chaos run counts a message as given up only if no Discord session was left to receive it or knew its conversation", async () => {
   const stage = await openDiscordStage({
     ...planRun({ seed: 1, turns: 1, platform: "discord", processes: 1 }),
     places: ["direct", "direct", "channel"],

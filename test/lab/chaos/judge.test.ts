@@ -355,7 +355,7 @@ describe("the judge of a recorded run", () => {
   });
 });
 
-test("the gap of an answer lasts from the death of its process until it grows again", () => {
+test("the measured gap of an answer lasts from the death of its process until the answer grows again", () => {
   const kill: Disturbance = { kind: "kill", slot: 0, fromMs: 1_000, toMs: 3_000 };
   const record = toRecord({
     lives: [life(0, 1_010), life(1)],

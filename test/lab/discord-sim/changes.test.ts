@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { createChanges } from "../../../lab/discord-sim/changes.ts";
 
-describe("until", () => {
+describe("waiting for a change of the simulator", () => {
   test("until resolves at once, or after the change that makes its condition true", async () => {
     const changes = createChanges();
     expect(await changes.until(() => 7)).toBe(7);

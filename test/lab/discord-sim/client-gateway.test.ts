@@ -6,7 +6,7 @@ import { createClient, nextMessage, startBot, startClient } from "../../support/
 const resumed = (client: Client) =>
   new Promise<number>((resolve) => client.once(Events.ShardResume, (_, replayed) => resolve(replayed)));
 
-describe("discord.js on the gateway", () => {
+describe("discord.js connected to the simulated gateway", () => {
   test("discord.js resumes after a reset connection and receives the missed events", async () => {
     const { discord, channel, ada, client, session } = await startBot();
     const first = session()?.id;
@@ -72,7 +72,7 @@ describe("discord.js on the gateway", () => {
     expect(await discord.until(() => session()?.id)).toBe(first);
   });
 
-  test("discord.js gives up when the gateway closes its connection for good", async () => {
+  test("discord.js gives up when the gateway closes its connection permanently", async () => {
     const { discord, client } = await startBot();
     const ended = new Promise<number>((resolve) => client.once(Events.ShardDisconnect, ({ code }) => resolve(code)));
     discord.gateway.closeWith(4004);
@@ -85,7 +85,7 @@ describe("discord.js on the gateway", () => {
     await expect(createClient(discord).login("wrong")).rejects.toMatchObject({ code: "TokenInvalid" });
   });
 
-  test("discord.js does not start with an intent that is off in the portal", async () => {
+  test("discord.js does not start with an intent that the portal has switched off", async () => {
     const discord = await startDiscord({ intents: { messageContent: false } });
     await expect(createClient(discord).login(discord.token)).rejects.toThrow(/disallowed intents/i);
     const client = await startClient(discord, { intents: [GatewayIntentBits.Guilds] });

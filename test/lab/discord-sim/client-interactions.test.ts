@@ -47,7 +47,7 @@ async function startBot() {
 const nextInteraction = <T extends Interaction>(client: Client) =>
   new Promise<T>((resolve) => client.once(Events.InteractionCreate, (interaction) => resolve(interaction as T)));
 
-describe("discord.js with interactions", () => {
+describe("discord.js with simulated interactions", () => {
   test("discord.js defers a command, reads its file, edits its answer and follows up privately", async () => {
     const { discord, channel, ada, client } = await startBot();
     const coming = nextInteraction<ChatInputCommandInteraction>(client);
@@ -125,7 +125,7 @@ describe("discord.js with interactions", () => {
     expect(discord.messages(channel)).toHaveLength(1);
   });
 
-  test("discord.js gets 40060 if another session was faster", async () => {
+  test("discord.js gets 40060 if another session acknowledged first", async () => {
     const { discord, channel, ada, client } = await startBot();
     const second = await startClient(discord);
     const both = [client, second].map((one) => nextInteraction<ChatInputCommandInteraction>(one));

@@ -7,7 +7,7 @@ import { startClient } from "../../support/discord-client.ts";
 const EDIT = "/channels/:id/messages/:id";
 const QUICK = { kind: "fixed", limit: 5, windowMs: 300 } as const;
 
-describe("discord.js under limits", () => {
+describe("discord.js under simulated limits", () => {
   test("discord.js waits in its queue for the headers it received, and is never refused", async () => {
     const discord = await startDiscord({ limits: { messages: QUICK } });
     const channel = discord.addChannel(discord.addGuild(), "general");

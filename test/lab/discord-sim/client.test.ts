@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { shown } from "../../../lab/discord-sim/world.ts";
 import { nextMessage, startBot } from "../../support/discord-client.ts";
 
-describe("discord.js with messages", () => {
+describe("discord.js with simulated messages", () => {
   test("discord.js receives a mention, replies with a nonce and edits", async () => {
     const { discord, channel, ada, client } = await startBot();
     const heard = nextMessage(client);
@@ -107,7 +107,7 @@ describe("discord.js with messages", () => {
     expect(discord.requests.at(-1)?.fileNames).toEqual(["b.txt"]);
   });
 
-  test("discord.js gets refusals with the codes it has classes for", async () => {
+  test("discord.js gets refusals with the codes for which it has classes", async () => {
     const { discord, guild, channel, client } = await startBot({ allow: { "invalid-request": 1 } });
     const mute = discord.addChannel(guild, "mute", { overwrites: { [guild.id]: { deny: ["SendMessages"] } } });
     const place = await client.channels.fetch(mute.id);

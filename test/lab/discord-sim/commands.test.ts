@@ -16,8 +16,8 @@ async function startApplication() {
   return { discord, guild, call, path, put };
 }
 
-describe("commands", () => {
-  test("commands are replaced all at once; an unchanged one keeps its id and version", async () => {
+describe("the commands in the Discord simulator", () => {
+  test("registering commands replaces all of them; an unchanged command keeps its id and version", async () => {
     const { discord, put } = await startApplication();
     const first = (await put(ASK, { name: "help", description: "Help" })).body as unknown as Payload[];
     const second = (await put(ASK, { name: "Use this", type: 3 })).body as unknown as Payload[];
@@ -25,7 +25,7 @@ describe("commands", () => {
     expect(discord.commands().map(({ name }) => name)).toEqual(["ask", "Use this"]);
   });
 
-  test("commands of a guild are registered separately from the global ones", async () => {
+  test("a guild's commands are registered separately from the global ones", async () => {
     const { discord, guild, call, put } = await startApplication();
     await put(ASK);
     await call("PUT", `/applications/${discord.bot.id}/guilds/${guild.id}/commands`, [ASK]);
@@ -33,7 +33,7 @@ describe("commands", () => {
     expect(discord.commands()[0]?.id).not.toBe(discord.commands(guild)[0]?.id);
   });
 
-  test("commands are added, changed and removed one by one", async () => {
+  test("an app can add, change and remove commands one by one", async () => {
     const { discord, call, path } = await startApplication();
     const { body } = await call("POST", path, ASK);
     await call("PATCH", `${path}/${String(body["id"])}`, { description: "Other" });
@@ -42,7 +42,7 @@ describe("commands", () => {
     expect((await call("GET", path)).body).toEqual([]);
   });
 
-  test("commands need lower-case names, descriptions, and required options first", async () => {
+  test("the simulator requires lower-case names, descriptions, and required options first", async () => {
     const { put } = await startApplication();
     const codes = async (...commands: object[]) => (await put(...commands)).body["code"];
     expect(await codes({ ...ASK, name: "Ask" })).toBe(50035);
@@ -52,13 +52,13 @@ describe("commands", () => {
     expect(await codes(ASK, ASK)).toBe(50035);
   });
 
-  test("there are at most 15 commands on messages", async () => {
+  test("the simulator accepts at most 15 commands on messages", async () => {
     const { put } = await startApplication();
     const menus = Array.from({ length: 16 }, (_, index) => ({ name: `Menu ${index}`, type: 3 }));
     expect((await put(...menus)).body["code"]).toBe(50035);
   });
 
-  test("commands are created at most 200 times a day", async () => {
+  test("the simulator lets an app create commands at most 200 times a day", async () => {
     const { discord, put } = await startApplication();
     for (let round = 0; round < 2; round++) {
       await put(...Array.from({ length: 100 }, (_, index) => ({ ...ASK, name: `c${round}-${index}` })));

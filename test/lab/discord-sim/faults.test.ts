@@ -14,7 +14,7 @@ async function startChannel() {
   return { discord, channel, post };
 }
 
-test("a call whose caller disconnects in the middle is not a failure of the simulator", async () => {
+test("the simulator does not fail if a caller disconnects in the middle of a call", async () => {
   const { discord, channel } = await startChannel();
   const url = new URL(`${discord.apiUrl}/v10/channels/${channel.id}/messages`);
   const headers = { authorization: `Bot ${discord.token}`, "content-type": "application/json", "content-length": 99 };
@@ -62,7 +62,7 @@ describe("an injected failure", () => {
     expect(await unanswered).toBeInstanceOf(Error);
   });
 
-  test("an injected failure for an unknown route is refused", async () => {
+  test("the simulator refuses an injected failure for an unknown route", async () => {
     const { discord } = await startChannel();
     expect(() => discord.faults.failNext("POST /channels/:id/messages", { status: 500 })).toThrow("No route");
   });
@@ -94,8 +94,8 @@ describe("a round trip", () => {
   });
 });
 
-describe("a call that is not simulated", () => {
-  test("a call that is not simulated is a violation, so no test passes because of it", async () => {
+describe("a call that the simulator does not support", () => {
+  test("a call that the simulator does not support is a violation, so no test passes because of it", async () => {
     const discord = await startDiscord({ allow: { "unknown-route": 1 } });
     expect((await createRawClient(discord)("GET", "/voice/regions")).status).toBe(404);
     expect(discord.violations[0]?.sentence).toBe("GET /voice/regions is not part of the simulator.");

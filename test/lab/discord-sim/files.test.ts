@@ -57,7 +57,7 @@ describe("links to files", () => {
     expect((await fetch(url)).status).toBe(404);
   });
 
-  test("links to files expire after a day, and are fresh in a message read again", async () => {
+  test("links to files expire after a day, and are fresh when a bot reads the message again", async () => {
     const { discord, fetchMessage } = await startUpload();
     const { url } = await fetchMessage();
     expect(Number.parseInt(new URL(url).searchParams.get("ex") ?? "", 16)).toBe(

@@ -17,8 +17,8 @@ async function startGuild(...[options]: Parameters<typeof startDiscord>) {
   return { discord, guild, channel, ada, say };
 }
 
-describe("a session", () => {
-  test("a session starts with hello, READY and the guilds, and lives while heartbeats are answered", async () => {
+describe("a session in the Discord simulator", () => {
+  test("a session starts with hello, READY and the guilds, and lives while the gateway acknowledges heartbeats", async () => {
     const { discord, guild } = await startGuild({ heartbeatIntervalMs: 1234 });
     const gateway = await openGateway(discord);
     expect((await gateway.next(({ op }) => op === 10)).d["heartbeat_interval"]).toBe(1234);
@@ -43,7 +43,7 @@ describe("a session", () => {
     expect(heard.d).not.toHaveProperty("guild_id");
   });
 
-  test("a session without the content intent reads only the bot's own messages, direct ones, and those addressed to it", async () => {
+  test("a session without the content intent reads only the bot's own messages, direct messages, and those addressed to the bot", async () => {
     const { discord, channel, ada, say } = await startGuild();
     const { gateway } = await identify(discord, { intents: guilds | guildMessages | directMessages });
     const said = say("overheard");
@@ -69,7 +69,7 @@ describe("a session", () => {
     expect((await gateway.next(isMessage)).d["id"]).toBe(said.id);
   });
 
-  test("a session is resumed with everything it missed", async () => {
+  test("a resumed session receives everything it missed", async () => {
     const { discord, say } = await startGuild();
     const { gateway, ready } = await identify(discord, { intents: ALL });
     say("one");
@@ -83,7 +83,7 @@ describe("a session", () => {
     await again.next(({ t }) => t === "RESUMED");
   });
 
-  test("a session cannot be resumed after a clean close, if it is too old, or from the future", async () => {
+  test("a bot cannot resume a session that was closed cleanly, is too old, or comes from the future", async () => {
     const { discord } = await startGuild({ sessions: { lifetimeMs: 60_000 } });
     const resume = async (sessionId: unknown, seq = 1) => {
       const gateway = await openGateway(discord);
@@ -115,7 +115,7 @@ describe("a session", () => {
     expect(discord.gateway.heardBy(0)).toEqual([1, 2, 1]);
   });
 
-  test("later messages count as undelivered if Discord itself ended the session, but not if the session can be resumed", async () => {
+  test("later messages count as undelivered if Discord itself ended the session, but not if a bot can resume the session", async () => {
     const { discord, say } = await startGuild();
     await identify(discord, { intents: ALL });
     discord.gateway.drop();
@@ -141,8 +141,8 @@ describe("a session", () => {
   });
 });
 
-describe("a connection", () => {
-  test("a connection is refused with Discord's codes", async () => {
+describe("a connection to the simulated gateway", () => {
+  test("the gateway refuses a connection with Discord's codes", async () => {
     const { discord } = await startGuild({ intents: { messageContent: false } });
     const code = async (op: number, d: unknown) => {
       const gateway = await openGateway(discord);
@@ -167,14 +167,14 @@ describe("a connection", () => {
     await identify(discord, { intents: ALL });
   });
 
-  test("a connection costs the token if no session is left", async () => {
+  test("the gateway resets the token of a bot that has no session start left", async () => {
     const { discord } = await startGuild({ sessions: { remaining: 0 }, allow: { "gateway-abuse": 1 } });
     const gateway = await openGateway(discord);
     gateway.send(2, { token: discord.token, intents: ALL });
     expect(await gateway.closed).toBe(4004);
   });
 
-  test("a connection is closed if it sends more than 120 times in a minute", async () => {
+  test("the gateway closes a connection that sends more than 120 times in a minute", async () => {
     const { discord } = await startGuild({ allow: { "gateway-abuse": 1 } });
     const gateway = await openGateway(discord);
     for (let count = 0; count < 121; count++) gateway.send(1, null);

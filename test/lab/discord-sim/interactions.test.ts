@@ -27,8 +27,8 @@ async function startCommand(options: DiscordOptions = {}) {
 
 const code = (result: { body: Record<string, unknown> }) => result.body["code"];
 
-describe("an interaction", () => {
-  test("an interaction is answered once: the second acknowledgement gets 40060", async () => {
+describe("an interaction in the simulator", () => {
+  test("a bot can answer an interaction once: the second acknowledgement gets 40060", async () => {
     const { discord, channel, ask, answer } = await startCommand();
     const asked = ask();
     const told = await answer(asked, 4, { content: "Here" }, "?with_response=true");
@@ -40,7 +40,7 @@ describe("an interaction", () => {
     expect(code(await answer(asked, 5))).toBe(40060);
   });
 
-  test("an interaction is unknown after three seconds, which the user sees", async () => {
+  test("an interaction expires after three seconds, which the user sees", async () => {
     const { discord, ask, answer } = await startCommand({ allow: { "late-acknowledgement": 1 } });
     const asked = ask();
     discord.clock.advance(10_000);
@@ -49,7 +49,7 @@ describe("an interaction", () => {
     expect(discord.violations.map(({ atMs }) => atMs)).toEqual([asked.createdAtMs + 3_000]);
   });
 
-  test("an interaction is unknown with another one's token", async () => {
+  test("an interaction is unknown with another interaction's token", async () => {
     const { ask, answer } = await startCommand();
     expect(code(await answer({ ...ask(), token: "x" }, 4, { content: "Here" }))).toBe(10062);
   });
@@ -72,7 +72,7 @@ describe("an interaction", () => {
     expect(discord.messages(channel).map((message) => shown(message).content)).toEqual(["Done", "More"]);
   });
 
-  test("the answer to an interaction is edited, read and deleted only through its token", async () => {
+  test("a bot edits, reads and deletes the answer to an interaction only through its token", async () => {
     const { discord, channel, ask, answer, hook } = await startCommand();
     const asked = ask();
     expect(code(await hook("PATCH", asked, "/messages/@original", { content: "x" }))).toBe(10015);
@@ -84,7 +84,7 @@ describe("an interaction", () => {
     expect(code(await hook("PATCH", asked, "/messages/@original", { content: "x" }))).toBe(10008);
   });
 
-  test("an interaction cannot be used after fifteen minutes, but the bot can still edit its message", async () => {
+  test("an interaction expires after fifteen minutes, but the bot can still edit its message", async () => {
     const { discord, channel, call, ask, answer, hook } = await startCommand({ allow: { "expired-interaction": 1 } });
     const asked = ask();
     await answer(asked, 4, { content: "Here" });
@@ -108,7 +108,7 @@ describe("an interaction", () => {
     expect(discord.messages(channel).map(({ ephemeralFor }) => ephemeralFor)).toEqual([ada.id, ada.id]);
   });
 
-  test("an interaction has its own bucket for its edits", async () => {
+  test("an interaction has its own rate-limit bucket for its edits", async () => {
     const { ask, answer, hook } = await startCommand();
     const [first, second] = [ask(), ask()];
     for (const asked of [first, second]) await answer(asked, 5);
@@ -120,8 +120,8 @@ describe("an interaction", () => {
   });
 });
 
-describe("a button", () => {
-  test("a button is pressed by its label, and updates its message in place", async () => {
+describe("a button in the simulator", () => {
+  test("a user presses a button by its label, and the bot updates its message in place", async () => {
     const { discord, channel, ada, call, answer } = await startCommand();
     await call("POST", `/channels/${channel.id}/messages`, { content: "Growing", components: BUTTONS });
     const [message] = discord.messages(channel);
@@ -133,7 +133,7 @@ describe("a button", () => {
     expect(() => discord.people.press(message, ada, "Stop")).toThrow('no button "Stop"');
   });
 
-  test("a button can be acknowledged without a change, and its message edited later", async () => {
+  test("a bot can acknowledge a button without a change, and edit its message later", async () => {
     const { discord, channel, ada, call, answer, hook } = await startCommand();
     await call("POST", `/channels/${channel.id}/messages`, { content: "Growing", components: BUTTONS });
     const [message] = discord.messages(channel);

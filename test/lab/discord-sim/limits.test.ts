@@ -17,7 +17,7 @@ async function startChannel(options: DiscordOptions = {}) {
 const remaining = ({ headers }: { headers: Headers }) => Number(headers.get("x-ratelimit-remaining"));
 const resetAfter = ({ headers }: { headers: Headers }) => Number(headers.get("x-ratelimit-reset-after"));
 
-describe("the counters", () => {
+describe("the simulated rate-limit counters", () => {
   test("a counter allows five calls in five seconds, in a window that starts with the first one", async () => {
     const { discord, post } = await startChannel({ allow: { "rate-limited": 1 } });
     const first = await post();
@@ -48,7 +48,7 @@ describe("the counters", () => {
     expect((await post()).body).toMatchObject({ retry_after: 1 });
   });
 
-  test("a sliding counter counts any window", async () => {
+  test("a sliding counter counts the calls of any window", async () => {
     const messages = { kind: "sliding", limit: 2, windowMs: 5000 } as const;
     const { discord, post } = await startChannel({ limits: { messages }, allow: { "rate-limited": 1 } });
     await post();
@@ -83,7 +83,7 @@ describe("the counters", () => {
     expect(remaining(await post(other))).toBe(4);
   });
 
-  test("responses without headers say nothing about the counters", async () => {
+  test("responses without headers reveal nothing about the counters", async () => {
     const { post } = await startChannel({ limits: { headers: false } });
     expect((await post()).headers.get("x-ratelimit-limit")).toBeNull();
   });
@@ -112,7 +112,7 @@ describe("the counters", () => {
     }
   });
 
-  test("a call before the end of a wait is noticed", async () => {
+  test("the simulator notices a call before the end of a wait", async () => {
     const { discord, post } = await startChannel({ allow: "anything" });
     for (let count = 0; count < 6; count++) await post();
     discord.clock.advance(1000);

@@ -19,8 +19,8 @@ function evaluate(text: string, context: Partial<MentionContext> = {}) {
   });
 }
 
-describe("allowed_mentions", () => {
-  test("without allowed_mentions every mentioned user is notified", () => {
+describe("allowed_mentions in the simulator", () => {
+  test("a post without allowed_mentions notifies every mentioned user", () => {
     expect(evaluate(TEXT, { repliedUserId: OTHER })).toEqual({
       userIds: [USER, OTHER],
       roleIds: [ROLE],
@@ -35,7 +35,7 @@ describe("allowed_mentions", () => {
     expect(evaluate(TEXT, { allowed: {} })).toEqual(nobody);
   });
 
-  test("allowed_mentions notify the listed users, and the author of the message replied to if requested", () => {
+  test("allowed_mentions notify the listed users, and the author of the replied-to message if requested", () => {
     const allowed = { parse: ["roles"], users: [OTHER], replied_user: true } as const;
     const notified = evaluate(TEXT, { allowed, repliedUserId: USER });
     expect(notified).toEqual({ userIds: [OTHER], roleIds: [ROLE], everyone: false, repliedUserId: USER });
@@ -51,8 +51,8 @@ describe("allowed_mentions", () => {
   });
 });
 
-describe("pings", () => {
-  test("pings from the bot's text are recorded and break a rule, on every post and every edit", async () => {
+describe("pings of a bot in the simulator", () => {
+  test("the simulator records pings from the bot's text as violations, on every post and every edit", async () => {
     const discord = await startDiscord({ allow: "anything" });
     const guild = discord.addGuild();
     const channel = discord.addChannel(guild, "general");

@@ -17,7 +17,7 @@ async function startChannel(options: DiscordOptions = {}) {
 
 const code = (answer: { body: Record<string, unknown> }) => answer.body["code"];
 
-describe("messages", () => {
+describe("messages in the simulator", () => {
   test("a message has at most 2,000 characters, counted as UTF-16 units", async () => {
     const { post } = await startChannel();
     expect((await post({ content: "😀".repeat(1000) })).status).toBe(200);
@@ -27,7 +27,7 @@ describe("messages", () => {
     expect(refused.body["errors"]).toMatchObject({ content: { _errors: [{ code: "BASE_TYPE_MAX_LENGTH" }] } });
   });
 
-  test("an empty message is refused with 50006", async () => {
+  test("an empty message gets the error 50006", async () => {
     const { post, edit } = await startChannel();
     expect(code(await post({ content: " \n " }))).toBe(50006);
     const { body } = await post({ content: " text " });
@@ -35,14 +35,14 @@ describe("messages", () => {
     expect(code(await edit(body["id"], { content: "" }))).toBe(50006);
   });
 
-  test("an unknown message gets 10008, an unknown channel 10003", async () => {
+  test("an unknown message gets the error 10008, and an unknown channel 10003", async () => {
     const { call, channel, edit, ada } = await startChannel();
     expect(code(await edit(ada.id, { content: "x" }))).toBe(10008);
     expect(code(await call("GET", `/channels/${ada.id}`))).toBe(10003);
     expect(code(await call("DELETE", `/channels/${channel.id}/messages/${ada.id}`))).toBe(10008);
   });
 
-  test("messages of others cannot be edited", async () => {
+  test("a bot cannot edit messages of others", async () => {
     const { discord, channel, ada, edit } = await startChannel({ allow: { "invalid-request": 1 } });
     const theirs = discord.people.say(channel, ada, "mine");
     expect(code(await edit(theirs.id, { content: "yours" }))).toBe(50005);
@@ -58,7 +58,7 @@ describe("messages", () => {
     expect((await post({ content: "three", nonce: "n", enforce_nonce: true })).body["id"]).not.toBe(first.body["id"]);
   });
 
-  test("a reply to a deleted message is refused, unless that is allowed to fail", async () => {
+  test("the simulator refuses a reply to a deleted message, unless the post allows that", async () => {
     const { discord, channel, ada, post } = await startChannel();
     const gone = discord.people.say(channel, ada, "gone");
     discord.people.delete(gone);
@@ -76,7 +76,7 @@ describe("messages", () => {
     expect(code(await post({ content: "z", components: [row("a"), row("a")] }))).toBe(50035);
   });
 
-  test("a message's flags can suppress embeds and show them again, but not change what the bot cannot set", async () => {
+  test("a message's flags can suppress embeds and show them again, but change no flag that a bot cannot set", async () => {
     const { discord, channel, post, edit } = await startChannel();
     const { body } = await post({ content: "https://example.com", flags: 4 | 64 });
     await edit(body["id"], { content: "other", flags: 0 });
@@ -94,7 +94,7 @@ describe("messages", () => {
     expect(message === undefined ? [] : shown(message).attachments.map(({ name }) => name)).toEqual(["a.txt"]);
   });
 
-  test("a message with a file above the limit is refused with 40005", async () => {
+  test("a message with a file above the limit gets the error 40005", async () => {
     const { channel, call } = await startChannel({ rules: { maxFileBytes: 10 } });
     const files = [{ name: "a.bin", bytes: new Uint8Array(11) }];
     const refused = await call("POST", `/channels/${channel.id}/messages`, {}, { files });
@@ -109,7 +109,7 @@ describe("messages", () => {
     expect(code(await edit(body["id"], { content: "again" }))).toBe(30046);
   });
 
-  test("messages are listed newest first, before and after an id", async () => {
+  test("a bot lists messages newest first, before and after an id", async () => {
     const { discord, channel, ada, call } = await startChannel();
     const said = ["a", "b", "c"].map((text) => discord.people.say(channel, ada, text));
     const list = async (query: string) => {
@@ -121,7 +121,7 @@ describe("messages", () => {
     expect(await list(`before=${said[1]?.id}`)).toEqual(["a"]);
   });
 
-  test("messages must wait in a channel with slow mode", async () => {
+  test("a bot must wait between messages in a channel with slow mode", async () => {
     const { discord, guild, call } = await startChannel();
     const slow = discord.addChannel(guild, "slow", { slowmodeSeconds: 10 });
     await call("POST", `/channels/${slow.id}/messages`, { content: "one" });
@@ -129,7 +129,7 @@ describe("messages", () => {
     expect([refused.status, code(refused), refused.headers.get("retry-after")]).toEqual([429, 20016, "10"]);
   });
 
-  test("messages cannot be sent to a user who accepts none", async () => {
+  test("a bot cannot send messages to a user who accepts none", async () => {
     const { discord, ada, call } = await startChannel({ allow: { "invalid-request": 1 } });
     ada.acceptsDms = false;
     const { body } = await call("POST", "/users/@me/channels", { recipient_id: ada.id });
@@ -137,7 +137,7 @@ describe("messages", () => {
     expect(discord.openDm(ada).id).toBe(body["id"]);
   });
 
-  test("typing announces a message", async () => {
+  test("a typing indicator announces a message", async () => {
     const { discord, channel, call } = await startChannel();
     expect((await call("POST", `/channels/${channel.id}/typing`)).status).toBe(204);
     expect(discord.typing).toMatchObject([{ channelId: channel.id }]);

@@ -37,13 +37,13 @@ function change(index: number, more: Payload, ofLabel: Payload = {}): Payload {
   return { ...form, components };
 }
 
-describe("a form", () => {
-  test("a form that the library builds is accepted, and its fields are found", () => {
+describe("a form in the simulator", () => {
+  test("the simulator accepts a form that the library builds, and finds its fields", () => {
     expect(findModalProblems(toForm())).toEqual([]);
     expect([...fieldsOf(toForm()).keys()]).toEqual(["prompt", "ratio", "files"]);
   });
 
-  test("a form can still have its text in rows", () => {
+  test("the simulator accepts a form with its text fields in rows", () => {
     const text = new TextInputBuilder().setCustomId("prompt").setStyle(TextInputStyle.Short).setLabel("Prompt");
     const row = new ActionRowBuilder<TextInputBuilder>().addComponents(text).toJSON();
     expect(findModalProblems({ custom_id: "form", title: "Form", components: [row] })).toEqual([]);
@@ -63,7 +63,7 @@ describe("a form", () => {
     ["a choice of too much", change(1, { options: options(26) }), "options"],
     ["a choice between the same", change(1, { options: options(2, () => "same") }), "options"],
     ["too many files", change(2, { max_values: 11 }), "max_values"],
-  ])("a form with %s is refused", (_, form, field) => {
+  ])("the simulator refuses a form with %s", (_, form, field) => {
     expect(findModalProblems(form).map(({ path }) => path.at(-1))).toContain(field);
   });
 });

@@ -29,7 +29,7 @@ async function startCommands() {
   return { discord, guild, channel, ada };
 }
 
-describe("a command", () => {
+describe("a command from a user in the simulator", () => {
   test("a command carries its options, with file links that expire and cannot be renewed", async () => {
     const { discord, channel, ada } = await startCommands();
     const image = { name: "cat.png", bytes: Buffer.from("png") };
@@ -53,7 +53,7 @@ describe("a command", () => {
     expect((await fetch(attachment?.url ?? "")).status).toBe(404);
   });
 
-  test("a command cannot be sent in ways that Discord's clients do not allow", async () => {
+  test("a user cannot send a command in ways that Discord's clients do not allow", async () => {
     const { discord, channel, ada } = await startCommands();
     const imagine = (options: object) => () => discord.people.command(channel, ada, "imagine", { ...options });
     expect(imagine({})).toThrow('cannot be sent without "prompt"');
@@ -73,7 +73,7 @@ describe("a command", () => {
     });
   });
 
-  test("a command is offered to users with the permission, in the contexts it allows", async () => {
+  test("the simulator offers a command to users with the permission, in the contexts it allows", async () => {
     const { discord, guild, channel, ada } = await startCommands();
     expect(() => discord.people.command(channel, ada, "model")).toThrow("not offered to ada");
     discord.giveRole(guild, ada, discord.addRole(guild, "keepers", ["ManageChannels"]));

@@ -16,10 +16,10 @@ async function startRoom(intents = MESSAGES) {
   return { discord, guild, channel, ada, gateway, call: createRawClient(discord) };
 }
 
-describe("a message that is forwarded", () => {
+describe("a forwarded message in the simulator", () => {
   const attachments = [{ name: "cat.png", bytes: new Uint8Array([1]) }];
 
-  test("a forwarded message arrives in its state at that time, from the gateway and from a read", async () => {
+  test("a forwarded message arrives as it was at that time, from the gateway and from a read", async () => {
     const { discord, guild, channel, ada, gateway, call } = await startRoom();
     const said = discord.people.say(channel, ada, "look", { attachments });
     const other = discord.addChannel(guild, "other");
@@ -38,7 +38,7 @@ describe("a message that is forwarded", () => {
     }
   });
 
-  test("the content of a forwarded message is withheld from a bot without the intent", async () => {
+  test("the simulator withholds the content of a forwarded message from a bot without the intent", async () => {
     const { discord, channel, ada, gateway } = await startRoom(INTENTS.guildMessages);
     discord.people.forward(discord.people.say(channel, ada, "look"), channel, ada);
     const { d } = await gateway.next(
@@ -48,8 +48,8 @@ describe("a message that is forwarded", () => {
   });
 });
 
-describe("messages deleted in bulk", () => {
-  test("messages deleted in bulk are reported in one event, and are gone", async () => {
+describe("messages that a user deletes in bulk", () => {
+  test("messages deleted in bulk are in one event, and disappear", async () => {
     const { discord, guild, channel, ada, gateway } = await startRoom();
     const said = ["one", "two", "three"].map((text) => discord.people.say(channel, ada, text));
     discord.people.deleteAll(channel, said.slice(0, 2));

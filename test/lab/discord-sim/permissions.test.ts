@@ -6,8 +6,8 @@ import { startDiscord } from "../../support/discord.ts";
 const code = (answer: { body: Record<string, unknown> }) => answer.body["code"];
 const without = (...names: string[]) => EVERYONE.filter((name) => !names.includes(name));
 
-describe("permissions", () => {
-  test("missing permission to see a channel gives 50001", async () => {
+describe("permissions in the simulator", () => {
+  test("a bot that cannot see a channel gets the error 50001", async () => {
     const discord = await startDiscord({ allow: { "invalid-request": 1 } });
     const guild = discord.addGuild();
     const channel = discord.addChannel(guild, "hidden", { overwrites: { [guild.id]: { deny: ["ViewChannel"] } } });
@@ -20,7 +20,7 @@ describe("permissions", () => {
     expect((await call("POST", `/channels/${channel.id}/messages`, { content: "x" })).status).toBe(200);
   });
 
-  test("missing permission to write, attach or open threads gives 50013", async () => {
+  test("a bot that cannot write, attach files or open threads gets the error 50013", async () => {
     const discord = await startDiscord({ allow: { "invalid-request": 3 } });
     const guild = discord.addGuild({ everyone: without("AttachFiles", "CreatePublicThreads") });
     const channel = discord.addChannel(guild, "general");
@@ -33,7 +33,7 @@ describe("permissions", () => {
     expect(code(await call("POST", `/channels/${channel.id}/messages/${said.id}/threads`, { name: "x" }))).toBe(50013);
   });
 
-  test("an overwrite grants a role's missing permissions, and an administrator has all", async () => {
+  test("an overwrite grants a role's missing permissions, and an administrator has all permissions", async () => {
     const discord = await startDiscord();
     const guild = discord.addGuild({ everyone: [], bot: ["Administrator"] });
     const hidden = discord.addChannel(guild, "hidden");
@@ -47,7 +47,7 @@ describe("permissions", () => {
     expect(discord.people.say(hidden, eve, "x").author).toBe(eve);
   });
 
-  test("without permission to read the history it is hidden, and a reply gets 160002", async () => {
+  test("a bot that cannot read the history sees none, and a reply gets the error 160002", async () => {
     const discord = await startDiscord();
     const guild = discord.addGuild({ everyone: without("ReadMessageHistory") });
     const channel = discord.addChannel(guild, "general");
@@ -66,7 +66,7 @@ describe("permissions", () => {
     expect(code(await call("GET", `/channels/${discord.addChannel(guild, "x").id}`))).toBe(50001);
   });
 
-  test("calls without the bot's token get 401", async () => {
+  test("calls without the bot's token get the status 401", async () => {
     const discord = await startDiscord({ allow: { "invalid-request": 1 } });
     const answer = await createRawClient(discord)("GET", "/users/@me", undefined, { token: "wrong" });
     expect([answer.status, answer.body["message"]]).toEqual([401, "401: Unauthorized"]);

@@ -17,7 +17,7 @@ async function start(options: Parameters<typeof startDiscord>[0] = {}) {
 }
 
 describe("the search of a guild's messages", () => {
-  test("a search finds messages that the bot can read, each in a list of its own", async () => {
+  test("a search finds messages that the bot can read, each in a separate list", async () => {
     const { search } = await start();
     const { status, body } = await search("content=BOAT");
     expect([status, body["total_results"]]).toEqual([200, 1]);
@@ -31,7 +31,7 @@ describe("the search of a guild's messages", () => {
     expect((await search("content=boat")).status).toBe(200);
   });
 
-  test("a search that Discord does not allow is refused", async () => {
+  test("the simulator refuses a search that Discord does not allow", async () => {
     const { guild, search } = await start();
     expect((await search("content=boat&limit=26")).status).toBe(400);
     expect((await search("content=boat&offset=9976")).status).toBe(400);

@@ -19,7 +19,7 @@ async function startGuild({ bot = [], ...options }: DiscordOptions & { bot?: Per
 
 const code = (answer: { body: Record<string, unknown> }) => answer.body["code"];
 
-describe("threads", () => {
+describe("threads in the simulator", () => {
   test("a thread on a message has its id, starts with a pointer to it, and can be opened once", async () => {
     const { discord, channel, ada, call } = await startGuild();
     const said = discord.people.say(channel, ada, "question");
@@ -46,7 +46,7 @@ describe("threads", () => {
     expect(code(await call("POST", `/channels/${channel.id}/threads`, { name: "two", type: 11 }))).toBe(160006);
   });
 
-  test("an archived thread accepts no edits; a post reopens it", async () => {
+  test("an archived thread accepts no edits, and a post reopens it", async () => {
     const { discord, channel, ada, call, post } = await startGuild();
     const thread = discord.people.openThread(channel, ada, "talk");
     const { body } = await post(thread, "hello");
@@ -110,7 +110,7 @@ describe("threads", () => {
     expect(made.body["message"]).toMatchObject({ id: made.body["id"], content: "so" });
   });
 
-  test("active and archived threads are listed", async () => {
+  test("a bot can list active and archived threads", async () => {
     const { discord, guild, channel, ada, call } = await startGuild();
     const open = discord.people.openThread(channel, ada, "open");
     const shut = discord.people.openThread(channel, ada, "shut");

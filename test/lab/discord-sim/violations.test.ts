@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { createViolations } from "../../../lab/discord-sim/violations.ts";
 
-describe("assertClean", () => {
-  test("assertClean names every broken rule", () => {
+describe("the violations in the Discord simulator", () => {
+  test("assertClean names every violation", () => {
     const violations = createViolations(() => 5);
     violations.assertClean();
     violations.record("ping", "Somebody was notified.");
@@ -13,7 +13,7 @@ describe("assertClean", () => {
     expect(violations.list[0]).toMatchObject({ atMs: 5 });
   });
 
-  test("assertClean allows as many violations as configured, and no more", () => {
+  test("assertClean allows as many violations as the test allows, and no more", () => {
     const violations = createViolations(() => 0);
     violations.record("ping", "One.");
     violations.assertClean({ allow: { ping: 1 } });

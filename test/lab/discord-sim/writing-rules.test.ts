@@ -82,7 +82,7 @@ describe("a double post", () => {
     expect(kinds()).toEqual(["double-post"]);
   });
 
-  test("messages that reply to nothing are no double post if their buttons belong to different answers", async () => {
+  test("messages that reply to no message are no double post if their buttons belong to different answers", async () => {
     const { say, post, kinds } = await startChannel();
     say("question");
     const withRetry = (turn: string) => ({
@@ -124,7 +124,7 @@ describe("a double post", () => {
     expect(kinds()).toEqual([]);
   });
 
-  test("a double post has the same files with the same text, not other files", async () => {
+  test("a double post has the same text and the same files", async () => {
     const { say, post, kinds } = await startChannel();
     say("draw two");
     const [one, two] = [1, 2].map((byte) => ({ name: "a.png", bytes: new Uint8Array([byte]) }));
@@ -146,7 +146,7 @@ describe("a double post", () => {
 });
 
 describe("overlapping edits", () => {
-  test("two edits of one message overlap if the first has not been answered", async () => {
+  test("two edits of one message overlap if the second starts before the first has its response", async () => {
     const { discord, edit, post, kinds } = await startChannel();
     const id = await post({ content: "a" });
     const other = await post({ content: "b" });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { createChanges } from "../../../lab/slack-sim/changes.ts";
 
-describe("changes", () => {
+describe("waiting for a change of the Slack simulator", () => {
   test("a wait resolves when its condition holds", async () => {
     const changes = createChanges();
     let count = 0;

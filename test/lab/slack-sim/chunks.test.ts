@@ -133,7 +133,7 @@ describe("a task that still runs when its stream ends", () => {
     slack.assertClean();
   });
 
-  test("a running task is no violation if the message was rewritten", async () => {
+  test("a running task is no violation if an update rewrites the message", async () => {
     const { slack, append, stop, update } = await startOpen();
     await append(TASK);
     await stop();

@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createClock } from "../../../lab/slack-sim/clock.ts";
 
-describe("clock", () => {
+describe("the clock of the simulator", () => {
   test("the clock moves in real time and by advance", () => {
     const clock = createClock({ startMs: 1_000 });
     onTestFinished(clock.close);

@@ -16,7 +16,7 @@ async function startEar() {
   return { slack, ada, heard, envelopes };
 }
 
-describe("deliveries", () => {
+describe("deliveries of the Slack simulator", () => {
   test("redeliver repeats a delivery with the same event id", async () => {
     const { slack, ada, heard, envelopes } = await startEar();
     const question = ada.dm("hi");
@@ -38,14 +38,14 @@ describe("deliveries", () => {
     expect(heard).toEqual(["two 0", "one 0"]);
   });
 
-  test("too many events lead to an envelope without an event", async () => {
+  test("the simulator sends an envelope without an event after too many events", async () => {
     const slack = await startSlack();
     const { payload } = slack.reachEventLimit();
     expect(payload).toMatchObject({ type: "app_rate_limited", team_id: slack.workspace.id });
     expect(payload).not.toHaveProperty("event");
   });
 
-  test("deliveries in flight are not judged when the simulator closes", async () => {
+  test("the simulator does not judge deliveries in flight when it closes", async () => {
     const slack = await startSlack();
     const ada = slack.user({ name: "Ada" });
     ada.dm("nobody hears this");

@@ -51,7 +51,7 @@ describe("the spare dialect", () => {
   });
 
   test.each<Dialect>(["usual", "spare"])(
-    "is understood by the official client as well as the other: %s",
+    "the official client understands the spare dialect as well as the usual one: %s",
     async (dialect) => {
       const slack = await startSlack({ dialect });
       const general = slack.channel({ name: "general" });

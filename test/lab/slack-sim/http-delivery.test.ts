@@ -97,7 +97,7 @@ describe("HTTP delivery", () => {
     expect(JSON.parse(shortcut?.get("payload") ?? "")).toMatchObject({ type: "shortcut", callback_id: "draw" });
   });
 
-  test("a refused event is repeated at once, after one minute, and after five more, with its reason", async () => {
+  test("the simulator repeats a refused event at once, after one minute, and after five more, with its reason", async () => {
     const { slack, ada, received } = await startEndpoint((response) => response.writeHead(500).end());
     slack.allow("late-ack");
     ada.dm("hi");
@@ -124,7 +124,7 @@ describe("HTTP delivery", () => {
     expect(slack.violations.at(-1)?.sentence).toMatch(/was abandoned: the answer was 500/);
   });
 
-  test("a late acknowledgement is a violation, and the event is repeated", async () => {
+  test("the simulator records a late acknowledgement as a violation, and repeats the event", async () => {
     const { slack, ada, received } = await startEndpoint((response, count) => void (count > 1 && response.end()), {
       // Even a busy machine acknowledges the second delivery in time.
       ackMs: 1_000,

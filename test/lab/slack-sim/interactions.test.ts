@@ -52,7 +52,7 @@ async function startGeneral() {
 }
 
 describe.each<TransportName>(["Socket Mode", "HTTP"])("interactions over %s", (transport) => {
-  test("a command opens a form, which is corrected and then accepted", async () => {
+  test("a command opens a form, which the person corrects before the app accepts it", async () => {
     const { slack, ada, general } = await startGeneral();
     const prompts: unknown[] = [];
     await startBolt(
@@ -109,7 +109,7 @@ describe.each<TransportName>(["Socket Mode", "HTTP"])("interactions over %s", (t
     expect(() => ada.press(answer, "stop")).toThrow(/no button with the action_id "stop"/);
   });
 
-  test("feedback buttons show by their value which one was pressed", async () => {
+  test("the value of feedback buttons shows which one the person pressed", async () => {
     const { slack, ada, general } = await startGeneral();
     const judgements: unknown[] = [];
     const app = await startBolt(
@@ -181,7 +181,7 @@ describe.each<TransportName>(["Socket Mode", "HTTP"])("interactions over %s", (t
     expect(heard).toEqual([[message.ts, root.ts, [expect.objectContaining({ name: "cat.png" })]], "global"]);
   });
 
-  test("closing a form sends an event on request", async () => {
+  test("closing a form sends an event if the app requests it", async () => {
     const { slack, ada, general } = await startGeneral();
     const closed: string[] = [];
     await startBolt(
@@ -237,7 +237,7 @@ describe.each<TransportName>(["Socket Mode", "HTTP"])("interactions over %s", (t
     expect(slack.view(ada)).toBeUndefined();
   });
 
-  test("a home tab is published, and its buttons send events", async () => {
+  test("an app publishes a home tab, whose buttons send events", async () => {
     const { slack, ada } = await startGeneral();
     const pressed: string[] = [];
     await startBolt(

@@ -16,7 +16,7 @@ async function startGeneral(events?: string[]) {
   return { slack, ada, general, told, names, last, bot: slack.workspace.bot };
 }
 
-describe("people", () => {
+describe("people in the Slack simulator", () => {
   test("a mention causes two events, a message and a mention, with different event ids", async () => {
     const { slack, ada, general, told, bot } = await startGeneral();
     const { ts } = ada.mention(general, "hello");
@@ -162,7 +162,7 @@ describe("people", () => {
     }
   });
 
-  test("workspaces share nothing", async () => {
+  test("workspaces in the simulator share nothing", async () => {
     const { slack, general } = await startGeneral();
     const other = slack.addWorkspace("Other");
     const eve = slack.user({ name: "Eve", workspace: other });

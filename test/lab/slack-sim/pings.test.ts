@@ -5,9 +5,9 @@ import { emptyContent, type Json } from "../../../lab/slack-sim/world.ts";
 const text = (text: string) => emptyContent({ text });
 const blocks = (...blocks: Json[]) => emptyContent({ blocks });
 
-describe("pings", () => {
+describe("pings of an app in the simulator", () => {
   test.each(["<!channel>", "<!here>", "<!everyone>", "<!here|here>", "<@U0ABC1>", "<@W1|bob>", "<!subteam^S1|@team>"])(
-    "%s notifies people, even inside code",
+    "the markup %s notifies people, even inside code",
     (written) => {
       expect(pingsOf(text(`a ${written} b`))).toEqual([written]);
       expect(pingsOf(emptyContent({ markdown: `\`${written}\`` }))).toEqual([written]);
@@ -23,7 +23,7 @@ describe("pings", () => {
     expect(pingsOf(text("hi @channel, me@here.org"), { linksNames: true })).toEqual(["@channel"]);
   });
 
-  test("notifications are found in every kind of block that can contain them, and never in plain text", () => {
+  test("the simulator finds notifications in every kind of block that can contain them, and never in plain text", () => {
     const mrkdwn = (text: string) => ({ type: "mrkdwn", text });
     expect(pingsOf(blocks({ type: "section", text: mrkdwn("<!here>") }))).toEqual(["<!here>"]);
     expect(pingsOf(blocks({ type: "section", fields: [mrkdwn("<@U1>")] }))).toEqual(["<@U1>"]);

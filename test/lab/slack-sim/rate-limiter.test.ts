@@ -13,14 +13,14 @@ function limiter(limits: Partial<Limits> = {}) {
   return { clock, take, times };
 }
 
-describe("rate limits", () => {
+describe("rate limits of the Slack simulator", () => {
   test.each([
     ["chat.startStream", 20],
     ["chat.stopStream", 20],
     ["chat.update", 50],
     ["chat.appendStream", 100],
     ["conversations.replies", 50],
-  ])("%s allows %i calls a minute, per workspace", (method, calls) => {
+  ])("the method %s allows %i calls a minute, per workspace", (method, calls) => {
     const { take, times } = limiter();
     expect(times(calls, method)).toEqual(Array.from({ length: calls }, () => undefined));
     expect(take(method, "T1", "C2")).toBe(60);

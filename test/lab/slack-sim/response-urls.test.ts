@@ -17,7 +17,7 @@ async function startCommand() {
   return { slack, general, respond, ephemerals };
 }
 
-describe("response URLs", () => {
+describe("response URLs of the Slack simulator", () => {
   test("a response URL answers the person alone, or everyone on request", async () => {
     const { slack, general, respond, ephemerals } = await startCommand();
     expect(await respond({ text: "drawing" })).toEqual([200, "ok"]);

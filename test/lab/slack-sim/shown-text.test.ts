@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { shownText, smallPrint } from "../../../lab/slack-sim/shown-text.ts";
 import { emptyContent } from "../../../lab/slack-sim/world.ts";
 
-describe("shown text", () => {
+describe("the text that the Slack simulator shows", () => {
   test("the shown text is the Markdown, or else the text of the blocks, or else the text", () => {
     const blocks = [
       { type: "header", text: { type: "plain_text", text: "Title" } },

@@ -29,8 +29,8 @@ async function startQuestion(limits: Partial<Limits> = {}) {
   return { slack, ada, ask };
 }
 
-describe("socket mode", () => {
-  test("a connection gets hello with the number of connections", async () => {
+describe("the simulated Socket Mode", () => {
+  test("a new connection gets hello with the number of connections", async () => {
     const { slack } = await startQuestion();
     const first = await connect(slack);
     const second = await connect(slack);
@@ -127,7 +127,7 @@ describe("socket mode", () => {
   });
 
   test.each(["warning", "refresh_requested", "link_disabled"] as const)(
-    "a disconnect with %s sends that connection nothing more",
+    "a connection receives nothing more after a disconnect with %s",
     async (reason) => {
       const { slack, ask } = await startQuestion();
       const leaving = await connect(slack);
@@ -142,7 +142,7 @@ describe("socket mode", () => {
     },
   );
 
-  test("the close handshake is completed, or not, on request", async () => {
+  test("the simulator completes the close handshake, or leaves it open if a test asks for that", async () => {
     const { slack } = await startQuestion();
     const polite = await connect(slack);
     slack.disconnect("warning");
@@ -166,7 +166,7 @@ describe("socket mode", () => {
     await slack.acknowledged();
   });
 
-  test("connections can be dropped without notice", async () => {
+  test("a test can drop connections without notice", async () => {
     const { slack } = await startQuestion();
     const { socket } = await connect(slack);
     slack.dropConnections();

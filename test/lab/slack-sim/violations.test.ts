@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { createViolations } from "../../../lab/slack-sim/violations.ts";
 
-describe("violations", () => {
+describe("the violations in the Slack simulator", () => {
   test("one error lists all violations", () => {
     const violations = createViolations(
       () => 7,

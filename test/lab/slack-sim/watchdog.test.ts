@@ -30,7 +30,7 @@ async function startThread() {
 
 const metadata = (id: string) => ({ metadata: { event_type: "turn", event_payload: { id } } });
 
-describe("watchdog", () => {
+describe("the watchdog of the Slack simulator", () => {
   test("two messages with the same metadata are a double post, whatever their text", async () => {
     const { post, kinds } = await startThread();
     await post("one", metadata("a"));
@@ -82,7 +82,7 @@ describe("watchdog", () => {
     ["Hello world", ""],
     ["Hello world …", "Hello …"],
     ["Hello **bold and**", "Hello **bold**"],
-  ])("%j that becomes %j goes backwards", async (before, after) => {
+  ])("the watchdog notices that %j becomes %j, which goes backwards", async (before, after) => {
     const { post, update, kinds } = await startThread();
     const ts = await post(before);
     await update(ts, `${after}.`);
@@ -94,7 +94,7 @@ describe("watchdog", () => {
     ["Hello …", "Hello"],
     ["```js\nlet a\n```", "```js\nlet a = 1;\n```"],
     ["_thinking_", "Hello"],
-  ])("%j that becomes %j does not go backwards", async (before, after) => {
+  ])("the watchdog accepts that %j becomes %j", async (before, after) => {
     const { post, update, kinds } = await startThread();
     await update(await post(before), after);
     expect(kinds()).toEqual([]);

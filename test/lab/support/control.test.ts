@@ -19,7 +19,7 @@ async function open(controlled: Controlled) {
 const AGAIN = { type: "plain_text" as const, text: "Again" };
 const BUTTON = { type: "button" as const, text: AGAIN, action_id: "again" };
 
-test("a message sent through Slack's control API reaches Bolt, and its answer, buttons and broken rules can be read there", async () => {
+test("Bolt receives a message sent through Slack's control API, which shows the answer, buttons and violations", async () => {
   const { slack, controlled } = await openSlackPlayground();
   onTestFinished(slack.close);
   const { ask, read } = await open(controlled);
@@ -45,7 +45,7 @@ test("a message sent through Slack's control API reaches Bolt, and its answer, b
   expect(await ask("GET", "/violations")).toEqual([]);
 });
 
-test("a message sent through Discord's control API reaches discord.js, and its answer and a planned fault can be seen there", async () => {
+test("discord.js receives a message sent through Discord's control API, which shows the answer and a planned fault", async () => {
   const { discord, controlled } = await openDiscordPlayground();
   onTestFinished(discord.close);
   const { ask, read } = await open(controlled);

@@ -7,7 +7,7 @@ function typing(value: string): APIApplicationCommandAutocompleteInteraction {
 }
 
 describe("model suggestions", () => {
-  test("the suggestions are the models that match the typed text, at most 25", async () => {
+  test("/model suggests the models that match the typed text, at most 25", async () => {
     const models = [...Array.from({ length: 40 }, (_, index) => `Chat-${index}`), "paint", "x".repeat(101)];
     const propose = (typed: string) => completeModels(typing(typed), async () => models);
     expect(await propose("PAI")).toEqual([{ name: "paint", value: "paint" }]);
@@ -15,7 +15,7 @@ describe("model suggestions", () => {
     expect(await propose("xx")).toEqual([]);
   });
 
-  test("there are no suggestions if the list fails or is late", async () => {
+  test("/model suggests nothing if the list of models fails or comes late", async () => {
     const failing = () => Promise.reject(new Error("down"));
     expect(await completeModels(typing(""), failing)).toEqual([]);
     expect(await completeModels(typing(""), () => new Promise(() => {}))).toEqual([]);

@@ -39,7 +39,7 @@ describe("rating an answer as bad", () => {
     return { ...stage, question, conversationId, answer, pressed, vote };
   }
 
-  test("a bad rating counts at once and opens a form, whose reason arrives for the same turn", async () => {
+  test("the bot counts a bad rating at once and opens a form, and adds the reason from the form to the same turn", async () => {
     const { discord, pressed, vote, event, conversationId, answer, channel } = await startJudging();
     expect(vote).toMatchObject({ kind: "action", action: "bad", turnId: "turn", conversationId });
     expect(vote).not.toHaveProperty("reason");
@@ -53,7 +53,7 @@ describe("rating an answer as bad", () => {
     expect(shown(answer).content).toBe("Because.");
   });
 
-  test("a bad rating counts even if Discord no longer accepts the form", async () => {
+  test("the bot counts a bad rating even if Discord no longer accepts the form", async () => {
     const stage = await startCommands();
     const { discord, adapter, channel, ada, message, event } = stage;
     discord.people.say(channel, ada, "why?", { mentionBot: true });
@@ -73,14 +73,14 @@ describe("rating an answer as bad", () => {
   }
 });
 
-test("/forget puts the user before the other words, whatever order the fields were filled in", async () => {
+test("/forget passes on the user before the other words, in whatever order the user filled in the fields", async () => {
   const { discord, channel, ada, event } = await startCommands();
   discord.people.command(channel, ada, "forget", { what: "for good", person: ada.id });
   expect(await event(0)).toMatchObject({ name: "forget", text: `person:${ada.id} for good` });
 });
 
 describe("/persona", () => {
-  test("/persona opens a form with the current persona, which arrives as one private command", async () => {
+  test("/persona opens a form with the current persona, and submitting the form sends one private command", async () => {
     const readPersona = async () => ({ persona: "a pirate", prompts: ["Who is on call?", "Sum up today"] });
     const { discord, channel, ada, events, event } = await startCommands({ readPersona });
     const given = discord.people.command(channel, ada, "persona", {});
@@ -93,7 +93,7 @@ describe("/persona", () => {
     await discord.until(() => sent.acknowledgedAs === 5, "the acknowledgement");
   });
 
-  test("/persona opens an empty form if the current persona is late", async () => {
+  test("/persona opens an empty form if loading the current persona takes too long", async () => {
     const { discord, channel, ada, event } = await startCommands({
       readPersona: () => Promise.reject(new Error("no")),
     });
@@ -105,7 +105,7 @@ describe("/persona", () => {
 });
 
 describe("/ask", () => {
-  test("/ask is acknowledged at once and becomes a question, answered in the same place", async () => {
+  test("the bot acknowledges /ask at once, and answers its question in the same channel", async () => {
     const { discord, adapter, channel, ada, message } = await startCommands();
     const asked = discord.people.command(channel, ada, "ask", { prompt: "why?" });
     const event = await message(0);
@@ -125,7 +125,7 @@ describe("/ask", () => {
     expect(isPrivate(botMessages(discord, channel)[0])).toBe(false);
   });
 
-  test("an answer to /ask uses its own rate limits", async () => {
+  test("Discord counts an answer to /ask against the interaction's rate limits, not the channel's", async () => {
     const { discord, adapter, channel, ada, message } = await startCommands();
     discord.people.command(channel, ada, "ask", { prompt: "why?" });
     const { reply } = await message(0);
@@ -135,7 +135,7 @@ describe("/ask", () => {
     expect((await sink.post(draft("a"), "n", signal)).budget).toMatchObject({ limit: 5, remaining: 4 });
   });
 
-  test("a private /ask gets a private answer, including its end and its files", async () => {
+  test("the bot answers a private /ask in private, including the last message and the files", async () => {
     const { discord, adapter, channel, ada, message } = await startCommands();
     discord.people.command(channel, ada, "ask", { prompt: "psst", private: true });
     const { reply } = await message(0);
@@ -153,7 +153,7 @@ describe("/ask", () => {
     expect(botMessages(discord, channel).map(isPrivate)).toEqual([true, true, true]);
   });
 
-  test("/ask passes on its attached file", async () => {
+  test("/ask passes its attached file on to the bot", async () => {
     const { discord, adapter, channel, ada, message } = await startCommands();
     const bytes = new Uint8Array([1, 2, 3]);
     discord.people.command(channel, ada, "ask", { prompt: "what is it?", image: { name: "a.png", bytes } });
@@ -165,7 +165,7 @@ describe("/ask", () => {
     expect(Array.from(Buffer.concat(chunks))).toEqual([1, 2, 3]);
   });
 
-  test("if an answer to /ask outlives its interaction, the bot finishes it with its own token", async () => {
+  test("the bot finishes a public answer to /ask with its own token once the interaction expires", async () => {
     const { discord, adapter, channel, ada, message } = await startCommands();
     discord.people.command(channel, ada, "ask", { prompt: "why?" });
     const sink = adapter.sink((await message(0)).reply, NO_RIGHT);
@@ -176,7 +176,7 @@ describe("/ask", () => {
     expect(botMessages(discord, channel).map((one) => shown(one).content)).toEqual(["ab", "c"]);
   });
 
-  test("if a private answer to /ask outlives its interaction, the bot does not finish it in public", async () => {
+  test("the bot does not finish a private answer to /ask in public once the interaction expires", async () => {
     const { discord, adapter, channel, ada, message } = await startCommands();
     discord.people.command(channel, ada, "ask", { prompt: "psst", private: true });
     const sink = adapter.sink((await message(0)).reply, NO_RIGHT);
@@ -191,7 +191,7 @@ describe("/ask", () => {
     ["", undefined],
     [", even if writing it fails once on Discord's side", { status: 502 } as const],
     [", even if Discord asks it to wait", { status: 429, retryAfterMs: 200, scope: "shared" } as const],
-  ])("an /ask that could not be stored ends with an apology%s", async (_, fault) => {
+  ])("the bot answers with an apology if it cannot store an /ask%s", async (_, fault) => {
     const { discord, adapter, channel, ada } = await startCommands({
       accept: async () => {
         throw new Error("the disk is full");
@@ -204,7 +204,7 @@ describe("/ask", () => {
     await discord.until(() => shown(botMessages(discord, channel)[0] as Message).content.includes("can't answer it"));
   });
 
-  test("an /ask is answered once if the process that resumes it must wait before it can look for the written part", async () => {
+  test("the bot answers an /ask once even if the process that resumes it must wait before it can look for written messages", async () => {
     const { discord, adapter, channel, ada, message } = await startCommands();
     discord.people.command(channel, ada, "ask", { prompt: "why?" });
     const { reply } = await message(0);
@@ -220,7 +220,7 @@ describe("/ask", () => {
     expect(botTexts(discord, channel)).toEqual(["Drawing …", "Drawn"]);
   });
 
-  test("an /ask that Discord no longer waits for is answered in the channel", async () => {
+  test("the bot answers in the channel if Discord no longer waits for the answer to /ask", async () => {
     const { discord, adapter, channel, ada, message } = await startCommands();
     discord.faults.failNext(CALLBACK, { status: 404, code: 10062 });
     discord.people.command(channel, ada, "ask", { prompt: "why?" });
@@ -229,13 +229,13 @@ describe("/ask", () => {
   });
 });
 
-describe("an acknowledgement", () => {
+describe("the acknowledgement of an interaction", () => {
   test.each([
     ["whose answer was lost", { status: "reset", when: "after" } as const],
     ["that did not arrive", { status: "reset" } as const],
     ["that failed on Discord's side", { status: 502 } as const],
     ["that came too early", { status: 429, retryAfterMs: 200, scope: "shared" } as const],
-  ])("an acknowledgement %s is retried, and the answer replaces the promise", async (_, fault) => {
+  ])('the bot retries an acknowledgement %s, and replaces the "thinking" message with the answer', async (_, fault) => {
     const { discord, adapter, channel, ada, message } = await startCommands();
     discord.faults.failNext(CALLBACK, fault);
     discord.people.command(channel, ada, "ask", { prompt: "psst", private: true });
@@ -247,7 +247,7 @@ describe("an acknowledgement", () => {
 });
 
 describe("acknowledging an interaction", () => {
-  test("an interaction is acknowledged once it is stored", async () => {
+  test("the bot acknowledges an interaction once the interaction is stored", async () => {
     const { discord, channel, ada } = await startCommands({
       async accept() {
         // A call that was made, and whose response arrived, before the interaction is stored.
@@ -265,7 +265,7 @@ describe("acknowledging an interaction", () => {
   });
 
   test.each([true, false])(
-    "an interaction that cannot be stored yet is acknowledged anyway, and asks for patience until its answer comes (private: %s)",
+    "the bot acknowledges an interaction that it cannot store yet, and asks the user for patience (private: %s)",
     async (isPrivate) => {
       const back = Promise.withResolvers<void>();
       const { discord, adapter, channel, ada, message } = await startCommands({ accept: () => back.promise });
@@ -280,7 +280,7 @@ describe("acknowledging an interaction", () => {
     },
   );
 
-  test("a pressed button that cannot be stored yet asks its user for patience, in private", async () => {
+  test("the bot asks a user for patience, in private, while it cannot store their button press", async () => {
     const back = Promise.withResolvers<void>();
     const accept = (event: InboundEvent) => (event.kind === "action" ? back.promise : Promise.resolve());
     const { discord, adapter, channel, ada, message, event } = await startCommands({ accept });
@@ -297,7 +297,7 @@ describe("acknowledging an interaction", () => {
   });
 
   test.each([true, false])(
-    "if a process died before acknowledging a stored interaction, the process that answers acknowledges it (private: %s)",
+    "the process that resumes a stored interaction acknowledges it if the first process died before that (private: %s)",
     async (isPrivate) => {
       const { discord, channel, ada, message } = await startCommands();
       discord.faults.failNext(CALLBACK, { status: 404, code: 10062 });
@@ -312,7 +312,7 @@ describe("acknowledging an interaction", () => {
   );
 
   test.each([true, false])(
-    "an answer comes after its acknowledgement, however slow that is (private: %s)",
+    "the bot answers only after its acknowledgement, however slow that is (private: %s)",
     async (isPrivate) => {
       const { discord, adapter, channel, ada, message } = await startCommands();
       discord.faults.slow(CALLBACK, 300, { times: 1 });
@@ -325,7 +325,7 @@ describe("acknowledging an interaction", () => {
     },
   );
 
-  test("an interaction that two processes receive is one event, acknowledged once", async () => {
+  test("two processes that receive the same interaction store one event and acknowledge it once", async () => {
     const { discord, channel, ada, event } = await startCommands();
     const other = await startAdapter(discord, { commands: COMMANDS });
     discord.people.command(channel, ada, "ask", { prompt: "why?" });
@@ -339,7 +339,7 @@ describe("acknowledging an interaction", () => {
 });
 
 describe("other commands", () => {
-  test("commands get private answers if the host's clock is ahead, and if their ids contain no time", async () => {
+  test("the bot answers commands in private even if the host's clock is ahead or interaction ids contain no time", async () => {
     const discord = await startDiscord();
     const { adapter, channel, ada, event } = await startCommands({
       discord,
@@ -353,7 +353,7 @@ describe("other commands", () => {
     expect(toExtra({ ...counted, receivedAt: 1_900_000_000_000 })["expiresAt"]).toBe("1900000900000");
   });
 
-  test("commands in a thread that the gateway did not list apply to its channel and server", async () => {
+  test("a command in a thread that the gateway did not list applies to the thread's channel and server", async () => {
     const { discord, guild, channel, ada, event } = await startCommands();
     const thread = discord.people.openThread(channel, ada, "thread");
     discord.gateway.sessions[0]?.dispatch("THREAD_DELETE", { id: thread.id, guild_id: guild.id, type: 11 });
@@ -365,7 +365,7 @@ describe("other commands", () => {
     });
   });
 
-  test("commands get private answers, in their own words", async () => {
+  test("each command gets a private answer with its own text", async () => {
     const { discord, adapter, channel, ada, event } = await startCommands();
     discord.people.command(channel, ada, "help");
     const given = await event(0);
@@ -374,7 +374,7 @@ describe("other commands", () => {
     expect(botMessages(discord, channel).map(isPrivate)).toEqual([true]);
   });
 
-  test("commands pass on the text typed after them", async () => {
+  test("a command passes on the text that its user typed after its name", async () => {
     const { discord, guild, channel, event } = await startCommands();
     const owner = discord.addUser("boss", guild);
     discord.giveRole(guild, owner, discord.addRole(guild, "managers", ["ManageChannels", "ManageMessages"]));
@@ -392,7 +392,7 @@ describe("other commands", () => {
     expect(await event(3)).toMatchObject({ text: "--length default --format json" });
   });
 
-  test("commands in a thread or a direct conversation apply to that conversation", async () => {
+  test("a command in a thread or a direct conversation applies to that conversation", async () => {
     const { discord, channel, ada, event } = await startCommands();
     const thread = discord.people.openThread(channel, ada, "thread");
     discord.people.command(thread, ada, "help");
@@ -404,7 +404,7 @@ describe("other commands", () => {
     expect(direct.author).toEqual({ id: ada.id, name: "ada" });
   });
 
-  test("a private answer that comes too late is not posted anywhere", async () => {
+  test("the bot drops a private answer that comes too late, and does not post it in public", async () => {
     const { discord, adapter, channel, ada, event } = await startCommands();
     for (let tries = 0; tries < 2; tries++) discord.faults.failNext(CALLBACK, { status: 404, code: 10062 });
     discord.people.command(channel, ada, "help");
@@ -414,7 +414,7 @@ describe("other commands", () => {
     expect(botTexts(discord, channel)).toEqual([]);
   });
 
-  test("commands are answered in the promised message even if the response to the acknowledgement was lost", async () => {
+  test("the bot answers a command in the message it promised even if the response to the acknowledgement was lost", async () => {
     const { discord, adapter, channel, ada, event } = await startCommands();
     discord.faults.failNext(CALLBACK, { status: "silence", when: "after" });
     discord.people.command(channel, ada, "help");
@@ -460,7 +460,7 @@ describe("buttons", () => {
     return { ...stage, question, answer };
   }
 
-  test("a pressed button is acknowledged at once and becomes an action of its turn", async () => {
+  test("the bot acknowledges a pressed button at once and performs the button's action on its turn", async () => {
     const { discord, ada, question, answer, event } = await startAnswer();
     const pressed = discord.people.press(answer, ada, "Stop");
     expect(await event(1)).toMatchObject({
@@ -484,7 +484,7 @@ describe("buttons", () => {
     expect(await event(1)).toMatchObject({ kind: "action", action: "retry", turnId: "turn" });
   });
 
-  test("a pressed button reports if its user can act for others", async () => {
+  test("a button press tells the bot whether its user can act for others", async () => {
     const { discord, guild, answer, event } = await startAnswer();
     const mod = discord.addUser("mod", guild);
     const mods = discord.addRole(guild, "mods", ["ManageMessages"]);
@@ -504,7 +504,7 @@ describe("buttons", () => {
     expect(notice?.ephemeralFor).toBe(bob.id);
   });
 
-  test("a pressed button can change its message even if the bot cannot write in the channel", async () => {
+  test("a button press can change the button's message even if the bot cannot write in the channel", async () => {
     const { discord, channel, adapter, ada, answer, event } = await startAnswer();
     discord.overwrite(channel, discord.bot.id, { deny: ["SendMessages"] });
     discord.people.press(answer, ada, "Stop");
@@ -514,7 +514,7 @@ describe("buttons", () => {
     expect(discord.requests.at(-1)).toMatchObject({ route: EDIT, status: 200 });
   });
 
-  test("a button of an unknown kind says that it no longer works", async () => {
+  test("the bot says that a button no longer works if it does not know the button's kind", async () => {
     const { discord, ada, channel, answer } = await startAnswer();
     const [row] = shown(answer).components as unknown as { components: { custom_id: string }[] }[];
     const [button] = row?.components ?? [];

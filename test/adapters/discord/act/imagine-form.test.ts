@@ -81,13 +81,13 @@ describe("/imagine", () => {
     expect(options.find(({ name }) => name === "count")).toMatchObject({ min_value: 1, max_value: 4 });
   });
 
-  test("/imagine is missing if there is no image model", async () => {
+  test("the bot registers no /imagine if there is no image model", async () => {
     const { discord } = await startStage();
     await discord.until(() => discord.commands().length > 0);
     expect(discord.commands().map(({ name }) => name)).toEqual(["ask", "Ask about this"]);
   });
 
-  test("/imagine is acknowledged at once and becomes a command, with its images in order", async () => {
+  test("the bot acknowledges /imagine at once, and passes the command on with its images in order", async () => {
     const { discord, channel, ada, command } = await startPictures();
     const asked = discord.people.command(channel, ada, "imagine", {
       prompt: "a cat",
@@ -112,7 +112,7 @@ describe("/imagine", () => {
     expect(JSON.parse(JSON.stringify(event))).toEqual(event);
   });
 
-  test("/imagine in a direct conversation, with its forms, belongs to that conversation", async () => {
+  test("an /imagine in a direct conversation belongs to that conversation, and so do its forms", async () => {
     const { discord, adapter, ada, command } = await startPictures();
     const dm = discord.openDm(ada);
     discord.people.command(dm, ada, "imagine", { prompt: "a cat" });
@@ -129,7 +129,7 @@ describe("/imagine", () => {
     }
   });
 
-  test("a private /imagine shows its image in private", async () => {
+  test("the bot shows the image of a private /imagine in private", async () => {
     const { picture, ada } = await startPicture({}, true);
     expect(picture.ephemeralFor).toBe(ada.id);
   });
@@ -140,7 +140,7 @@ describe("/imagine", () => {
     expect(choices).toEqual([{ name: "draw-large", value: "draw-large" }]);
   });
 
-  test("an /imagine that outlives its interaction ends in the channel, with its image", async () => {
+  test("the bot posts the image in the channel once the interaction of its /imagine expires", async () => {
     const { discord, adapter, channel, ada, command } = await startPictures();
     discord.people.command(channel, ada, "imagine", { prompt: "a cat" });
     const sink = adapter.sink((await command(0)).reply, NO_RIGHT);
@@ -156,7 +156,7 @@ describe("/imagine", () => {
 });
 
 describe("the buttons of an image", () => {
-  test.each(["again", "vary", "upscale"])("%s creates an image that everyone sees", async (action) => {
+  test.each(["again", "vary", "upscale"])("the button %s creates an image that everyone sees", async (action) => {
     const { discord, adapter, channel, bob, picture, asked, event } = await startPicture();
     const pressed = discord.people.press(picture, bob, action);
     const press = await event(1);
@@ -173,7 +173,7 @@ describe("the buttons of an image", () => {
     ]);
   });
 
-  test("buttons of an image are answered once, even if a crash interrupted the answer", async () => {
+  test("the bot answers each button of an image once, even if a crash interrupts the answer", async () => {
     const { discord, adapter, channel, bob, picture, event } = await startPicture();
     discord.people.press(picture, bob, "vary");
     const { reply } = await event(1);
@@ -187,7 +187,7 @@ describe("the buttons of an image", () => {
     expect(botMessages(discord, channel)).toHaveLength(3);
   });
 
-  test("buttons of a private image create another private image", async () => {
+  test("a button of a private image creates another private image", async () => {
     const { discord, ada, picture, event } = await startPicture({}, true);
     discord.people.press(picture, ada, "again");
     expect((await event(1)).reply.visibleTo).toBe(ada.id);
@@ -243,7 +243,7 @@ describe("the buttons of an image", () => {
     expect(asked).toMatchObject([[BUTTONS[0]?.turnId, { author: { id: bob.id }, reply }, {}]]);
   });
 
-  test("Edit leaves the message with the first image unchanged", async () => {
+  test("Edit leaves the message with the original image unchanged", async () => {
     const { discord, adapter, channel, bob, picture, command } = await startPicture();
     const pressed = discord.people.press(picture, bob, "edit");
     await shownForm({ discord }, pressed);
@@ -301,7 +301,7 @@ describe("the menu of a message with images", () => {
     return { opened, form: await shownForm(stage, opened) };
   }
 
-  test("the menu of a message opens a form, and the message's images become reference images", async () => {
+  test("the menu of a message opens a form that offers the message's images as references", async () => {
     const stage = await startPictures();
     const { discord, channel, bob, command } = stage;
     const attachments = [png("one.png"), png("notes.txt"), png("two.jpg", 2)];
@@ -378,7 +378,7 @@ describe("the menu of a message with images", () => {
     expect(discord.requests.filter(({ route }) => route === GET_MESSAGE)).toHaveLength(1);
   });
 
-  test("the menu of a message says so if the message has no images", async () => {
+  test("the menu of a message reports that the message has no images", async () => {
     const { discord, channel, ada, bob } = await startPictures();
     const said = discord.people.say(channel, bob, "words", { attachments: [png("notes.txt")] });
     const opened = discord.people.contextMenu(said, ada, "Use as reference");

@@ -29,7 +29,7 @@ describe("an answer to /ask that a crash interrupted", () => {
     [[STOP], true],
     [[], true],
   ])(
-    "an interrupted answer to /ask is found and not posted twice (buttons %j, private %j)",
+    "a process finds an interrupted answer to /ask and does not post it twice (buttons %j, private %j)",
     async (buttons, isPrivate) => {
       const { discord, channel, next } = await cut(buttons, isPrivate);
       const { id } = await next.post(draft("Beca", { buttons }), "turn:0", signal);
@@ -38,7 +38,7 @@ describe("an answer to /ask that a crash interrupted", () => {
     },
   );
 
-  test("an interrupted answer to /ask continues with further messages, which are found too", async () => {
+  test("a process continues an interrupted answer to /ask with further messages, and finds those after the next crash", async () => {
     const { discord, channel, reply, next } = await cut([STOP]);
     const { id } = await next.post(draft("second part", { buttons: [STOP] }), "turn:1", signal);
     const { adapter } = await startAdapter(discord, { listens: false });
@@ -62,7 +62,7 @@ describe("an answer to /ask that a crash interrupted", () => {
     expect(botMessages(discord, channel).map((one) => shown(one).attachments.length)).toEqual([0, 1]);
   });
 
-  test("an interrupted answer to /ask is not confused with another answer with the same text", async () => {
+  test("a process does not confuse an interrupted answer to /ask with another answer with the same text", async () => {
     const { discord, adapter, channel, ada, next } = await cut([STOP]);
     const place = { platform: "discord", channelId: channel.id };
     await adapter.sink(place, NO_RIGHT).post(draft("Yes."), "another", signal);
@@ -71,7 +71,7 @@ describe("an answer to /ask that a crash interrupted", () => {
     expect(botMessages(discord, channel).map((one) => shown(one).content)).toEqual(["Beca", "Yes.", "Yes."]);
   });
 
-  test("an interrupted answer to /ask fills the promised message if nothing was written", async () => {
+  test("a process fills the promised message of an interrupted /ask if nothing was written yet", async () => {
     const { discord, channel, ada, message } = await startCommands();
     discord.people.command(channel, ada, "ask", { prompt: "why?" });
     const { reply } = await message(0);
@@ -80,7 +80,7 @@ describe("an answer to /ask that a crash interrupted", () => {
     expect(botMessages(discord, channel).map((one) => shown(one).content)).toEqual(["Because."]);
   });
 
-  test("an answer to /ask is written once if the response to a post was lost", async () => {
+  test("the bot writes an answer to /ask once if Discord's response to a post was lost", async () => {
     const { discord, channel, ada, message, adapter } = await startCommands();
     discord.people.command(channel, ada, "ask", { prompt: "why?" });
     const sink = adapter.sink((await message(0)).reply, NO_RIGHT);
@@ -106,7 +106,7 @@ describe("a private answer to /ask", () => {
   }
 
   test.each(["status", "reset"])(
-    "a private answer to /ask is written once if the answer to a post was lost (%s)",
+    "the bot writes a private answer to /ask once if Discord's response to a post was lost (%s)",
     async (how) => {
       const { discord, channel, adapter, reply, sink } = await startPrivate();
       const fault = { status: how === "reset" ? ("reset" as const) : 502, when: "after" as const };
@@ -125,7 +125,7 @@ describe("a private answer to /ask", () => {
     },
   );
 
-  test("a private answer to /ask is written if the post itself was lost", async () => {
+  test("the bot writes a private answer to /ask if the post itself was lost", async () => {
     const { discord, channel, sink } = await startPrivate();
     discord.faults.failNext(FOLLOW_UP, { status: 502 });
     await expect(sink.post(draft("two"), "turn:1", signal)).rejects.toMatchObject({ kind: "unavailable" });
@@ -142,7 +142,7 @@ describe("a private answer to /ask", () => {
     expect(botMessages(discord, channel).map((one) => shown(one).content)).toEqual(["one", "two", "two"]);
   });
 
-  test("files of a private answer to /ask can be read by their links, by other processes too", async () => {
+  test("any process can read the files of a private answer to /ask by their links", async () => {
     const { discord, sink } = await startPrivate();
     const [ref] = (await sink.upload([file], undefined, "turn:1", signal)).attachments ?? [];
     if (ref === undefined) throw new Error("There is no file.");

@@ -31,21 +31,21 @@ async function startScripted(...script: Scripted[]) {
   return { api, asked, lost, pass: (ms: number) => void (nowMs += ms) };
 }
 
-describe("a call to Discord", () => {
-  test("a call to Discord is made once, even if it fails: only the pacer retries", async () => {
+describe("the Discord client", () => {
+  test("the Discord client makes a call once, even if the call fails: only the pacer retries", async () => {
     const { api, asked } = await startScripted({ status: 500, body: "{}" });
     await expect(api.call(ME, signal)).rejects.toMatchObject({ name: "ApiError", status: 500 });
     expect(asked).toEqual(["GET /api/v10/users/@me"]);
   });
 
-  test("a call for work that another process took over is not made", async () => {
+  test("the Discord client makes no call for work that another process took over", async () => {
     const { api, asked } = await startScripted({ status: 200, body: "{}" });
     const fence = { key: "lane", value: "first", check: () => Promise.reject(new FencedError("taken over")) };
     await expect(withRight(api, withFence(NO_RIGHT, fence)).call(ME, signal)).rejects.toThrow(FencedError);
     expect(asked).toEqual([]);
   });
 
-  test("a rate limit's wait is precise to the millisecond although the header has whole seconds", async () => {
+  test("the Discord client takes a rate limit's wait from the body, to the millisecond, although the header has whole seconds", async () => {
     const { api } = await startScripted({
       status: 429,
       headers: { "retry-after": "2", "x-ratelimit-scope": "user" },
@@ -54,7 +54,7 @@ describe("a call to Discord", () => {
     await expect(api.call(ME, signal)).rejects.toMatchObject({ status: 429, retryAfterMs: 1_234, scope: "own" });
   });
 
-  test("a read of a member is not made while another one of the same server must wait", async () => {
+  test("the Discord client does not read a member while another read on the same server must wait", async () => {
     const [ada, ben] = ["1", "2"].map((id) => ({ method: "GET", route: Routes.guildMember("9", id) }) as const);
     const refusal = { status: 429, body: JSON.stringify({ retry_after: 0.5, global: false }) };
     const { api, asked } = await startScripted(refusal, { status: 200, body: "{}" });
@@ -63,7 +63,7 @@ describe("a call to Discord", () => {
     expect(asked).toHaveLength(1);
   });
 
-  test("a read after the last one of its limit is not made until Discord resets the limit", async () => {
+  test("the Discord client makes no further read until Discord resets an exhausted limit", async () => {
     const headers = { "x-ratelimit-limit": "10", "x-ratelimit-remaining": "0", "x-ratelimit-reset-after": "1.5" };
     const { api, asked, pass } = await startScripted({ status: 200, headers, body: "{}" });
     await api.call(ME, signal);
@@ -73,7 +73,7 @@ describe("a call to Discord", () => {
     expect(asked).toHaveLength(2);
   });
 
-  test("no call is made while the whole bot must wait", async () => {
+  test("the Discord client makes no call while a global rate limit lasts", async () => {
     const headers = { "retry-after": "1", "x-ratelimit-global": "true" };
     const body = JSON.stringify({ retry_after: 0.5, global: true });
     const { api, asked, pass } = await startScripted({ status: 429, headers, body }, { status: 200, body: "{}" });
@@ -84,7 +84,7 @@ describe("a call to Discord", () => {
     await api.call(ME, signal);
   });
 
-  test("no call is made while the whole bot must wait, even if only the body says so", async () => {
+  test("the Discord client makes no call while a global rate limit lasts, even if only the body names the limit", async () => {
     const body = JSON.stringify({ retry_after: 0.5, global: true });
     const { api, asked, pass } = await startScripted({ status: 429, body }, { status: 200, body: "{}" });
     await expect(api.call(ME, signal)).rejects.toMatchObject({ scope: "global", retryAfterMs: 500 });
@@ -94,7 +94,7 @@ describe("a call to Discord", () => {
     await api.call(ME, signal);
   });
 
-  test("a call that a proxy refuses stops all others, for a minute if the proxy names no time", async () => {
+  test("the Discord client makes no calls after a proxy refused one, for a minute if the proxy names no time", async () => {
     const headers = { "content-type": "text/html" };
     const body = "<html>banned</html>";
     const told = { status: 429, headers: { ...headers, "retry-after": "2" }, body };
@@ -110,7 +110,7 @@ describe("a call to Discord", () => {
     expect(asked).toHaveLength(3);
   });
 
-  test("a response is parsed as JSON whatever its content type", async () => {
+  test("the Discord client parses a response as JSON whatever its content type", async () => {
     const headers = { "content-type": "text/plain" };
     const { api } = await startScripted(
       { status: 200, headers, body: '{"id":"1"}' },
@@ -120,7 +120,7 @@ describe("a call to Discord", () => {
     await expect(api.call(ME, signal)).rejects.toMatchObject({ retryAfterMs: 250, isForeign: false });
   });
 
-  test("a call reports a refused bot token, but not a refused interaction token", async () => {
+  test("the Discord client reports a refused bot token, but not a refused interaction token", async () => {
     const { api, asked, lost } = await startScripted({
       status: 401,
       body: '{"code":50027,"message":"Invalid Webhook Token"}',
@@ -135,7 +135,7 @@ describe("a call to Discord", () => {
     expect(asked).toHaveLength(2);
   });
 
-  test("a proxy's 401 does not count against the token", async () => {
+  test("the Discord client does not blame the bot token for a proxy's 401", async () => {
     const html = { status: 401, headers: { "content-type": "text/html" }, body: "<html>Log in to this network</html>" };
     const { api, asked, lost } = await startScripted(html, { status: 200, body: '{"id":"1"}' });
     await expect(api.call(ME, signal)).rejects.toMatchObject({ status: 401, isForeign: true });
@@ -144,12 +144,12 @@ describe("a call to Discord", () => {
     expect(asked).toHaveLength(2);
   });
 
-  test("a response that is not JSON has no data and causes no failure", async () => {
+  test("the Discord client returns no data for a response that is not JSON, and does not fail", async () => {
     const { api } = await startScripted({ status: 200, headers: { "content-type": "text/html" }, body: "<html>" });
     expect(await api.call(ME, signal)).toEqual({ data: undefined });
   });
 
-  test("a refusal is reported with its method, status, code and Discord's message only", async () => {
+  test("the Discord client's error has the method, the status, the code and Discord's message only", async () => {
     const { api } = await startScripted({ status: 400, body: '{"code":50035,"message":"Invalid Form Body"}' });
     const call = {
       method: "POST",
@@ -161,7 +161,7 @@ describe("a call to Discord", () => {
     );
   });
 
-  test("a call beyond fifty per second is refused here, before Discord refuses it", async () => {
+  test("the Discord client refuses a call beyond fifty per second before Discord would refuse it", async () => {
     const discord = await startDiscord({ limits: { other: { kind: "fixed", limit: 1_000, windowMs: 1_000 } } });
     const api = createApi({ token: discord.token, apiUrl: discord.apiUrl, onUnauthorized: () => {}, now: Date.now });
     const calls = Array.from({ length: 80 }, () =>

@@ -98,7 +98,7 @@ describe("an attached file", () => {
     expect(await read(adapter, JSON.parse(JSON.stringify(ref)) as AttachmentRef)).toEqual([...bytes]);
   });
 
-  test("an attached file is gone if its message is", async () => {
+  test("an attached file is gone once its message is deleted", async () => {
     const { discord, clock, adapter, said, ref } = await startFile();
     discord.people.delete(said);
     clock.advance(25 * HOUR_MS);
@@ -110,13 +110,13 @@ describe("an attached file", () => {
     "https://cdn.discordapp.com.evil.example/a.png",
     "file:///etc/passwd",
     "not a link",
-  ])("an attached file is never read from %s", async (id) => {
+  ])("the bot never reads an attached file from %s", async (id) => {
     const { adapter, ref } = await startFile();
     await expect(read(adapter, { ...ref, id })).rejects.toThrow(/can no longer be opened/);
     await expect(adapter.publicUrl?.({ ...ref, id }, signal)).rejects.toThrow(/can no longer be opened/);
   });
 
-  test("a link to a server other than Discord's is not followed", async () => {
+  test("the bot does not follow a link to a server other than Discord's", async () => {
     const { adapter, ref } = await startFile();
     let asked = 0;
     const server = createServer((_, response) => {
@@ -132,14 +132,14 @@ describe("an attached file", () => {
     expect(asked).toBe(0);
   });
 
-  test("a file that Discord reports as gone cannot be opened", async () => {
+  test("the bot cannot open a file that Discord reports as gone", async () => {
     const { adapter, discord, ref } = await startFile();
     const id = `${new URL(discord.apiUrl).origin}/attachments/1/2/a.png`;
     await expect(read(adapter, { ...ref, id })).rejects.toThrow(/404/);
   });
 });
 
-describe("a file uploaded with a command can be opened", () => {
+describe("the bot can open a file that a user uploaded with a command", () => {
   async function startUpload() {
     const clock = createStillClock();
     const stage = await startStage({ simulator: { clock } });
@@ -158,7 +158,7 @@ describe("a file uploaded with a command can be opened", () => {
     expect(await bytesAt(await adapter.publicUrl?.(ref, signal))).toEqual([...bytes]);
   });
 
-  test("a file uploaded with a command is refused once it is gone, with advice", async () => {
+  test("the bot refuses a file uploaded with a command once Discord deleted it, and says what to do", async () => {
     const { adapter, clock, ref } = await startUpload();
     clock.advance(25 * HOUR_MS);
     const gone = /"a\.png" can no longer be opened\. .*Attach it again/;
@@ -166,7 +166,7 @@ describe("a file uploaded with a command can be opened", () => {
     await expect(adapter.publicUrl?.(ref, signal)).rejects.toThrow(gone);
   });
 
-  test("a file uploaded with a command gets a renewed link if Discord renews it", async () => {
+  test("a file uploaded with a command gets a renewed link if Discord renews the link", async () => {
     const { adapter, discord, clock, channel, ada, ref } = await startUpload();
     // A link to a file in a message that does not contain the message's ids.
     const said = discord.people.say(channel, ada, "x", { attachments: [{ name: "b.png", bytes }] });

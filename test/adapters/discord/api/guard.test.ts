@@ -10,8 +10,8 @@ function start() {
   return { guard, refuse, pass: (ms: number) => void (nowMs += ms) };
 }
 
-describe("the guard", () => {
-  test("the guard does not repeat a forbidden call at once, and allows every other call", () => {
+describe("the guard against refused calls to Discord", () => {
+  test("the guard does not repeat a forbidden call at once, and lets every other call through", () => {
     const { guard, refuse, pass } = start();
     refuse("POST /channels/1/messages", 403, 50013);
     expect(() => guard.check({ what: "POST /channels/1/messages" })).toThrow("refused");
@@ -37,13 +37,13 @@ describe("the guard", () => {
     guard.check({ what: "y" });
   });
 
-  test("the guard does not count refusals for a limit that others used up", () => {
+  test("the guard does not count refusals by a limit that other users of the address exhausted", () => {
     const { guard, refuse } = start();
     for (let count = 0; count < 6_000; count++) refuse("x", 429, 0, { scope: "shared" });
     guard.check({ what: "y" });
   });
 
-  test("the guard respects a wait, for some calls or for all", () => {
+  test("the guard waits as long as Discord asks, for some calls or for all", () => {
     const { guard, refuse, pass } = start();
     refuse("x", 429, 0, { scope: "own", retryAfterMs: 500 });
     expect(() => guard.check({ what: "x" })).toThrow(expect.objectContaining({ status: 429, retryAfterMs: 500 }));
@@ -57,7 +57,7 @@ describe("the guard", () => {
     guard.check({ what: "y" });
   });
 
-  test("interactions are answered during the bot's global limit, but not while the address is blocked", () => {
+  test("the bot answers interactions during its global limit, but not while Discord blocks the address", () => {
     const { guard, refuse } = start();
     refuse("x", 429, 0, { scope: "global", retryAfterMs: 6_000 });
     expect(() => guard.check({ what: "y" })).toThrow(expect.objectContaining({ retryAfterMs: 6_000 }));
@@ -99,7 +99,7 @@ test("the bot makes no more calls than Discord allows in any second", () => {
   expect(made.length).toBeGreaterThan(350);
 });
 
-test("a call that the global limit refuses reports the wait and does not count", () => {
+test("the guard reports the wait of the global limit to a call, and does not count that call", () => {
   let nowMs = 0;
   const limit = createGlobalLimit(() => nowMs);
   for (let count = 0; count < 45; count++) limit.take(false);
@@ -110,7 +110,7 @@ test("a call that the global limit refuses reports the wait and does not count",
   for (let count = 0; count < 45; count++) limit.take(false);
 });
 
-test("reading many channels leaves half of the calls to the answers", () => {
+test("the bot leaves half of its calls to answers while it reads many channels", () => {
   let nowMs = 0;
   const limit = createGlobalLimit(() => nowMs);
   for (let count = 0; count < 22; count++) limit.take(true);
@@ -121,7 +121,7 @@ test("reading many channels leaves half of the calls to the answers", () => {
   limit.take(true);
 });
 
-test("several processes divide the bot's calls and its refusals among them", () => {
+test("several processes share the limits on the bot's calls and refusals", () => {
   let nowMs = 0;
   let processes = 3;
   const limit = createGlobalLimit(

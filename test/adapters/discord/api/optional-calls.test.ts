@@ -8,8 +8,8 @@ import { signal, startStage } from "../stage.ts";
 
 const call = { method: "GET", route: "/channels/1/messages" } as const;
 
-describe("optional calls", () => {
-  test("optional calls are skipped before Discord would refuse one", async () => {
+describe("optional calls to Discord", () => {
+  test("the client skips optional calls before Discord would refuse one", async () => {
     const discord = await startDiscord({ limits: { other: { kind: "fixed", limit: 5, windowMs: 600_000 } } });
     const { channel } = await startStage({ discord, listens: false });
     const api = createApi({ token: discord.token, apiUrl: discord.apiUrl, onUnauthorized: () => {}, now: Date.now });
@@ -22,7 +22,7 @@ describe("optional calls", () => {
     expect(discord.violations).toEqual([]);
   });
 
-  test("optional calls are skipped while Discord asks for it, only in that place", async () => {
+  test("the client skips optional calls in the one channel in which Discord asks it to wait", async () => {
     let asked = 0;
     const calls = createOptionalCalls(
       {
@@ -39,7 +39,7 @@ describe("optional calls", () => {
     expect(asked).toBe(2);
   });
 
-  test("optional calls reject if they fail for another reason", async () => {
+  test("an optional call rejects if it fails for another reason than a limit", async () => {
     const calls = createOptionalCalls({ call: () => Promise.reject(new Error("Missing Access")) }, { firstCalls: 3 });
     for (let index = 0; index < 5; index++)
       await expect(calls.call("a", call, signal)).rejects.toThrow("Missing Access");

@@ -22,13 +22,13 @@ describe("the invitation", () => {
     for (const { why } of PERMISSIONS) expect(why).toMatch(/^to \w+/);
   });
 
-  test("the invitation is for the application whose id is in the token", async () => {
+  test("the invitation contains the application id that is in the token", async () => {
     const discord = await startDiscord();
     expect(applicationIdOf(discord.token)).toBe(discord.bot.id);
     for (const token of ["", "secret", "a.b.c", "c2VjcmV0.b.c"]) expect(applicationIdOf(token)).toBeUndefined();
   });
 
-  test("the invitation is logged when the bot starts, without the token", async () => {
+  test("the bot logs its invitation when it starts, without the token", async () => {
     const discord = await startDiscord();
     const { log, lines } = recordingLog();
     await startAdapter(discord, { log });

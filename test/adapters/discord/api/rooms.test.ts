@@ -55,10 +55,10 @@ test("the bot writes on a server that sends its roles if they permit it", () => 
   expect(roomsOf(roles("0")).recent()).toEqual([]);
 });
 
-describe("changes on a server while the bot is connected", () => {
+describe("a Discord server that changes while the bot is connected", () => {
   const everyone = (permissions: string) => ({ id: GUILD, name: "@everyone", permissions });
 
-  test("new, renamed and deleted channels are tracked", () => {
+  test("the adapter tracks new, renamed and deleted channels", () => {
     const rooms = roomsOf({});
     const channel = { id: THREAD, guild_id: GUILD, type: 0, name: "new", parent_id: "7" };
     tell(rooms, "CHANNEL_CREATE", channel);
@@ -73,7 +73,7 @@ describe("changes on a server while the bot is connected", () => {
     expect([rooms.nameOfChannel(THREAD), rooms.guildIdOf(THREAD)]).toEqual([undefined, undefined]);
   });
 
-  test("threads are tracked, even while they are archived", () => {
+  test("the adapter tracks threads, even while they are archived", () => {
     const rooms = roomsOf({});
     const thread = { id: THREAD, guild_id: GUILD, type: 11, name: "thread", parent_id: CHANNEL };
     for (const event of ["THREAD_CREATE", "THREAD_LIST_SYNC"]) {
@@ -87,7 +87,7 @@ describe("changes on a server while the bot is connected", () => {
     }
   });
 
-  test("the number of archived threads that are tracked is limited", () => {
+  test("the adapter tracks a limited number of archived threads", () => {
     const rooms = roomsOf({});
     for (let index = 0; index <= 1_000; index++) {
       const thread_metadata = { archived: true };
@@ -96,7 +96,7 @@ describe("changes on a server while the bot is connected", () => {
     expect([rooms.nameOfChannel("0"), rooms.nameOfChannel("1")]).toEqual([undefined, "old"]);
   });
 
-  test("roles and the bot's permissions are tracked", () => {
+  test("the adapter tracks roles and the bot's permissions", () => {
     const rooms = roomsOf({ roles: [everyone("0")] });
     const role = { id: "5", name: "writers", permissions: "8", tags: { bot_id: BOT } };
     expect(rooms.mayWrite(CHANNEL)).toBe(false);
@@ -119,7 +119,7 @@ describe("changes on a server while the bot is connected", () => {
     expect(rooms.nameOfRole(GUILD, GUILD)).toBeUndefined();
   });
 
-  test("a server stays known while Discord has an outage, and is forgotten when the bot is removed", () => {
+  test("the adapter remembers a server during an outage of Discord, and forgets it when the bot is removed", () => {
     const rooms = roomsOf({});
     tell(rooms, "GUILD_DELETE", { id: GUILD, unavailable: true });
     expect(rooms.nameOfChannel(CHANNEL)).toBe("general");

@@ -3,7 +3,7 @@ import { createStillClock } from "../../../../lab/discord-sim/clock.ts";
 import { botTexts, startStage } from "../stage.ts";
 
 describe("channels where the bot cannot write", () => {
-  test("a user who asks where the bot cannot write gets a direct message once an hour, and the bot writes nothing there", async () => {
+  test("the bot tells a user once an hour, in a direct message, that it cannot write where they asked", async () => {
     const clock = createStillClock();
     const { discord, channel, ada, events } = await startStage({ simulator: { clock, allow: { "double-post": 1 } } });
     discord.overwrite(channel, discord.bot.id, { deny: ["SendMessages"] });
@@ -17,7 +17,7 @@ describe("channels where the bot cannot write", () => {
     expect(events).toEqual([]);
   });
 
-  test("users who did not ask the bot get no notice of missing permissions", async () => {
+  test("the bot sends no notice about missing permissions to users who did not ask it", async () => {
     const { discord, channel, ada, bob, heard, events } = await startStage();
     const thread = discord.people.openThread(channel, ada, "thread");
     discord.overwrite(channel, discord.bot.id, { deny: ["SendMessagesInThreads"] });

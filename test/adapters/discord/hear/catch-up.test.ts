@@ -27,7 +27,7 @@ function keeping(ids: readonly string[]): DirectChannelStore {
 }
 
 describe("messages written while the bot was away", () => {
-  test("missed messages arrive in order when the bot comes back", async () => {
+  test("the bot receives missed messages in order when it comes back", async () => {
     const { discord, channel, ada } = await startStage({ listens: false });
     const thread = discord.people.openThread(channel, ada, "thread");
     discord.people.say(channel, ada, "one", { mentionBot: true });
@@ -42,7 +42,7 @@ describe("messages written while the bot was away", () => {
     expect(events.map(({ conversationId }) => conversationId)).toContain(`discord:${thread.id}`);
   });
 
-  test("a missed message has its usual key, so it is handled once", async () => {
+  test("a missed message has its usual event key, so the bot handles it once", async () => {
     const { discord, channel, ada, message } = await startStage();
     discord.people.say(channel, ada, "hello", { mentionBot: true });
     const heard = await message(0);
@@ -50,7 +50,7 @@ describe("messages written while the bot was away", () => {
     expect(heard).toMatchObject(await again(0));
   });
 
-  test("a missed message has its author's roles, which the policy needs", async () => {
+  test("a missed message includes its author's roles, which the access policy needs", async () => {
     const { discord, guild, channel, ada } = await startStage({ listens: false });
     const role = discord.addRole(guild, "engineers", []);
     discord.giveRole(guild, ada, role);
@@ -59,7 +59,7 @@ describe("messages written while the bot was away", () => {
     expect((await message(0)).author.groups).toEqual([role.id]);
   });
 
-  test("a missed message arrives even in a busy channel", async () => {
+  test("the bot receives a missed message even from a busy channel", async () => {
     const { discord, channel, ada } = await startStage({ listens: false });
     for (let index = 0; index < 60; index++) discord.people.say(channel, ada, `chatter ${index}`);
     discord.people.say(channel, ada, "hello", { mentionBot: true });
@@ -67,7 +67,7 @@ describe("messages written while the bot was away", () => {
     expect((await message(0)).text).toBe("hello");
   });
 
-  test("a message missed long ago is dropped", async () => {
+  test("the bot drops a message that it missed long ago", async () => {
     const clock = createStillClock();
     const { discord, channel, ada } = await startStage({ listens: false, simulator: { clock } });
     discord.people.say(channel, ada, "old", { mentionBot: true });
@@ -78,7 +78,7 @@ describe("messages written while the bot was away", () => {
     expect(events).toHaveLength(1);
   });
 
-  test("a missed direct message arrives however busy the servers' channels are", async () => {
+  test("the bot receives a missed direct message however busy the servers' channels are", async () => {
     const { discord, guild, ada } = await startStage({ listens: false });
     for (let room = 0; room < 5; room++) {
       const channel = discord.addChannel(guild, `room ${room}`);
@@ -90,7 +90,7 @@ describe("messages written while the bot was away", () => {
     expect((await message(0)).text).toBe("hello");
   });
 
-  test("catching up reads at most 500 server rooms, none without recent messages, and all direct conversations", async () => {
+  test("catching up reads all direct conversations, and at most 500 server channels with recent messages", async () => {
     const now = Date.now();
     const toRoom = (index: number, at: number) => ({ channelId: String(index), guildId: "1", lastMessageId: idAt(at) });
     const rooms = [
@@ -124,7 +124,7 @@ describe("messages written while the bot was away", () => {
     expect(read.filter((route) => !directs.includes(route))).toEqual(expected);
   });
 
-  test("catching up skips a room that the bot cannot read, and reads the others", async () => {
+  test("catching up skips a channel that the bot cannot read, and reads the others", async () => {
     const { discord, guild, channel, ada } = await startStage({ listens: false });
     const secret = discord.addChannel(guild, "secret");
     discord.people.say(channel, ada, "hello", { mentionBot: true });
@@ -135,7 +135,7 @@ describe("messages written while the bot was away", () => {
     expect(discord.requests.filter(({ route }) => route === READ)).toHaveLength(1);
   });
 
-  test("catching up continues after a room that cannot be read, and retries it", async () => {
+  test("catching up continues after a channel that could not be read, and retries that channel", async () => {
     const { discord, guild, channel, ada } = await startStage({ listens: false });
     discord.people.say(channel, ada, "hello", { mentionBot: true });
     discord.people.say(discord.addChannel(guild, "broken"), ada, "psst", { mentionBot: true });
@@ -175,7 +175,7 @@ describe("messages written while the bot was away", () => {
     expect(heard.size).toBe(rooms.length);
   });
 
-  test("a missed direct message arrives if its conversation was stored", async () => {
+  test("the bot receives a missed direct message if it had stored the conversation", async () => {
     const { discord, ada } = await startStage({ listens: false });
     const dm = discord.openDm(ada);
     const directChannels = keeping([]);
@@ -189,7 +189,7 @@ describe("messages written while the bot was away", () => {
     expect((await message(1)).text).toBe("while away");
   });
 
-  test("a direct message that starts a conversation while a process is ending is read by the next process", async () => {
+  test("the next process reads a direct message that starts a conversation while a process shuts down", async () => {
     const { discord, ada } = await startStage({ listens: false });
     const directChannels = keeping([]);
     const first = await startAdapter(discord, { directChannels });
@@ -205,7 +205,7 @@ describe("messages written while the bot was away", () => {
   });
 
   test.each(["that the bot started", "that started with a command"])(
-    "a missed direct message also arrives in a conversation %s",
+    "the bot also receives a missed direct message in a conversation %s",
     async (how) => {
       const { discord, channel, ada } = await startStage({ listens: false });
       const directChannels = keeping([]);
@@ -231,7 +231,7 @@ describe("messages written while the bot was away", () => {
     },
   );
 
-  test("a failure to read the list of direct channels is logged without users' text", async () => {
+  test("the bot logs a failure to read the list of direct channels without users' text", async () => {
     const { discord, channel, ada } = await startStage({ listens: false });
     discord.people.say(channel, ada, "hello", { mentionBot: true });
     const { log, lines } = recordingLog();
@@ -245,7 +245,7 @@ describe("messages written while the bot was away", () => {
     expect(JSON.stringify(lines)).not.toContain("hello");
   });
 
-  test("a missed question that already has an answer gets no thread", async () => {
+  test("the bot opens no thread for a missed question that already has an answer", async () => {
     const { discord, adapter, channel, ada, message } = await startStage({ threads: "auto" });
     const answers = ["one", "two"];
     for (const [index, text] of answers.entries()) {
@@ -265,7 +265,7 @@ describe("messages written while the bot was away", () => {
     expect(discord.requests.filter(({ route }) => route === OPEN)).toHaveLength(opened);
   });
 
-  test("a new event waits only for the missed messages of the same channel", async () => {
+  test("a new event waits only for the missed messages of its own channel", async () => {
     const { discord, guild, channel, ada } = await startStage({ listens: false });
     const other = discord.addChannel(guild, "other");
     discord.people.say(channel, ada, "missed", { mentionBot: true });
@@ -278,7 +278,7 @@ describe("messages written while the bot was away", () => {
     expect(texts).toEqual(["elsewhere", "missed", "told"]);
   });
 
-  test("messages missed while Discord ended the session arrive", async () => {
+  test("the bot receives messages that it missed while Discord ended its session", async () => {
     const { discord, channel, ada, message } = await startStage();
     discord.people.say(channel, ada, "one", { mentionBot: true });
     await message(0);
@@ -324,7 +324,7 @@ describe("events that wait for missed messages", () => {
     expect(done).toEqual(["two", "one", "four", "five", "three"]);
   });
 
-  test("events run after the longest wait in any case", async () => {
+  test("events run after a maximum wait in any case", async () => {
     const { gate, take, done, over } = setUp(10);
     gate.begin();
     take("a", "last");

@@ -13,9 +13,9 @@ const shapes = readShapes("discord").map(({ message, ...shape }) => ({
 }));
 
 describe("the shown content of a message on Discord", () => {
-  test("the shown content of a message is read from many apps", () => expect(shapes.length).toBeGreaterThan(20));
+  test("the bot reads the shown content of messages by many apps", () => expect(shapes.length).toBeGreaterThan(20));
 
-  test.each(shapes)("the shown content of a message is text: $about", ({ message, text }) => {
+  test.each(shapes)("the bot reads this content as text: $about", ({ message, text }) => {
     expect(readSeen(message, names)).toBe(text);
   });
 

@@ -3,8 +3,8 @@ import { createDelivery, RETRY_PAUSES_MS } from "../../../../adapters/discord/he
 import { message } from "../../../../lab/support/events.ts";
 import { recordingLog, silent } from "../../../../lab/support/log.ts";
 
-describe("delivery", () => {
-  test("the delivery keeps the order of a channel, and channels do not wait for each other", async () => {
+describe("the delivery of Discord events", () => {
+  test("the delivery keeps the order within a channel, and channels do not wait for each other", async () => {
     const accepted: string[] = [];
     const delivery = createDelivery(async (event) => void accepted.push(event.key), silent);
     const gate = Promise.withResolvers<void>();
@@ -21,7 +21,7 @@ describe("delivery", () => {
     expect(accepted).toEqual([other.key, slow.key, next.key]);
   });
 
-  test("the delivery retries an event that could not be stored", async () => {
+  test("the delivery retries an event that it could not store", async () => {
     let failures = 2;
     const delivery = createDelivery(async () => {
       failures -= 1;
@@ -31,7 +31,7 @@ describe("delivery", () => {
     expect(failures).toBe(-1);
   });
 
-  test("the delivery retries longer than a store takes to restart, and shorter than a command waits", () => {
+  test("the delivery retries for longer than a store takes to restart, and for less time than a command waits", () => {
     const minutes = RETRY_PAUSES_MS.reduce((sum, ms) => sum + ms, 0) / 60_000;
     expect(minutes).toBeGreaterThanOrEqual(9);
     expect(minutes).toBeLessThan(14);

@@ -24,8 +24,8 @@ function settled(store: DirectChannelStore): Promise<void> {
   return store.inTurn(async () => {});
 }
 
-describe("direct conversations", () => {
-  test("direct conversations are stored when they are new, newest first, at most a hundred", async () => {
+describe("the list of direct conversations", () => {
+  test("the list stores new direct conversations, newest first, at most a hundred", async () => {
     const kept = recordingStore(Array.from({ length: 100 }, (_, index) => String(index)));
     const directChannels = createDirectChannels(kept, signal);
     directChannels.note("5");
@@ -36,7 +36,7 @@ describe("direct conversations", () => {
     expect(kept.written[0]).toHaveLength(100);
   });
 
-  test("all processes know a conversation that one process noted", async () => {
+  test("every process knows a direct conversation that one process stored", async () => {
     const store = recordingStore();
     const processes = [1, 2, 3].map(() => createDirectChannels(store, signal));
     await Promise.all(processes.map(({ list }) => list()));
@@ -45,7 +45,7 @@ describe("direct conversations", () => {
     for (const { list } of processes) expect((await list()).toSorted()).toEqual(["0", "1", "2"]);
   });
 
-  test("a conversation noted while the store was away is stored once it is back", async () => {
+  test("the list stores a direct conversation later if the store was unavailable", async () => {
     const store = recordingStore();
     const { promise: kept, resolve: keep } = Promise.withResolvers<readonly string[]>();
     let failures = 2;
@@ -61,7 +61,7 @@ describe("direct conversations", () => {
     expect(await kept).toEqual(["1"]);
   });
 
-  test("direct conversations are read again after the store failed", async () => {
+  test("the list reads direct conversations again after the store failed", async () => {
     let fails = true;
     const store = recordingStore(["1"]);
     const { list } = createDirectChannels(

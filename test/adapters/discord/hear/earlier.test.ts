@@ -87,7 +87,7 @@ describe("the messages before a question", () => {
     }
   });
 
-  test("earlier messages since a time are those that others wrote from then on", async () => {
+  test("earlier messages since a time are those that others wrote after it", async () => {
     const { discord, adapter, channel, ada, bob, ask } = await startEarlier();
     const thread = discord.people.openThread(channel, bob, "thread");
     discord.people.say(thread, bob, "one");
@@ -111,7 +111,7 @@ describe("the messages before a question", () => {
     expect(texts((await ask(thread)).earlier)).toEqual(["bob: one", "ada: @bob look at #general"]);
   });
 
-  test("earlier messages in a channel are the chain of replies that the question continues, not other messages", async () => {
+  test("earlier messages in a channel are the chain of replies that the question continues, and no other messages", async () => {
     const { discord, channel, ada, bob, ask } = await startEarlier();
     const one = discord.people.say(channel, ada, "one");
     discord.people.say(channel, bob, "chatter");
@@ -141,7 +141,7 @@ describe("the messages before a question", () => {
     expect(texts((await ask(channel, "?", { replyTo: four })).earlier)).toEqual(["bob: three"]);
   });
 
-  test("a mention in a channel, a question with its own thread and a direct question have no earlier messages and make no call", async () => {
+  test("the bot looks up no earlier messages for a mention in a channel, a question with its own thread, or a direct question", async () => {
     const { discord, channel, ada, bob, message, adapter } = await startEarlier({ threads: "on" });
     discord.people.say(channel, bob, "chatter");
     discord.people.say(channel, ada, "question", { mentionBot: true });
@@ -152,7 +152,7 @@ describe("the messages before a question", () => {
     expect(discord.requests.filter(({ route }) => route.startsWith("GET /channels"))).toHaveLength(asked);
   });
 
-  test("earlier messages are empty if the bot cannot read them, or if nothing is known", async () => {
+  test("there are no earlier messages if the bot cannot read them or knows no channel", async () => {
     const { discord, channel, bob, ada, question, adapter } = await startEarlier({ simulator: { allow: "anything" } });
     const thread = discord.people.openThread(channel, bob, "thread");
     discord.people.say(thread, bob, "secret");
@@ -191,7 +191,7 @@ describe("the channel around a question", () => {
     return (await adapter.readChannel?.(reply, [messageId, ...more], count, signal)) ?? [];
   }
 
-  test("the channel around a question is its last messages before the question, oldest first, cards as text", async () => {
+  test("the channel around a question consists of its last messages before the question, oldest first, with cards as text", async () => {
     const stage = await startEarlier();
     const { discord, guild, channel, ada, bob, ask } = stage;
     discord.people.say(channel, ada, "one");
@@ -208,7 +208,7 @@ describe("the channel around a question", () => {
     expect(texts(await around(stage, event, [], 2))).toEqual(["bob: "]);
   });
 
-  test("five questions at once read the channel around them with one call, including the messages between them", async () => {
+  test("five questions at once share one call that reads the channel around them, including the messages between them", async () => {
     const stage = await startEarlier();
     const { discord, channel, ada, bob } = stage;
     discord.people.say(channel, bob, "one");
@@ -233,7 +233,7 @@ describe("the channel around a question", () => {
     ]);
   });
 
-  test("the channel around a question is there for the thread it opened, and for no other thread", async () => {
+  test("a question can read the channel around it from the thread that it opened, and from no other thread", async () => {
     const stage = await startEarlier({ threads: "on" });
     const { discord, channel, ada, bob, ask } = stage;
     discord.people.say(channel, bob, "one");

@@ -12,8 +12,8 @@ function forward(atMs: number): Message {
   return packet(atMs, { content: "", message_snapshots: [{ message: { content: "news" } }] as never });
 }
 
-describe("a forward", () => {
-  test("a forward is joined with the comment that its author writes right after it", async () => {
+describe("a forwarded message and its comment", () => {
+  test("the bot joins a forward with the comment that its author writes right after it", async () => {
     const forwards = createForwards(0);
     const [news, comment] = [forward(1_000), packet(1_400)];
     expect(forwards.see(news)).toEqual(news);
@@ -30,7 +30,7 @@ describe("a forward", () => {
     ["a reply", packet(1_400, { type: 19, message_reference: { type: 0, channel_id: "c" } })],
     ["a later message", packet(6_100)],
     ["a message without text", packet(1_400, { content: "" })],
-  ])("a forward is not joined with %s", async (_, message) => {
+  ])("the bot does not join a forward with %s", async (_, message) => {
     const forwards = createForwards(0);
     const news = forward(1_000);
     forwards.see(news);
@@ -38,7 +38,7 @@ describe("a forward", () => {
     expect(await forwards.isCommented(news)).toBe(false);
   });
 
-  test("a forward is joined with one comment only, even if Discord repeats it", async () => {
+  test("the bot joins a forward with one comment only, even if Discord repeats the comment", async () => {
     const forwards = createForwards(0);
     const [news, next] = [forward(1_000), packet(1_800)];
     forwards.see(news);
@@ -48,7 +48,7 @@ describe("a forward", () => {
     expect(await forwards.isCommented(news)).toBe(true);
   });
 
-  test("a forward that waited in vain does not affect later messages", async () => {
+  test("a forward without a comment does not affect later messages", async () => {
     const forwards = createForwards(0);
     const [news, late] = [forward(1_000), packet(3_000)];
     forwards.see(news);

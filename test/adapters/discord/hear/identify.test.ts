@@ -23,8 +23,8 @@ function start(lates: number[]) {
   return { identify, taken };
 }
 
-describe("a session of Discord", () => {
-  test("a session starts in its turn, and not in one that is reported late", async () => {
+describe("the start of a Discord session", () => {
+  test("a session starts when its turn comes, and not when a past turn is reported late", async () => {
     const { identify, taken } = start([0, 900]);
     await identify(0, never);
     expect(taken).toHaveLength(1);

@@ -30,7 +30,7 @@ describe("messages in a server channel", () => {
     });
   });
 
-  test("a message shows if its author manages the channel: by a role, or by the channel's overwrites", async () => {
+  test("a message shows whether its author manages the channel, by a role or by the channel's overwrites", async () => {
     const { discord, guild, channel, ada, bob, message } = await startStage();
     discord.giveRole(guild, ada, discord.addRole(guild, "managers", ["ManageChannels"]));
     for (const person of [ada, bob]) discord.people.say(channel, person, "!model x", { mentionBot: true });
@@ -78,7 +78,7 @@ describe("messages in a server channel", () => {
     expect(event.attachments).toMatchObject([{ name: "a.txt" }]);
   });
 
-  test("messages between users in a channel are ignored", async () => {
+  test("the bot ignores messages between users in a channel", async () => {
     const { discord, guild, channel, ada, bob, events, heard } = await startStage();
     const other = discord.addBot("other", guild);
     const said = discord.people.say(channel, ada, "hello all");
@@ -248,7 +248,7 @@ describe("forwarded and removed messages", () => {
 });
 
 describe("messages in a thread", () => {
-  test("every message in a thread arrives, and says if it addresses the bot", async () => {
+  test("every message in a thread arrives, and shows whether it addresses the bot", async () => {
     const { discord, guild, channel, ada, bob, message } = await startStage();
     const thread = discord.people.openThread(channel, ada, "thread");
     const first = discord.people.say(thread, ada, "hello", { mentionBot: true });
@@ -293,7 +293,7 @@ describe("a thread that the gateway did not list", () => {
 });
 
 describe("direct messages", () => {
-  test("a direct message is recognised even if a server sends null for missing fields", async () => {
+  test("the bot recognises a direct message even if a proxy sends null for missing fields", async () => {
     const { discord, ada, message } = await startStage();
     const { id } = discord.openDm(ada);
     const nulls = { guild_id: null, webhook_id: null, member: null };
@@ -336,7 +336,7 @@ describe("direct messages", () => {
     expect(await message(0)).toMatchObject({ author: { mayConfigure: false }, reply: { workspaceId: guild.id } });
   });
 
-  test("every direct message arrives, in one conversation", async () => {
+  test("every direct message arrives, in one conversation per user", async () => {
     const { discord, ada, message } = await startStage();
     const dm = discord.openDm(ada);
     discord.people.say(dm, ada, "hello");
@@ -352,7 +352,7 @@ describe("direct messages", () => {
 });
 
 describe("edits and deletions", () => {
-  test("an edit and a deletion go to the conversation of their message", async () => {
+  test("an edit and a deletion belong to the conversation of their message", async () => {
     const { discord, channel, ada, event, message } = await startStage();
     const said = discord.people.say(channel, ada, "frist", { mentionBot: true });
     const { conversationId, messageId, reply } = await message(0);
@@ -402,7 +402,7 @@ describe("edits and deletions", () => {
     expect(await event(1)).not.toHaveProperty("addressed");
   });
 
-  test("edits and deletions of messages between users are ignored", async () => {
+  test("the bot ignores edits and deletions of messages between users", async () => {
     const { discord, channel, ada, events, heard } = await startStage();
     const said = discord.people.say(channel, ada, "hello");
     discord.people.edit(said, "hello there");
@@ -411,7 +411,7 @@ describe("edits and deletions", () => {
     expect(events).toEqual([]);
   });
 
-  test("edits and deletions of messages that an earlier process received are handled", async () => {
+  test("the bot handles edits and deletions of messages that an earlier process received", async () => {
     const { discord, channel, ada, adapter } = await startStage({ listens: false });
     const said = discord.people.say(channel, ada, "before", { mentionBot: true });
     const dm = discord.openDm(ada);
@@ -438,7 +438,7 @@ describe("the text of a message", () => {
     expect((await message(1)).author.name).toBe("Bobby");
   });
 
-  test("the text of a message has names for ids, and the bot's own name only in the middle of a sentence", async () => {
+  test("the text of a message has names instead of ids, and the bot's own name only in the middle of a sentence", async () => {
     const { discord, channel, ada, bob, message } = await startStage();
     const bot = `<@${discord.bot.id}>`;
     discord.people.say(

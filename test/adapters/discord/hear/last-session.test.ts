@@ -22,7 +22,7 @@ async function startOther() {
 }
 
 describe("a direct conversation that starts while no process listens", () => {
-  test("the next process receives a direct conversation that started after the previous one shut down", async () => {
+  test("the next process receives a direct conversation that started after the previous process shut down", async () => {
     const lastSession = createSessionStore();
     const { discord, ada, bob, channel, adapter } = await startStage({ lastSession });
     await eventually(() => lastSession.last).toBeDefined();
@@ -35,7 +35,7 @@ describe("a direct conversation that starts while no process listens", () => {
     await eventually(() => discord.gateway.sessions.map(({ id }) => id)).toEqual([lastSession.last?.id]);
   });
 
-  test("the next process receives a direct conversation that started after the previous one died", async () => {
+  test("the next process receives a direct conversation that started after the previous process died", async () => {
     const { discord, ada, gateway, lastSession } = await startOther();
     gateway.close(4_000);
     await discord.until(() => discord.gateway.sessions.every(({ isAttached }) => !isAttached));
@@ -45,7 +45,7 @@ describe("a direct conversation that starts while no process listens", () => {
     await eventually(() => discord.gateway.sessions.length).toBe(1);
   });
 
-  test("the next process misses only that direct conversation if Discord no longer keeps the session", async () => {
+  test("the next process misses only the new direct conversation if Discord no longer keeps the session", async () => {
     const { discord, channel, ada, gateway, lastSession } = await startOther();
     gateway.close(1_000);
     await discord.until(() => discord.gateway.sessions.length === 0);
@@ -59,7 +59,7 @@ describe("a direct conversation that starts while no process listens", () => {
   });
 });
 
-test("a process leaves a session alone that another process still uses", async () => {
+test("a process does not resume a session that another process still uses", async () => {
   const { discord, channel, ada, lastSession } = await startOther();
   const before = lastSession.last;
   const shares = { ...createOwnShares(), takeTurn: async () => true };
@@ -70,7 +70,7 @@ test("a process leaves a session alone that another process still uses", async (
   await eventually(() => lastSession.last?.id).not.toBe(before?.id);
 });
 
-test("a process stores its position until another one does", async () => {
+test("a process stores its position in the session until another process takes over the storing", async () => {
   const lastSession = createSessionStore();
   const { discord, channel, ada, heard } = await startStage({ lastSession });
   const [session] = discord.gateway.sessions;
@@ -86,7 +86,7 @@ test("a process stores its position until another one does", async () => {
   expect(lastSession.last).toEqual(others);
 });
 
-test("a process stores its first position later if the store was unavailable", async () => {
+test("a process stores its first position in the session later if the store was unavailable", async () => {
   const lastSession = createSessionStore();
   let failures = 0;
   const write: LastSessionStore["write"] = async (session) => {

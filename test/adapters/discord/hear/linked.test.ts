@@ -38,14 +38,14 @@ async function start() {
   return { ...stage, open, hers, his, inOpen, inHers, inHis, inChannel, alone, read };
 }
 
-describe("a linked message", () => {
-  test("a linked message is read with the messages around it if everyone on the server can read it", async () => {
+describe("a linked message on Discord", () => {
+  test("the bot reads a linked message with the messages around it if everyone on the server can read them", async () => {
     const { discord, guild, open, bob, inOpen, inChannel, read } = await start();
     discord.people.say(open, bob, "more");
     expect(texts(await read(linkTo(guild, open, inOpen), inChannel))).toEqual(["open word", "more"]);
   });
 
-  test("a linked message is read with the thread that contains it or was opened from it", async () => {
+  test("the bot reads a linked message with the thread that contains it or starts at it", async () => {
     const { discord, guild, open, bob, inOpen, inChannel, read } = await start();
     const thread = discord.people.openThread(inOpen, bob, "thread");
     const reply = discord.people.say(thread, bob, "a reply");
@@ -53,7 +53,7 @@ describe("a linked message", () => {
     expect(texts(await read(linkTo(guild, thread, reply), inChannel))).toEqual(["open word", "a reply"]);
   });
 
-  test("a linked message in a hidden channel is read only for its members, and only if no one else reads the answer", async () => {
+  test("the bot reads a linked message in a hidden channel only for its members, and only if no one else reads the answer", async () => {
     const { guild, hers, his, inHers, inHis, inChannel, alone, read } = await start();
     expect(await read(linkTo(guild, hers, inHers), inChannel)).toBeUndefined();
     expect(texts(await read(linkTo(guild, hers, inHers), alone))).toEqual(["her word"]);
@@ -61,7 +61,7 @@ describe("a linked message", () => {
     expect(await read(linkTo(guild, his, inHis), alone)).toBeUndefined();
   });
 
-  test("a linked message is not read in a private thread, on another server, or at another address", async () => {
+  test("the bot does not read a linked message in a private thread, on another server, or at another address", async () => {
     const { discord, guild, open, bob, inChannel, read } = await start();
     const secret = discord.people.openThread(open, bob, "secret", { isPrivate: true });
     discord.people.addToThread(secret, discord.bot);

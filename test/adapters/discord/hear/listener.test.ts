@@ -61,7 +61,7 @@ function packet(content: string, more: Partial<Message> = {}): Message {
 
 const texts = (events: readonly InboundEvent[]) => events.map((event) => (event as MessageEvent).text);
 
-describe("the listener", () => {
+describe("the Discord listener", () => {
   test("the listener accepts a direct message without a channel type", async () => {
     const { listener, events, drained } = start();
     listener.onMessage(packet("hello"));
@@ -69,7 +69,7 @@ describe("the listener", () => {
     expect(events).toMatchObject([{ kind: "message", text: "hello", addressed: "bot", author: { name: "Ada" } }]);
   });
 
-  test("a mention from a server that lists no mentions counts, except in code or after a backslash", async () => {
+  test("the listener finds mentions in the text if a server lists none, except in code or after a backslash", async () => {
     const { listener, events, drained } = start();
     const code = [`\`<@${BOT}>\` pings`, `\`\`\`\n<@${BOT}>\n\`\`\``, `write \\<@${BOT}>`];
     for (const content of [`<@${BOT}> hello`, ...code]) listener.onMessage(packet(content, { guild_id: "g" }));
@@ -77,7 +77,7 @@ describe("the listener", () => {
     expect(texts(events)).toEqual(["hello"]);
   });
 
-  test("a reply arrives without the message it answers and without its own type", async () => {
+  test("the listener accepts a reply without the replied-to message and without its own type", async () => {
     const bot = { id: BOT, username: "palaver" } as Message["author"];
     const [answer, stranger] = [packet("an answer", { author: bot }), packet("not for the bot")];
     const { listener, events, drained } = start(undefined, [answer, stranger]);
@@ -92,7 +92,7 @@ describe("the listener", () => {
     expect(events).toMatchObject([{ text: "go on", addressed: "bot", inReplyTo: `discord:c:${answer.id}` }]);
   });
 
-  test("an edit with only the changed fields arrives, and a preview is not an edit", async () => {
+  test("the listener passes on an edit that has only the changed fields, and ignores an edit that only adds a preview", async () => {
     const asked = packet("tell me of cats");
     const messages = [{ ...asked, content: "tell me of dogs" }];
     const { listener, events, drained } = start(undefined, messages);
@@ -105,7 +105,7 @@ describe("the listener", () => {
     expect(events).toMatchObject([{ kind: "message" }, { kind: "edited", text: "tell me of dogs" }]);
   });
 
-  test("an edit asks the bot even if only an earlier process received the message", async () => {
+  test("the listener passes on an edit that asks the bot even if only an earlier process received the message", async () => {
     const { listener, events, drained } = start();
     const edited = { guild_id: "g", edited_timestamp: new Date().toISOString() };
     listener.onEdit(packet(`<@${BOT}> hello`, edited));
@@ -113,7 +113,7 @@ describe("the listener", () => {
     expect(events).toMatchObject([{ kind: "message" }, { kind: "edited", addressed: "bot" }]);
   });
 
-  test("the listener accepts a message without any of the empty lists", async () => {
+  test("the listener accepts a message without any of the lists that can be empty", async () => {
     const { listener, events, drained } = start();
     const { id, author, timestamp } = packet("");
     const bare = { id, author, timestamp, channel_id: "c", guild_id: "g" };
@@ -128,7 +128,7 @@ describe("the listener", () => {
     expect(new Set(events.map(({ key }) => key)).size).toBe(3);
   });
 
-  test("a message that a resumed session repeats arrives once", async () => {
+  test("the listener passes on a message once even if a resumed session repeats it", async () => {
     const { listener, events, drained } = start();
     const message = packet("hello");
     listener.onMessage(message);
@@ -137,7 +137,7 @@ describe("the listener", () => {
     expect(events).toHaveLength(1);
   });
 
-  test("a message that could not be stored the first time arrives again", async () => {
+  test("the listener passes on a message again if it could not be stored the first time", async () => {
     let isBroken = true;
     const failed = Promise.withResolvers<void>();
     const { listener, events, delivery, drained } = start(async () => {
@@ -155,7 +155,7 @@ describe("the listener", () => {
     expect(texts(events)).toEqual(["hello"]);
   });
 
-  test("an edit without content means that the bot cannot read it, not that the message is empty", async () => {
+  test("the listener takes an edit without content as unreadable, not as an empty message", async () => {
     const { listener, events, drained } = start();
     const message = packet("hello");
     listener.onMessage(message);
@@ -164,7 +164,7 @@ describe("the listener", () => {
     expect(events).toHaveLength(1);
   });
 
-  test("the listener ignores ephemeral messages, system messages about polls, and everything before it knows the bot", async () => {
+  test("the listener ignores ephemeral messages, notices about polls, and everything before it knows the bot", async () => {
     const { listener, events, drained } = start();
     listener.onMessage(packet("for your eyes", { flags: 64 }));
     listener.onMessage(packet("pinned", { type: 6 }));
@@ -173,7 +173,7 @@ describe("the listener", () => {
     expect(events).toEqual([]);
   });
 
-  test("forwarded messages and stickers are read as text", async () => {
+  test("the listener reads forwarded messages and stickers as text", async () => {
     const { listener, events, drained } = start();
     const file = {
       id: "1",
@@ -191,7 +191,7 @@ describe("the listener", () => {
     expect(events).toMatchObject([{ attachments: [{ name: "a.txt" }] }, {}, { attachments: [{ name: "数.txt" }] }]);
   });
 
-  test("a long message is quoted from its beginning", async () => {
+  test("the listener quotes a long message from its beginning", async () => {
     const { listener, events, drained } = start();
     const snapshot = { message: { content: `x${"👨‍👩‍👧".repeat(1_000)}`, attachments: [] } };
     listener.onMessage(packet("look", { message_snapshots: [snapshot] as never }));
@@ -200,8 +200,8 @@ describe("the listener", () => {
   });
 });
 
-describe("known messages", () => {
-  test("known messages keep their conversation and their content", () => {
+describe("the memory of known messages", () => {
+  test("the memory keeps the conversation and the content of each known message", () => {
     const known = createKnownMessages();
     const event = message("hello");
     known.set("1", event);
@@ -210,14 +210,14 @@ describe("known messages", () => {
     expect(known.get("1")).toBeUndefined();
   });
 
-  test("the last 5,000 messages are known", () => {
+  test("the memory keeps the last 5,000 messages", () => {
     const known = createKnownMessages();
     for (let id = 0; id <= 5_000; id++) known.set(String(id), message("x"));
     expect(known.get("0")).toBeUndefined();
     expect(known.get("1")).toBeDefined();
   });
 
-  test("known messages distinguish the bot's own from others", () => {
+  test("the memory distinguishes the bot's own messages from others", () => {
     const known = createKnownMessages();
     known.setOwn("1");
     expect([known.isOwn("1"), known.isOwn("2")]).toEqual([true, false]);

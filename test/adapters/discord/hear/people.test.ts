@@ -21,7 +21,7 @@ function start(rolesIn: (guildId: string) => string[] | undefined) {
   return { rolesOf, asked, wait: (ms: number) => void (nowMs += ms) };
 }
 
-test("the roles of a direct message's author are those that the policy names, remembered for five minutes", async () => {
+test("the bot remembers, for five minutes, those roles of a direct message's author that the policy names", async () => {
   const { rolesOf, asked, wait } = start((guildId) => (guildId === "guild of staff" ? ["staff", "others"] : []));
   expect(await rolesOf("ada")).toEqual(["staff"]);
   wait(4 * MINUTE_MS);
@@ -32,7 +32,7 @@ test("the roles of a direct message's author are those that the policy names, re
   expect(asked).toHaveLength(4);
 });
 
-test("roles that Discord did not return are looked up again after a minute", async () => {
+test("the bot looks roles up again after a minute if Discord did not return them", async () => {
   let isOut = true;
   const { rolesOf, wait } = start(() => (isOut ? undefined : ["staff"]));
   expect(await rolesOf("ada")).toEqual([]);
@@ -59,7 +59,7 @@ function startReads() {
 
 const ADA = "/guilds/1/members/ada";
 
-test("members of one server are read one after the other, and a read waits as long as Discord asks", async () => {
+test("the bot reads the members of one server one after the other, and waits as long as Discord asks", async () => {
   const { readMember, asked, answers, signal } = startReads();
   const both = Promise.all([readMember("1", "ada", signal), readMember("1", "ben", signal)]);
   await expect.poll(() => asked).toEqual([ADA]);
@@ -71,7 +71,7 @@ test("members of one server are read one after the other, and a read waits as lo
   expect(await both).toEqual([{ roles: ["staff"] }, { roles: ["staff"] }]);
 });
 
-test("several messages of one person, read together, need one look-up of the member", async () => {
+test("several messages by one person that are read together need one look-up of the member", async () => {
   const { readMember, asked, answers, signal } = startReads();
   const findMember = createFindMember(readMember, { closing: signal, now: () => 0 });
   const found = Promise.all([findMember("1", "ada"), findMember("1", "ada")]);

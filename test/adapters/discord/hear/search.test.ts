@@ -16,7 +16,7 @@ async function start(options: Parameters<typeof startStage>[0] = {}) {
 }
 
 describe("the search on Discord", () => {
-  test("a search finds messages with their place, author, time and link", async () => {
+  test("a search finds messages with their channel, author, time and link", async () => {
     const { guild, channel, search } = await start();
     const { hits, next } = await search("RELEASE");
     expect(next).toBeUndefined();
@@ -49,14 +49,14 @@ describe("the search on Discord", () => {
     await expect(search("release")).rejects.toThrow("Discord is still preparing this server for searches.");
   });
 
-  test("a search without the permission, or without the intent, says what to add", async () => {
+  test("a search names the permission or the intent that the bot lacks", async () => {
     const { discord, guild, channel, search } = await start({ simulator: { allow: "anything" } });
     discord.overwrite(channel, guild.id, {});
     for (const role of guild.roles.values()) role.permissions &= ~(1n << 16n);
     await expect(search("release")).rejects.toThrow("I need the permission Read Message History on this server");
   });
 
-  test("a search in a direct conversation names the place where it works", async () => {
+  test("a search in a direct conversation says where searching works", async () => {
     const { by, search } = await start();
     const { workspaceId: _guild, ...reply } = by.reply;
     await expect(search("release", { ...by, reply })).rejects.toThrow("use `/search` in a channel of the server");

@@ -78,7 +78,7 @@ describe.skipIf(isRedisMissing)("the sessions of several processes (needs redis-
     ).toBe("paused");
   });
 
-  test("sessions pass to a process that starts later, which connects before the other one disconnects", async () => {
+  test("sessions move to a process that starts later, which connects before the other process disconnects", async () => {
     const { discord, open } = await start({ shards: 2, sessions: AT_ONCE });
     await open();
     expect(countSessions(discord)).toBe(2);
@@ -87,7 +87,7 @@ describe.skipIf(isRedisMissing)("the sessions of several processes (needs redis-
     expect(countSessions(discord)).toBe(2);
   });
 
-  test("sessions pass from a process that shuts down, which receives events until another one does; duplicates are handled once", async () => {
+  test("sessions move from a process that shuts down, which receives events until its successor does; each event counts once", async () => {
     const { discord, open, say, answered } = await start({});
     const first = await open();
     await open();
@@ -104,7 +104,7 @@ describe.skipIf(isRedisMissing)("the sessions of several processes (needs redis-
     expect(discord.gateway.heardBy(0)).toEqual([1, 2, 1]);
   });
 
-  test("sessions pass from a process that shuts down even if Redis does not answer it for a moment", async () => {
+  test("sessions move from a process that shuts down even if Redis does not answer it for a moment", async () => {
     const { discord, open } = await start({});
     const first = await open({ failures: 2 });
     await open();
@@ -113,7 +113,7 @@ describe.skipIf(isRedisMissing)("the sessions of several processes (needs redis-
     expect(discord.gateway.heardBy(0)).toEqual([1, 2, 1]);
   });
 
-  test("sessions start no faster than Discord allows all processes together, even after one of them died", async () => {
+  test("sessions start no faster than Discord allows all processes together, even after one process died", async () => {
     const { discord, open, say, answered } = await start({ sessions: { identifyWindowMs: 5_000 } });
     const first = await open({ isQuick: false });
     await open({ isQuick: false });
@@ -139,7 +139,7 @@ describe.skipIf(isRedisMissing)("the sessions of several processes (needs redis-
     expect(heardBy(discord)).toBe(before);
   });
 
-  test("sessions are not started when Discord allows no more of them today", async () => {
+  test("no session starts when Discord allows no more of them today", async () => {
     // One session fewer can start while Discord's response is cached.
     const { discord, open } = await start({ sessions: { remaining: 1 } });
     const { log, lines } = recordingLog();

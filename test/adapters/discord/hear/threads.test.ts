@@ -28,8 +28,8 @@ async function askTwice(threads: ThreadMode, options: StageOptions & { isOver?: 
   return { ...stage, first, second, asked, opened };
 }
 
-describe("threads", () => {
-  test("on: questions that come faster than threads can be opened are answered in the channel", async () => {
+describe("threads that the bot opens on Discord", () => {
+  test("with threads on, the bot answers in the channel if questions come faster than it can open threads", async () => {
     // The simulator allows ten in five seconds, and fails the test if it must refuse one.
     const { discord, channel, ada, message } = await startStage({ threads: "on" });
     for (let index = 0; index < 14; index++)
@@ -41,7 +41,7 @@ describe("threads", () => {
     );
   });
 
-  test("auto: a question next to an answer that is being written gets its own thread, named after it", async () => {
+  test("with threads on auto, a question next to a growing answer gets its own thread, named after the question", async () => {
     const { guild, channel, first, second, asked, opened, discord, adapter } = await askTwice("auto");
     expect(first.reply.channelId).toBe(channel.id);
     expect(second.conversationId).toBe(`discord:${asked.id}`);
@@ -58,31 +58,31 @@ describe("threads", () => {
     expect(discord.requests.at(-1)?.params).toEqual({ channel: asked.id });
   });
 
-  test("auto: while the channel is quiet, answers go into it", async () => {
+  test("with threads on auto, the bot answers in the channel while the channel is quiet", async () => {
     const { channel, second, opened } = await askTwice("auto", { isOver: true });
     expect(second.reply).toMatchObject({ channelId: channel.id, replyToId: second.messageId });
     expect(opened).toEqual([]);
   });
 
-  test("auto: a channel is quiet again when its growing answer was deleted", async () => {
+  test("with threads on auto, deleting the growing answer makes the channel quiet again", async () => {
     const { channel, second, opened } = await askTwice("auto", { isDeleted: true });
     expect(second.reply).toMatchObject({ channelId: channel.id, replyToId: second.messageId });
     expect(opened).toEqual([]);
   });
 
-  test("on: each question gets a thread", async () => {
+  test("with threads on, each question gets a thread", async () => {
     const { discord, channel, ada, message } = await startStage({ threads: "on" });
     const asked = discord.people.say(channel, ada, "a question", { mentionBot: true });
     expect((await message(0)).conversationId).toBe(`discord:${asked.id}`);
   });
 
-  test("off: nothing gets a thread", async () => {
+  test("with threads off, no question gets a thread", async () => {
     const { channel, second, opened } = await askTwice("off");
     expect(second.reply).toMatchObject({ channelId: channel.id, replyToId: second.messageId });
     expect(opened).toEqual([]);
   });
 
-  test("a follow-up opens no thread", async () => {
+  test("a follow-up question opens no thread", async () => {
     const { discord, channel, ada, message } = await askTwice("auto");
     const answer = discord.messages(channel).find(({ author }) => author === discord.bot);
     discord.people.say(channel, ada, "go on", { ...(answer && { replyTo: answer }) });
@@ -91,7 +91,7 @@ describe("threads", () => {
     expect(event.inReplyTo).toBe(`discord:${channel.id}:${answer?.id}`);
   });
 
-  test("if the bot has no permission to open a thread, it does not try, and answers in the channel", async () => {
+  test("the bot tries to open no thread without the permission, and answers in the channel", async () => {
     const { discord, channel, ada, message } = await startStage({ threads: "on" });
     discord.overwrite(channel, discord.bot.id, { deny: ["CreatePublicThreads"] });
     discord.people.say(channel, ada, "a question", { mentionBot: true });
@@ -99,7 +99,7 @@ describe("threads", () => {
     expect(discord.requests.filter(({ route }) => route === OPEN)).toEqual([]);
   });
 
-  test("if Discord refuses a thread, the bot answers in the channel", async () => {
+  test("the bot answers in the channel if Discord refuses a thread", async () => {
     const { discord, channel, ada, message } = await startStage({
       threads: "on",
       simulator: { rules: { maxActiveThreads: 0 } },
@@ -108,7 +108,7 @@ describe("threads", () => {
     expect((await message(0)).reply.threadId).toBeUndefined();
   });
 
-  test("a thread has the id that its server gives it", async () => {
+  test("a thread has the id of the message that it starts at", async () => {
     const place = createPlaceQuestion({
       mode: "on",
       api: { call: async () => ({ data: { id: "7" } }), settled: async () => {} },
@@ -146,7 +146,7 @@ describe("threads", () => {
     });
   });
 
-  test("an existing thread is used", async () => {
+  test("the bot uses a thread that already exists for the message", async () => {
     const { discord, channel, ada, message } = await startStage({ threads: "on" });
     discord.faults.slow(OPEN, 100);
     const asked = discord.people.say(channel, ada, "a question", { mentionBot: true });
@@ -182,7 +182,7 @@ function shown(id: string, ...customIds: string[]) {
 
 const stop = (root: string) => toCustomId({ action: "stop", turnId: "t", root });
 
-describe("activity", () => {
+describe("the activity of a channel", () => {
   test("a channel is busy from the question until the answer no longer has a Stop button", () => {
     const { activity } = start();
     expect(activity.isBusy("c")).toBe(false);
@@ -213,7 +213,7 @@ describe("activity", () => {
     expect(activity.isBusy("c")).toBe(false);
   });
 
-  test("a channel is quiet when its growing message is deleted, but not when another one is", () => {
+  test("a channel is quiet again when its growing message is deleted, but not when another message is", () => {
     const { activity } = start();
     activity.see(shown("a", stop("q")));
     activity.forget({ id: "b", channel_id: "c" });

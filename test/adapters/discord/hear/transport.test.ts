@@ -14,8 +14,8 @@ import { botTexts, draft, signal, startAdapter, startStage } from "../stage.ts";
 
 const SEEN = { allow: "anything" as const };
 
-describe("the connection", () => {
-  test("the connection is open and reports it when the adapter listens", async () => {
+describe("the connection to Discord", () => {
+  test("the connection is open, and says so, when the adapter listens", async () => {
     const { adapter, discord } = await startStage();
     expect(adapter.isConnected()).toBe(true);
     expect(discord.gateway.sessions).toHaveLength(1);
@@ -51,7 +51,7 @@ describe("the connection", () => {
     expect(discord.gateway.sessions.map(({ intents }) => intents)).toEqual([1 | 512 | 4_096 | 32_768]);
   });
 
-  test("a connection without the Message Content intent says once what to switch on, and continues without it", async () => {
+  test("a connection without the Message Content intent logs once what to switch on, and continues without the intent", async () => {
     const { log, lines } = recordingLog();
     const { discord, adapter, channel, ada, bob, message, events, heard } = await startStage({
       simulator: { intents: { messageContent: false }, ...SEEN },
@@ -81,7 +81,7 @@ describe("the connection", () => {
     expect(reasons).toEqual([]);
   });
 
-  test("a wrong token is refused with an explanation", async () => {
+  test("the adapter refuses a wrong token with an explanation", async () => {
     const discord = await startDiscord(SEEN);
     const starting = startAdapter(discord, { token: `${discord.token.slice(0, -4)}xxxx` });
     await expect(starting).rejects.toThrow(/does not accept the token.*Developer Portal/);
@@ -93,14 +93,14 @@ describe("the connection", () => {
     [4011, /too many servers/],
     [4012, /version/],
     [4013, /intent/],
-  ])("a connection that Discord closes for good with %i is reported with the reason", async (code, reason) => {
+  ])("the adapter reports the reason if Discord closes the connection permanently with %i", async (code, reason) => {
     const { discord, reasons, adapter } = await startStage({ simulator: SEEN });
     discord.gateway.closeWith(code);
     await eventually(() => reasons).toEqual([expect.stringMatching(reason)]);
     expect(adapter.isConnected()).toBe(false);
   });
 
-  test("a refused token is reported once, by the connection or by a write", async () => {
+  test("the adapter reports a refused token once, whether the connection or a write found it", async () => {
     const { discord, reasons, adapter, channel } = await startStage({ simulator: SEEN });
     discord.faults.failNext("POST /channels/:channel/messages", { status: 401 });
     const sink = adapter.sink({ platform: "discord", channelId: channel.id }, NO_RIGHT);
@@ -114,7 +114,7 @@ describe("the connection", () => {
     await eventually(() => other.reasons).toEqual(told);
   });
 
-  test("connecting is retried while Discord has an outage", async () => {
+  test("the adapter retries to connect while Discord has an outage", async () => {
     const discord = await startDiscord();
     discord.faults.failNext("GET /gateway/bot", { status: 503, times: 1 });
     const { adapter } = await startAdapter(discord);
@@ -175,7 +175,7 @@ describe("shards", () => {
 });
 
 describe("shutdown of the adapter", () => {
-  test("closing waits for writes under way", async () => {
+  test("the adapter waits for unfinished writes when it closes", async () => {
     const { discord, adapter, channel, ada, message } = await startStage({ simulator: { latencyMs: 50 } });
     discord.people.say(channel, ada, "question", { mentionBot: true });
     const sink = adapter.sink((await message(0)).reply, NO_RIGHT);
@@ -186,7 +186,7 @@ describe("shutdown of the adapter", () => {
     await posting;
   });
 
-  test("after a pause, replies are still written, and no events arrive", async () => {
+  test("after a pause, the adapter still writes replies and passes on no events", async () => {
     const { discord, adapter, channel, ada, message, events } = await startStage();
     await discord.until(() => discord.commands().length > 0);
     discord.people.say(channel, ada, "question", { mentionBot: true });
@@ -216,7 +216,7 @@ async function startSilence(): Promise<{ url: string; port: number; sockets: Soc
   return { url: `ws://127.0.0.1:${port}`, port, sockets };
 }
 
-test("closing a connection that is still opening does not kill the process if it fails", async () => {
+test("a process survives if it closes a connection that then fails to open", async () => {
   const failures: unknown[] = [];
   const note = (error: unknown) => void failures.push(error);
   const others = process.listeners("uncaughtException");

@@ -7,10 +7,10 @@ import {
   type Rule,
 } from "../../../../adapters/discord/write/counters.ts";
 
-describe("own calls", () => {
+describe("the record of the bot's own calls", () => {
   const open = (at: number, kind: "post" | "edit" = "edit") => ({ at, kind, answeredAt: Infinity });
 
-  test("own calls know which ones were in flight together", () => {
+  test("the record of own calls knows which calls were in flight together", () => {
     const calls = createOwnCalls();
     for (const at of [0, 1_000, 5_000]) calls.add(open(at));
     calls.answered(0, "edit", 2_000);
@@ -21,7 +21,7 @@ describe("own calls", () => {
     expect(calls.overlapping(5_000, 6_000)).toBe(0);
   });
 
-  test("own calls distinguish two calls at the same time", () => {
+  test("the record of own calls distinguishes two calls at the same time", () => {
     const calls = createOwnCalls();
     calls.add(open(0, "post"));
     calls.add(open(0, "edit"));
@@ -33,7 +33,7 @@ describe("own calls", () => {
     expect(calls.unanswered()).toBe(0);
   });
 
-  test("own calls count the ones since a time or in flight then", () => {
+  test("the record of own calls counts the calls since a time, including those in flight then", () => {
     const calls = createOwnCalls();
     for (const at of [0, 1_000, 2_000, 3_000]) calls.add(open(at));
     calls.answered(0, "edit", 1_000);
@@ -42,7 +42,7 @@ describe("own calls", () => {
     expect(calls.last()).toBe(3_000);
   });
 
-  test("own calls forget completed calls in time, but never calls in flight", () => {
+  test("the record of own calls forgets completed calls after a while, but never calls in flight", () => {
     const calls = createOwnCalls();
     calls.add(open(0));
     calls.add(open(1_000));
@@ -54,7 +54,7 @@ describe("own calls", () => {
   });
 });
 
-describe("fixed counter", () => {
+describe("a fixed rate-limit counter", () => {
   /** A counter for 5 calls per 5 s, with its calls. The test decides when its windows start. */
   function fixed() {
     const rule: Rule = { limit: 5, windowMs: 5_000, tripMs: 200, calls: createOwnCalls() };
@@ -93,7 +93,7 @@ describe("fixed counter", () => {
     expect([200, 5_000, 5_200].map(counter.credit)).toEqual([4, 4, 1]);
   });
 
-  test("a fixed counter opens a window with its full limit once one was seen to restart", () => {
+  test("a fixed counter opens a window with its full limit once it has seen the window restart", () => {
     const { counter, call } = fixed();
     call(0, 4, 4_900);
     call(3_000, 3, 1_900);
@@ -102,7 +102,7 @@ describe("fixed counter", () => {
     expect(counter.credit(10_400)).toBe(5);
   });
 
-  test("a fixed counter keeps its window if a refusal's wait ends inside it: that was another limit", () => {
+  test("a fixed counter keeps its window if a refusal's wait ends inside it, because another limit refused the call", () => {
     const { counter, call, send } = fixed();
     call(0, 4, 4_900);
     for (const [at, remaining] of [
@@ -119,7 +119,7 @@ describe("fixed counter", () => {
     expect(counter.credit(5_200)).toBe(1);
   });
 
-  test("a window that starts with less refutes a fixed counter", () => {
+  test("a fixed counter is refuted by a window that starts with less than its limit", () => {
     const { counter, call } = fixed();
     call(0, 4, 4_900);
     call(3_000, 3, 1_900);
@@ -127,7 +127,7 @@ describe("fixed counter", () => {
     expect(counter.isRefuted()).toBe(true);
   });
 
-  test("a fixed counter accepts a window that started earlier than assumed", () => {
+  test("a fixed counter accepts that a window started earlier than assumed", () => {
     const { counter, call } = fixed();
     call(0, 4, 4_900);
     call(4_950, 4, 4_900);
@@ -145,7 +145,7 @@ describe("fixed counter", () => {
     expect(counter.credit(2_200)).toBe(0);
   });
 
-  test("a fixed counter has one unproven call when a refusal is over", () => {
+  test("a fixed counter plans one call to test the limit when a refusal is over", () => {
     const { counter } = fixed();
     counter.adopt({ startedAt: 0, resetAt: 5_000, used: 1 });
     expect(counter.credit(1_000)).toBe(4);
@@ -162,7 +162,7 @@ describe("fixed counter", () => {
   });
 });
 
-describe("leaky counter", () => {
+describe("a leaky rate-limit counter", () => {
   const rule = (): Rule => ({ limit: 5, windowMs: 5_000, tripMs: 0, calls: createOwnCalls() });
   const answer = {
     kind: "edit",
@@ -192,13 +192,13 @@ describe("leaky counter", () => {
     expect(counter.credit(200)).toBe(1);
   });
 
-  test("a leaky counter has one call when a refusal is over", () => {
+  test("a leaky counter plans one call when a refusal is over", () => {
     const counter = createLeakyCounter(rule());
     counter.refused(10_000);
     expect([10_000, 11_000].map(counter.credit)).toEqual([1, 2]);
   });
 
-  test("a leaky counter plans calls closer together while it is well filled", () => {
+  test("a leaky counter plans calls closer together while many calls are left", () => {
     const counter = createLeakyCounter(rule());
     expect(counter.gap(0)).toBeCloseTo(1 / (1 / 1_000 + 3.5 / 2_000));
     for (let call = 0; call < 4; call++) counter.sent(0);
@@ -206,7 +206,7 @@ describe("leaky counter", () => {
   });
 });
 
-describe("logged counter", () => {
+describe("a rate-limit counter that logs its calls", () => {
   function counterWith(times: number[]) {
     const rule: Rule = { limit: 5, windowMs: 5_000, tripMs: 0, calls: createOwnCalls() };
     const counter = createLoggedCounter(rule);
@@ -229,7 +229,7 @@ describe("logged counter", () => {
     inFlight: 0,
   } as const;
 
-  test("a logged counter counts our calls of the last window plus a margin", () => {
+  test("a logged counter counts the bot's calls of the last window plus a margin", () => {
     const { counter } = counterWith([0, 1_000, 2_000, 3_000, 4_000]);
     expect([4_000, 5_100, 5_200, 6_200].map(counter.credit)).toEqual([0, 0, 1, 2]);
   });
@@ -243,13 +243,13 @@ describe("logged counter", () => {
     expect(counter.credit(5_200)).toBe(4);
   });
 
-  test("a logged counter forgets a call when the window that contained only it ends", () => {
+  test("a logged counter forgets a call when the only window that contained it ends", () => {
     const { counter } = counterWith([0]);
     counter.observe({ ...answer, resetMs: 1_000, resetUntil: 1_200, resetFrom: 1_000 });
     expect([1_000, 1_300].map(counter.credit)).toEqual([4, 5]);
   });
 
-  test("a logged counter spreads the free calls evenly until the oldest call returns", () => {
+  test("a logged counter spreads the free calls evenly until the oldest call expires", () => {
     expect(counterWith([]).counter.gap(0)).toBe(350);
     expect(counterWith([0]).counter.gap(0)).toBeCloseTo(5_120 / 5);
     expect(counterWith([0, 1_000, 2_000, 3_000, 4_000]).counter.gap(4_000)).toBeCloseTo(1_120);

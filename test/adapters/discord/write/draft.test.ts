@@ -3,7 +3,7 @@ import { readCustomId, readCustomIds, toCustomId, toMessageBody } from "../../..
 import { draft } from "../stage.ts";
 
 describe("the body of a message", () => {
-  test("the body of a message notifies no one and shows no previews", () => {
+  test("the body of a message notifies no one and shows no link previews", () => {
     expect(toMessageBody(draft("hi"), {})).toEqual({
       content: "hi",
       allowed_mentions: { parse: [], replied_user: false },
@@ -12,7 +12,7 @@ describe("the body of a message", () => {
     });
   });
 
-  test("the body of a message is sent as written if only the rewriting makes it too long", () => {
+  test("the body of a message contains the text unchanged if only the conversion would make it too long", () => {
     const bars = "|| ".repeat(660);
     expect(toMessageBody(draft(bars), {}).content).toBe(bars);
   });
@@ -52,19 +52,19 @@ describe("the body of a message", () => {
 });
 
 describe("a button's id", () => {
-  test("a button's id is read back, with and without its optional parts", () => {
+  test("the adapter reads a button's id back, with and without its optional parts", () => {
     expect(readCustomId(toCustomId({ action: "retry", turnId: "t" }))).toEqual({ action: "retry", turnId: "t" });
     expect(readCustomId(toCustomId({ action: "continue", turnId: "t", mark: "m" }))).toMatchObject({ mark: "m" });
   });
 
-  test("a button's id that is too long keeps its action and its turn", () => {
+  test("a button's id keeps its action and its turn if the rest makes it too long", () => {
     const turnId = "t".repeat(70);
     const long = toCustomId({ action: "upscale", turnId, root: "1".repeat(19), mark: "m".repeat(16) });
     expect(long.length).toBeLessThanOrEqual(100);
     expect(readCustomId(long)).toMatchObject({ action: "upscale", turnId, root: "1".repeat(19) });
   });
 
-  test("a foreign button's id means nothing", () => {
+  test("the adapter ignores the id of another bot's button", () => {
     for (const id of ["", "stop", "destroy:everything", "stop:"]) expect(readCustomId(id)).toBeUndefined();
   });
 });

@@ -55,12 +55,12 @@ describe("the meaning of Discord's refusals", () => {
     ]);
   });
 
-  test("a rate limit includes the wait", () => {
+  test("a rate limit's failure includes the wait", () => {
     const error = toSinkError(new ApiError("words", { status: 429, code: 0, retryAfterMs: 700 }), signal);
     expect(error).toMatchObject({ kind: "rate-limited", retryAfterMs: 700 });
   });
 
-  test("a failure without a response leaves open whether the write happened, and quotes nothing", () => {
+  test("a failure without a response leaves open whether Discord wrote the message, and quotes no text", () => {
     const cause = Object.assign(new Error("connect to https://x/webhooks/1/token failed"), { code: "ECONNRESET" });
     const error = toSinkError(toNetworkError("POST", cause), signal);
     expect(error).toMatchObject({ kind: "unavailable", message: expect.stringContaining("ECONNRESET") });

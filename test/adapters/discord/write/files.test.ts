@@ -11,7 +11,7 @@ const file = (more: Partial<OutboundFile> = {}): OutboundFile => {
 };
 
 describe("files sent to Discord", () => {
-  test("files have a caption, a description, and a cover if requested", async () => {
+  test("files have a caption, a description, and a spoiler cover if requested", async () => {
     const { discord, adapter, channel } = await startStage({ listens: false });
     const sink = adapter.sink({ platform: "discord", channelId: channel.id }, NO_RIGHT);
     const files = [file({ altText: "A cat.", isSpoiler: true }), file({ name: "plain.png" })];
@@ -46,13 +46,13 @@ describe("files sent to Discord", () => {
     expect(attachments).toHaveLength(1);
   });
 
-  test("files have descriptions that fit, and names without misleading characters", () => {
+  test("files get shortened descriptions, and names without misleading characters", () => {
     const { body, files } = attach({}, [file({ name: 'a/b\u202e"c.png', altText: "数".repeat(2_000) })]);
     expect(body).toEqual({ attachments: [{ id: "0", filename: "bc.png", description: `${"数".repeat(1_023)}…` }] });
     expect(files?.[0]?.name).toBe("bc.png");
   });
 
-  test("files that do not fit are refused with an explanation", () => {
+  test("the adapter refuses files that do not fit, with an explanation", () => {
     const large = file({ bytes: new Uint8Array(11) });
     expect(() => checkFiles([large], 10)).toThrow(/over 10 bytes/);
     expect(() =>

@@ -36,7 +36,7 @@ const markdown = fc.array(fc.constantFrom(...PIECES), { maxLength: 60 }).map((pi
 const WRAPPED = `| a | bb |\n|---|:-:|\n${"[a.com](https://b.com) ".repeat(2)}\`code || x\` word `;
 
 describe("Markdown for Discord", () => {
-  test("a folded quote becomes one covered line that nothing in it can end", () => {
+  test("a folded quote becomes one spoiler line that nothing inside it can end", () => {
     const quote = "> [!thinking]- Thought for 3 s\n> First `a || b`.\n> \n> Then \\\n\n**Done.**";
     expect(toDiscordMarkdown(quote)).toBe("> **Thought for 3 s**\n> || First `a | | b`. Then \\ ||\n\n**Done.**");
     expect(toDiscordMarkdown("> [!note] mine\n> x")).toBe("> [!note] mine\n> x");
@@ -48,23 +48,23 @@ describe("Markdown for Discord", () => {
     );
   });
 
-  test("every fence becomes three backticks with at most one word after them", () => {
+  test("every code fence becomes three backticks with at most one word after them", () => {
     expect(toDiscordMarkdown("~~~python title=x\nprint(1)\n~~~")).toBe("```python\nprint(1)\n```");
     expect(toDiscordMarkdown("````md\n```js\n```\n````")).toBe("```md\n`\u200B``js\n`\u200B``\n```");
     expect(toDiscordMarkdown("```{.weird}\nx\n```")).toBe("```\nx\n```");
   });
 
-  test("code stays as written", () => {
+  test("code for Discord stays as written", () => {
     const code = "```py\n#### not a heading\na || b\n| a | b |\n|---|---|\n__init__\n```";
     expect(toDiscordMarkdown(code)).toBe(code);
   });
 
-  test("plain text, half a table and half a fence stay unchanged", () => {
+  test("plain text, half a table and half a code fence stay unchanged", () => {
     for (const text of ["plain, 100 % fine.", "| a | b |", "```js\nlet x", "*half", "[half](https://a"])
       expect(toDiscordMarkdown(text)).toBe(text);
   });
 
-  test("no word of a text is lost", () => {
+  test("Markdown for Discord loses no word of a text", () => {
     fc.assert(
       fc.property(markdown, (text) => {
         const read = (from: string) => from.match(/word|数据|🎉|long|cell|bold|code|quote|head/g) ?? [];
@@ -76,7 +76,7 @@ describe("Markdown for Discord", () => {
     );
   });
 
-  test("length is counted in UTF-16 units, as sent", () => {
+  test("Markdown for Discord measures length in UTF-16 units, as Discord does", () => {
     expect(lengthOfMarkdown("a数🎉")).toBe(4);
     expect(lengthOfMarkdown("x".repeat(2_000))).toBe(2_000);
     expect(lengthOfMarkdown("a || b")).toBe(8);
@@ -88,7 +88,7 @@ describe("Markdown for Discord", () => {
     );
   });
 
-  test("every part fits if the splitter is given this length", () => {
+  test("every part fits into a message if the splitter uses this length", () => {
     fc.assert(
       fc.property(markdown, (text) => {
         const parts = splitMarkdown(text.repeat(3), { maxLength: 200, lengthOf: lengthOfMarkdown });
@@ -100,7 +100,7 @@ describe("Markdown for Discord", () => {
   });
 });
 
-describe("prose", () => {
+describe("prose for Discord", () => {
   test.each([
     ["headings deeper than three are flattened", "#### Deep\n###### Deeper", "### Deep\n### Deeper"],
     ["headings of three and less stay", "# a\n### b\n#nohash", "# a\n### b\n#nohash"],
@@ -136,7 +136,7 @@ describe("prose", () => {
     "[bank.com](discord://-/evil)",
     "> `code that ends with the quote\n[bank.com](https://evil.net)`",
     "- `code that ends with the item\n[bank.com](https://evil.net)`",
-  ])("a link is honest however it is written: %j", (markdown) => {
+  ])("a link shows where it leads however its author writes it: %j", (markdown) => {
     const shown = rewriteProse(markdown);
     expect(shown).not.toMatch(/\]\(/);
     expect(shown).toMatch(/` \(<(?:https:|discord:)/);
@@ -212,7 +212,7 @@ describe("a table", () => {
     );
   });
 
-  test("a table loses the marks that code would show as text, and keeps their content", () => {
+  test("a table drops Markdown marks that code would show as text, and keeps their content", () => {
     const shown = showTable(
       "| **bold** and *it* | `code` |\n|---|---|\n| [docs](https://a.example/x) | a \\| b<br>c |",
     );
@@ -242,14 +242,14 @@ describe("a table", () => {
     expect(readTable(["| a | b |", "|---|---|", "```js | x"], 0)).toMatchObject({ count: 2 });
   });
 
-  test("without a row of dashes there is no table", () => {
+  test("a text without a row of dashes is no table", () => {
     expect(showTable("| a | b |\n| c | d |")).toBeUndefined();
     expect(showTable("a | b\n---")).toBeUndefined();
     expect(showTable("| a | b |\n|---|")).toBeUndefined();
   });
 });
 
-describe("widthOf", () => {
+describe("the width of a text in columns", () => {
   test("widthOf counts one column for a letter and two for CJK, Hangul, full-width forms and emoji", () => {
     expect(widthOf("abc é")).toBe(5);
     expect(widthOf("数据")).toBe(4);
@@ -275,7 +275,7 @@ describe("widthOf", () => {
   });
 });
 
-describe("wrap", () => {
+describe("wrapping a text", () => {
   test("wrap breaks between words, and inside a word only if it is longer than a line", () => {
     expect(wrap("one two three", 7)).toEqual(["one two", "three"]);
     expect(wrap("a 数据数据数据", 6)).toEqual(["a", "数据数", "据数据"]);

@@ -10,7 +10,7 @@ import {
 import type { PlatformCounter } from "../../../../lab/pacing/platform.ts";
 import { fixedCounter, leakyCounter, slidingCounter } from "../../../../lab/pacing/platform.ts";
 
-describe("meter", () => {
+describe("the meter of one channel's calls", () => {
   /** Makes a call at each of these times, one after another. The counter is half a round trip away. */
   function call(meter: ReturnType<typeof createMeter>, counter: PlatformCounter, times: number[], tripMs = 200): void {
     for (const at of times) {
@@ -41,7 +41,7 @@ describe("meter", () => {
     expect([500, 1_300, 2_300].map(meter.credit)).toEqual([3, 4, 5]);
   });
 
-  test("a meter counts its own calls permanently if no model fits, and other meters do not learn that", () => {
+  test("a meter counts its own calls permanently if no model fits, and does not pass this on to other meters", () => {
     const meter = createMeter(UNLEARNT);
     call(meter, slidingCounter(5, 5_000), [0, 1_000, 2_000, 5_400]);
     expect(meter.learnt().mode).toBe("unknown");
@@ -83,7 +83,7 @@ describe("meter", () => {
     expect(other.learnt()).toEqual({ mode: "leaky", limit: 5, windowMs: 5_000 });
   });
 
-  test("a meter gives up a leaky model if the counter holds more than it could", () => {
+  test("a meter gives up the leaky model if the counter holds more calls than that model could", () => {
     const meter = createMeter({ mode: "leaky", limit: 10, windowMs: 100_000 });
     meter.sent("edit", 0);
     meter.done("edit", 0, { ok: true, budget: { limit: 10, remaining: 5, resetAfterMs: 9_000 } }, 200);
@@ -91,7 +91,7 @@ describe("meter", () => {
     expect(meter.credit(200)).toBe(5);
   });
 
-  test("a meter returns to counting if the call that opens a window is unaccounted for", () => {
+  test("a meter returns to counting if it cannot account for the call that opened a window", () => {
     const meter = createMeter(UNLEARNT);
     const counter = fixedCounter(5, 5_000);
     call(meter, counter, [0, 300]);
@@ -114,7 +114,7 @@ describe("meter", () => {
   });
 });
 
-describe("counter model", () => {
+describe("the model of a counter", () => {
   function modelOf() {
     const rule: Rule = { limit: 5, windowMs: 5_000, tripMs: 200, calls: createOwnCalls() };
     const model = createCounterModel(rule, "unknown");
@@ -138,7 +138,7 @@ describe("counter model", () => {
     };
   }
 
-  test("a counter model knows the calls left when all concurrent calls have their responses", () => {
+  test("a counter model knows how many calls are left once all concurrent calls have their responses", () => {
     const { model, call, answer } = modelOf();
     for (const at of [0, 10, 20]) call(at);
     answer(0, 200, 4, 4_900);
@@ -148,7 +148,7 @@ describe("counter model", () => {
     expect(model.counter().credit(220)).toBe(2);
   });
 
-  test("a counter model stays uncertain by each concurrent call whose response had no headers", () => {
+  test("a counter model stays uncertain by one call for each concurrent call whose response had no headers", () => {
     const { model, call, answer, fail } = modelOf();
     for (const at of [0, 10, 20]) call(at);
     // Another user's call is also in the counter, so the bot's own log is not the limit.
@@ -207,7 +207,7 @@ describe("counter model", () => {
   });
 });
 
-describe("counter kind", () => {
+describe("the kind of a counter", () => {
   function read(sentAt: number, resetMs: number, remaining: number, inFlight = 0): Reading {
     const answeredAt = sentAt + 200;
     const [resetFrom, resetUntil] = [sentAt + resetMs, answeredAt + resetMs];
@@ -225,13 +225,13 @@ describe("counter kind", () => {
     expect(toKind(read(600, 2_400, 2), first, 2)).toBe("leaky");
   });
 
-  test("the counter kind stays open if both or neither fit", () => {
+  test("the counter kind stays undecided if both kinds or neither fit", () => {
     expect(toKind(read(400, 1_100, 3), first, 1)).toBeUndefined();
     const narrow = toReference({ ...read(0, 100, 4) }, 5_000);
     expect(toKind(read(50, 100, 3), narrow, 1)).toBeUndefined();
   });
 
-  test("the counter kind is not derived from responses that cannot be compared", () => {
+  test("the meter does not derive the counter kind from responses that it cannot compare", () => {
     expect(toKind(read(400, 600, 3, 1), first, 1)).toBeUndefined();
     expect(toKind(read(1_000, 1_000, 3), first, 1)).toBeUndefined();
     expect(toKind(read(400, 600, 5), first, 1)).toBeUndefined();

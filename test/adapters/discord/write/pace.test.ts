@@ -10,7 +10,7 @@ import { createEvenPacer } from "../../../../src/pacing/even.ts";
 import { createPacer } from "../../../../src/pacing/pacer.ts";
 import type { CallResult, Pacer } from "../../../../src/port/pace.ts";
 
-describe("Discord budget", () => {
+describe("the budget of calls to Discord", () => {
   const EDIT: Call = { kind: "edit", room: "channel" };
   const POST: Call = { kind: "post", room: "channel" };
   const DEMAND = { growing: [], active: 1, unfinished: 1, starts: [] };
@@ -54,7 +54,7 @@ describe("Discord budget", () => {
     expect(second.credit(EDIT, 1_000)).toBe(5);
   });
 
-  test("the budget keeps waiting if it distinguishes the counters during a refusal's wait", () => {
+  test("the budget keeps waiting for a refused call after it learns that posts and edits count separately", () => {
     const budget = createDiscordBudget(createDiscordShared());
     budget.sent(POST, 0);
     budget.done(POST, { kind: "post", sentAt: 0, answer: left(4) }, 200);
@@ -65,7 +65,7 @@ describe("Discord budget", () => {
     expect(budget.credit(EDIT, 5_000)).toBe(0);
   });
 
-  test("the budget shares what it learned, and the bot's total limit, with other channels", () => {
+  test("the budget shares what it learned with other channels, and the bot's total limit", () => {
     const shared = createDiscordShared();
     const first = createDiscordBudget(shared);
     first.sent(EDIT, 0);
@@ -81,7 +81,7 @@ describe("Discord budget", () => {
     expect(channels[0]?.creditAt(EDIT, 1, 1_000)).toBe(1_200);
   });
 
-  test("the budget counts a call under its actual kind", () => {
+  test("the budget counts a call under the kind that Discord's response proves", () => {
     const shared = createDiscordShared();
     shared.learnt.isSplit = true;
     const budget = createDiscordBudget(shared);
@@ -93,7 +93,7 @@ describe("Discord budget", () => {
   });
 });
 
-describe("Discord budget against every kind of counter", () => {
+describe("the budget of calls against every kind of counter", () => {
   const kinds: Record<string, () => PlatformCounter> = {
     "fixed 5 per 5 s": () => fixedCounter(5, 5_000),
     "fixed 5 per 1 s": () => fixedCounter(5, 1_000),
@@ -113,17 +113,17 @@ describe("Discord budget against every kind of counter", () => {
         }
       };
 
-      test(`a call is never refused: ${name}, ${counters} counter(s)`, () => sweep(24, {}));
-      test(`a call is never refused despite server errors: ${name}, ${counters} counter(s)`, () =>
+      test(`Discord refuses no call of the budget: ${name}, ${counters} counter(s)`, () => sweep(24, {}));
+      test(`Discord refuses no call of the budget despite server errors: ${name}, ${counters} counter(s)`, () =>
         sweep(16, { errorShare: 0.05 }, 1000));
-      test(`a call is never refused without headers: ${name}, ${counters} counter(s)`, () => {
+      test(`Discord refuses no call of the budget without headers: ${name}, ${counters} counter(s)`, () => {
         sweep(8, { headersOf: () => undefined }, 2000);
         sweep(8, { headersOf: (headers: object, call: number) => (call === 1 ? undefined : headers) }, 3000);
       });
     }
   }
 
-  test("a call is never refused in a channel of a different kind than remembered", () => {
+  test("Discord refuses no call in a channel whose kind of counter differs from the remembered one", () => {
     const creates = Object.values(kinds);
     for (const [index, create] of creates.entries()) {
       const shared = createDiscordShared();
@@ -135,7 +135,7 @@ describe("Discord budget against every kind of counter", () => {
     }
   });
 
-  test("if a counter refuses too early, the budget waits until the wait is over, and delivers every final text", () => {
+  test("the budget waits out an early refusal and delivers every final text", () => {
     let refusals = 0;
     for (let seed = 0; seed < 12; seed++) {
       const counter = fixedCounter(3, 5_000);
@@ -154,7 +154,7 @@ describe("Discord budget against every kind of counter", () => {
   });
 });
 
-describe("calls one by one", () => {
+describe("calls that the budget makes one by one", () => {
   const OK = { answer: { ok: true }, behind: false } as const;
 
   function startTwo(): { pacer: Pacer; first: number; second: number } {

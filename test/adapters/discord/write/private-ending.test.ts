@@ -66,8 +66,8 @@ async function startGrowing(leftMs = 100) {
   return { discord, channel, clock, sink, id: (await sink.post(GROWING, "n", signal)).id };
 }
 
-describe("the ending of a private answer", () => {
-  test("a private answer that is still growing gets an ending in time, and accepts no more text", async () => {
+describe("the closing note of a private answer", () => {
+  test("a private answer that is still growing gets a closing note in time, and accepts no more text", async () => {
     const { discord, channel, clock, sink, id } = await startGrowing();
     const last = () => botMessages(discord, channel).map((one) => shown(one))[0];
     await discord.until(() => last()?.content !== "So far");
@@ -78,7 +78,7 @@ describe("the ending of a private answer", () => {
     expect(discord.requests.at(-1)?.route).toBe(EDIT);
   });
 
-  test("the ending does not overwrite an answer's own end that is under way", async () => {
+  test("the closing note does not overwrite an answer that is finishing at the same moment", async () => {
     // Even on a busy machine, the edit starts before the time is over and ends after it.
     const { discord, channel, sink, id } = await startGrowing(1_000);
     discord.faults.slow(EDIT, 1_300, { times: 1 });
@@ -89,7 +89,7 @@ describe("the ending of a private answer", () => {
     expect(states.map(({ content }) => content)).toEqual(["", "So far", "So far so good.", "So far so good!"]);
   });
 
-  test("the ending waits for a call under way, whether it succeeds or not", async () => {
+  test("the closing note waits for an unfinished call, whether that call succeeds or not", async () => {
     const { words, toToken, writes } = start();
     const [ending, failing] = [toToken("ending", 0), toToken("failing", 0)];
     const call = Promise.withResolvers<void>();
@@ -112,7 +112,7 @@ describe("the ending of a private answer", () => {
     expect((await writes(3)).at(-1)).toBe("/webhooks/1/last/messages/4 d");
   });
 
-  test("a private answer without any text yet gets an ending", async () => {
+  test("a private answer without any text yet gets a closing note", async () => {
     const { words, toToken, writes } = start();
     words.promise(toToken("t", 0));
     expect(await writes(1)).toEqual([
@@ -120,7 +120,7 @@ describe("the ending of a private answer", () => {
     ]);
   });
 
-  test("a private answer that is finished, or elsewhere, gets no ending", async () => {
+  test("the adapter adds no closing note to a finished answer or to another kind of answer", async () => {
     const { words, toToken, writes } = start();
     const [over, filled, growing] = [toToken("over", 0), toToken("filled", 0), toToken("growing", 50)];
     words.note(over, "1", body("a", [STOP]));
@@ -131,7 +131,7 @@ describe("the ending of a private answer", () => {
     expect(await writes(1)).toEqual(["/webhooks/1/growing/messages/2 b"]);
   });
 
-  test("a private answer that another process finished gets no ending", async () => {
+  test("the adapter adds no closing note to a private answer that another process finished", async () => {
     const { words, shows, toToken, writes } = start();
     const [promised, begun, growing] = [toToken("promised", 0), toToken("begun", 0), toToken("growing", 50)];
     words.promise(promised);
@@ -142,7 +142,7 @@ describe("the ending of a private answer", () => {
     expect(await writes(1)).toEqual(["/webhooks/1/growing/messages/2 b"]);
   });
 
-  test("the ending is retried after a failure, unless the answer is gone", async () => {
+  test("the adapter retries the closing note after a failure, unless the answer is gone", async () => {
     const limit = new ApiError("too fast", { status: 429, code: 0, retryAfterMs: 1 });
     const gone = new ApiError("gone", { status: 404, code: 10008 });
     const { words, toToken, writes } = start(gone, limit, new Error("reset"));
@@ -151,7 +151,7 @@ describe("the ending of a private answer", () => {
     expect(await writes(1)).toEqual(["/webhooks/1/busy/messages/2 b"]);
   });
 
-  test("the ending fits under the text, without splitting a character", async () => {
+  test("the closing note fits under the text, without splitting a character", async () => {
     const { words, toToken, written, writes } = start();
     words.note(toToken("t", 0), "1", body("🎉".repeat(1_000), [STOP]));
     await writes(1);

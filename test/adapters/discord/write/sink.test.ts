@@ -102,7 +102,7 @@ describe("a reply on Discord", () => {
     expect(botTexts(discord, channel)).toEqual(["blind"]);
   });
 
-  test("a reply is posted in one call per message if the bot knows the channel", async () => {
+  test("a reply needs one call per message if the bot knows the channel", async () => {
     const known = await startStage();
     const { discord, channel, ada, message } = known;
     discord.overwrite(channel, discord.bot.id, { deny: ["ReadMessageHistory"] });
@@ -132,7 +132,7 @@ describe("a reply on Discord", () => {
     }
   });
 
-  test("a reply reports that it shows less than given if it was posted before with other text or buttons", async () => {
+  test("a reply reports that Discord shows less than given if an earlier post had other text or buttons", async () => {
     const { sink } = await startSink();
     const stop = { buttons: [{ action: "stop" as const, turnId: "turn", label: "Stop" }] };
     const { id, isPartial } = await sink.post(draft("Waiting …", stop), "n", signal);
@@ -159,19 +159,19 @@ describe("a reply on Discord", () => {
     expect(botTexts(discord, channel)).toEqual(["once"]);
   });
 
-  test("a reply reports the counter from the response's headers", async () => {
+  test("a reply reports the counter in the response's headers", async () => {
     const { sink } = await startSink();
     const { id, budget } = await sink.post(draft("a"), "n", signal);
     expect(budget).toEqual({ limit: 5, remaining: 4, resetAfterMs: expect.any(Number) });
     expect((await sink.edit(id, draft("ab"), signal)).budget).toMatchObject({ remaining: 3 });
   });
 
-  test("a reply shares its counter with the channel, by name", async () => {
+  test("replies in a channel share its counter", async () => {
     const { channel, sink } = await startSink();
     expect(sink.budget.key).toBe(`discord:${channel.id}`);
   });
 
-  test("the library never delays a reply: a rate limit is reported with the wait, and nothing is sent later", async () => {
+  test("a reply reports a rate limit with its wait, because the library neither delays nor sends anything later", async () => {
     const { discord, sink } = await startSink({ simulator: { allow: { "rate-limited": 1 } } });
     const { id } = await sink.post(draft("a"), "n", signal);
     for (const text of ["ab", "abc", "abcd", "abcde"]) await sink.edit(id, draft(text), signal);
@@ -183,7 +183,7 @@ describe("a reply on Discord", () => {
     expect(discord.requests.filter(({ route }) => route === EDIT)).toHaveLength(5);
   });
 
-  test("a reply continues if the counter returns calls one by one, which the library takes for an empty window", async () => {
+  test("a reply continues if Discord gives calls back one by one, which the library takes for an empty window", async () => {
     const clock = createStillClock();
     const messages = { kind: "leaky" as const, limit: 2, windowMs: 2_000 };
     const { sink, discord, channel } = await startSink({ simulator: { clock, limits: { messages } } });
@@ -194,7 +194,7 @@ describe("a reply on Discord", () => {
     expect(botTexts(discord, channel)).toEqual(["abc"]);
   });
 
-  test("a reply that is too long as Discord shows it is refused before it is sent", async () => {
+  test("the sink refuses a reply before sending it if the converted text is too long", async () => {
     const { sink, discord } = await startSink();
     await expect(sink.post(draft("数".repeat(2_001)), "n", signal)).rejects.toMatchObject({ kind: "rejected" });
     await sink.post(draft("🎉".repeat(1_000)), "n", signal);
@@ -203,7 +203,7 @@ describe("a reply on Discord", () => {
 });
 
 describe("a write that Discord refuses", () => {
-  test("an edit of a deleted message, or in a deleted channel, reports gone", async () => {
+  test('an edit reports "gone" for a deleted message or channel', async () => {
     const { discord, channel, sink } = await startSink();
     const { id } = await sink.post(draft("a"), "n", signal);
     const [message] = botMessages(discord, channel);
@@ -214,7 +214,7 @@ describe("a write that Discord refuses", () => {
     await expect(sink.post(draft("b"), "m", signal)).rejects.toMatchObject({ kind: "gone" });
   });
 
-  test("a write without permission is not retried at once", async () => {
+  test("the sink does not repeat a forbidden write at once", async () => {
     const { discord, channel, sink } = await startSink({ simulator: { allow: { "invalid-request": 1 } } });
     discord.overwrite(channel, discord.bot.id, { deny: ["SendMessages"] });
     for (const nonce of ["a", "b", "c"])
@@ -222,7 +222,7 @@ describe("a write that Discord refuses", () => {
     expect(discord.requests).toHaveLength(1);
   });
 
-  test("a write refused for its files does not block text", async () => {
+  test("the sink still writes text after Discord refused a write for its files", async () => {
     const { discord, channel, sink } = await startSink({ simulator: { allow: { "invalid-request": 1 } } });
     discord.overwrite(channel, discord.bot.id, { deny: ["AttachFiles"] });
     const file = { name: "a.md", contentType: "text/markdown", bytes: new Uint8Array(3) };
@@ -233,7 +233,7 @@ describe("a write that Discord refuses", () => {
     expect(discord.requests).toHaveLength(2);
   });
 
-  test("a write in an archived thread reopens it first", async () => {
+  test("the sink reopens an archived thread before it writes", async () => {
     const { discord, channel, ada, adapter } = await startSink();
     const thread = discord.people.openThread(channel, ada, "thread");
     const sink = adapter.sink(to(thread), NO_RIGHT);
@@ -243,7 +243,7 @@ describe("a write that Discord refuses", () => {
     expect(botTexts(discord, thread)).toEqual(["ab"]);
   });
 
-  test("a write in a locked thread is refused for good", async () => {
+  test("the sink permanently gives up writing in a locked thread", async () => {
     const { discord, channel, ada, adapter } = await startSink({ simulator: { allow: "anything" } });
     const thread = discord.people.openThread(channel, ada, "thread");
     discord.people.setThread(thread, { isArchived: true, isLocked: true });
@@ -252,7 +252,7 @@ describe("a write that Discord refuses", () => {
     });
   });
 
-  test("if a message is too old to edit, the text continues in a new message", async () => {
+  test("the text continues in a new message if the old message is too old to edit", async () => {
     const clock = createStillClock();
     const { discord, channel, sink } = await startSink({ simulator: { clock, rules: { oldMessageEdits: 0 } } });
     const { id } = await sink.post(draft("old"), "n", signal);
@@ -264,7 +264,7 @@ describe("a write that Discord refuses", () => {
     expect(botTexts(discord, channel)).toEqual(["old"]);
   });
 
-  test("a write that Discord's filter blocks says so", async () => {
+  test("a write reports that Discord's filter blocked it", async () => {
     const { discord, sink } = await startSink();
     discord.faults.failNext(POST, {
       status: 400,
@@ -283,7 +283,7 @@ describe("a write that Discord refuses", () => {
   });
 
   test.each(["reset", 500, 503] as const)(
-    "a write that fails on Discord's side (%s) leaves open what was written, once",
+    "a write that fails on Discord's side (%s) leaves open, once, whether Discord wrote it",
     async (status) => {
       const { discord, sink } = await startSink();
       discord.faults.failNext(POST, { status });
@@ -292,7 +292,7 @@ describe("a write that Discord refuses", () => {
     },
   );
 
-  test("a write refused for its token is reported to the operator once, and the turn stays open", async () => {
+  test("the sink reports a refused token to the operator once, and the turn stays open", async () => {
     const { discord, sink, reasons } = await startSink();
     discord.faults.failNext("*", { status: 401, times: 2 });
     for (const nonce of ["a", "b"])
@@ -300,7 +300,7 @@ describe("a write that Discord refuses", () => {
     expect(reasons).toEqual([expect.stringMatching(/token.*Developer Portal/s)]);
   });
 
-  test("a refused write is reported without its text and without addresses", async () => {
+  test("the error of a refused write contains neither its text nor addresses", async () => {
     const { discord, sink } = await startSink();
     discord.faults.failNext(POST, { status: 400, code: 50035, message: "Invalid Form Body" });
     const error = await sink.post(draft("very private words"), "n", signal).catch((cause: unknown) => cause);
@@ -308,7 +308,7 @@ describe("a write that Discord refuses", () => {
     expect(String(error)).toContain("50035");
   });
 
-  test("a write does not wait beyond the signal", async () => {
+  test("a write stops waiting when its signal aborts", async () => {
     const { discord, sink } = await startSink();
     discord.faults.failNext(POST, { status: "silence" });
     const reason = new Error("enough");
@@ -321,7 +321,7 @@ describe("a write that Discord refuses", () => {
 });
 
 describe("buttons and files", () => {
-  test("buttons and files are on the message, and disappear when an edit has none", async () => {
+  test("a message loses its buttons and files when an edit has none", async () => {
     const { discord, channel, sink } = await startSink();
     const { id } = await sink.post(draft("…", { buttons: [STOP] }), "n", signal);
     const [message] = botMessages(discord, channel);
@@ -330,7 +330,7 @@ describe("buttons and files", () => {
     expect(message && shown(message).components).toEqual([]);
   });
 
-  test("files arrive byte for byte under their name", async () => {
+  test("Discord receives files byte for byte under their names", async () => {
     const { discord, channel, sink } = await startSink();
     const bytes = new Uint8Array(50_000).map((_, index) => index % 256);
     await sink.upload([{ name: "../dir/answer.md", contentType: "text/markdown", bytes }], undefined, "n", signal);
@@ -340,7 +340,7 @@ describe("buttons and files", () => {
     expect(Buffer.from(file?.bytes ?? []).equals(Buffer.from(bytes))).toBe(true);
   });
 
-  test("files that are too many or too large are refused before they are sent", async () => {
+  test("the sink refuses files that are too many or too large before it sends them", async () => {
     const { discord, sink } = await startSink();
     const file = { name: "a", contentType: "text/plain", bytes: new Uint8Array(1) };
     const large = { ...file, bytes: new Uint8Array(10 * 1024 * 1024 + 1) };
@@ -351,7 +351,7 @@ describe("buttons and files", () => {
 });
 
 describe("the typing indicator", () => {
-  test("the typing indicator is shown once, until the first text", async () => {
+  test("the bot shows the typing indicator once, until the first text", async () => {
     const { discord, channel, sink } = await startSink();
     await sink.progress("thinking", signal);
     await sink.progress("still thinking", signal);
@@ -361,7 +361,7 @@ describe("the typing indicator", () => {
     expect(discord.typing).toEqual([expect.objectContaining({ channelId: channel.id })]);
   });
 
-  test("the typing indicator is not repeated once there is text, even if no one stops it", async () => {
+  test("the bot does not repeat the typing indicator once there is text, even if no one stops it", async () => {
     vi.useFakeTimers();
     try {
       const routes: string[] = [];

@@ -21,7 +21,7 @@ function start(fail?: () => Error) {
 }
 
 describe("the typing indicator", () => {
-  test("the typing indicator is repeated before Discord removes it, until it is stopped", () => {
+  test("the bot repeats the typing indicator before Discord removes it, until it is stopped", () => {
     const { shown, typingIn } = start();
     const typing = typingIn("1");
     typing.start();
@@ -33,14 +33,14 @@ describe("the typing indicator", () => {
     expect(shown).toHaveLength(4);
   });
 
-  test("the typing indicator ends on its own if no text comes", () => {
+  test("the bot ends the typing indicator by itself if no text comes", () => {
     const { shown, typingIn } = start();
     typingIn("1").start();
     vi.advanceTimersByTime(3_600_000);
     expect(shown.length).toBeLessThan(40);
   });
 
-  test("the typing indicator is shared by all answers in a channel, and lasts until the last of them has started", () => {
+  test("all answers in a channel share the typing indicator, which lasts until the last of them has started", () => {
     const { shown, typingIn } = start();
     const typings = Array.from({ length: 20 }, () => typingIn("1"));
     for (const typing of [...typings, typingIn("2")]) typing.start();
@@ -53,7 +53,7 @@ describe("the typing indicator", () => {
     expect(shown.filter((route) => route === "/channels/1/typing")).toHaveLength(2);
   });
 
-  test("the typing indicator is not shown faster than Discord accepts it, however short the answers", () => {
+  test("the bot shows the typing indicator no faster than Discord accepts it, however short the answers", () => {
     const { shown, typingIn } = start();
     for (let count = 0; count < 50; count++) {
       const typing = typingIn("1");
@@ -64,7 +64,7 @@ describe("the typing indicator", () => {
     expect(shown.length).toBeLessThanOrEqual(3);
   });
 
-  test("the typing indicator is not requested before the end of a wait that Discord asked for", async () => {
+  test("the bot requests no typing indicator before the end of a wait that Discord asked for", async () => {
     const refusal = new ApiError("slower", { status: 429, code: 0, retryAfterMs: 20_000 });
     const { shown, typingIn } = start(() => refusal);
     typingIn("1").start();

@@ -51,7 +51,7 @@ describe("access to the local page", () => {
     ["another site", { Origin: "https://evil.example" }],
     ["another port of this machine", { Origin: "http://127.0.0.1:1" }],
     ["a page without an origin", { Origin: "null" }],
-  ] as const)("refuses what %s wants to change", async ([, headers]) => {
+  ] as const)("the page refuses a change that %s requests", async ([, headers]) => {
     const { post, events } = await start();
     const response = await post("/local/messages", {}, headers);
     expect(response.status).toBe(403);
@@ -61,7 +61,7 @@ describe("access to the local page", () => {
     expect(events).toEqual([]);
   });
 
-  test("a change without an origin is refused", async () => {
+  test("the page refuses a change without an origin", async () => {
     const { url } = await start();
     expect((await fetch(`${url}/local/people`, { method: "POST", body: "{}" })).status).toBe(403);
   });
@@ -81,14 +81,14 @@ describe("access to the local page", () => {
     expect(await status("anybody:")).toBe(401);
   });
 
-  test("the page answers a wrong password with JSON that does not contain it", async () => {
+  test("the page answers a wrong password with JSON that does not contain the password", async () => {
     const { url } = await start({ password: "opensesame" });
     const body = await (await fetch(url)).text();
     expect(JSON.parse(body).error).toContain("LOCAL_PASSWORD");
     expect(body).not.toContain("opensesame");
   });
 
-  test("the page slows down guesses, but not a known browser at the same address", async () => {
+  test("the page slows down password guesses, but not for a known browser at the same address", async () => {
     const { log, lines } = recordingLog();
     const { url } = await start({ password: "opensesame", log });
     const enter = (password: string, cookie = "") =>
@@ -112,7 +112,7 @@ describe("access to the local page", () => {
     expect(JSON.stringify(lines)).not.toMatch(/canary|opensesame/);
   });
 
-  test("a changed cookie, or one of another password or key, does not count", async () => {
+  test("the page rejects a changed cookie, and a cookie of another password or key", async () => {
     const cookieOf = async (options: LocalPageOptions) => {
       const { url, close } = await start(options);
       const headers = { Authorization: `Basic ${btoa(`me:${options.password}`)}` };

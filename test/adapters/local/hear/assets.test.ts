@@ -7,7 +7,7 @@ describe("the files of the page", () => {
   const assets = createAssets();
   const get = async (path: string, headers: Record<string, string> = {}) => assets.request(path, { headers });
 
-  test("the page's files are its own modules as JavaScript, without types", async () => {
+  test("the page serves its own modules as JavaScript, without types", async () => {
     const response = await get("/assets/state.ts");
     expect(response.headers.get("content-type")).toBe("text/javascript; charset=utf-8");
     const code = await response.text();
@@ -15,7 +15,7 @@ describe("the files of the page", () => {
     expect(code).not.toContain("interface Store");
   });
 
-  test("the page's files contain every module that one of them imports", async () => {
+  test("the page serves every module that one of its modules imports", async () => {
     const names = readdirSync(new URL("../../../../adapters/local/page/", import.meta.url));
     const page = await (await get("/")).text();
     const map = JSON.parse(/<script type="importmap">([\s\S]*?)<\/script>/.exec(page)?.[1] ?? "{}") as {
@@ -30,7 +30,7 @@ describe("the files of the page", () => {
     }
   });
 
-  test("the page's files contain every module that a library imports", async () => {
+  test("the page serves every module that a library imports", async () => {
     const page = await (await get("/")).text();
     const vendor = [...page.matchAll(/href="(\/assets\/vendor\/[^"]+)"/g)].map(([, url = ""]) => url);
     expect(vendor.length).toBeGreaterThan(8);
@@ -53,11 +53,11 @@ describe("the files of the page", () => {
     "/assets/tsconfig.json",
     "/assets/highlight.d.ts",
     "/assets/",
-  ])("the page's files do not contain %s", async (path) => {
+  ])("the page serves no %s", async (path) => {
     expect((await get(path)).status).toBe(404);
   });
 
-  test("unchanged files of the page are not sent again", async () => {
+  test("the page does not send unchanged files again", async () => {
     for (const path of ["/", "/assets/main.ts", "/assets/base.css"]) {
       const first = await get(path);
       const etag = first.headers.get("etag") ?? "";

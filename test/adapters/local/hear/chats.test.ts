@@ -7,7 +7,7 @@ import { type LocalPage, type LocalPageOptions, startLocalPage } from "../../../
 const signal = new AbortController().signal;
 const FORGET = [{ name: "forget", description: "" }];
 
-describe("a chat of the local page", () => {
+describe("a chat at the local page", () => {
   let page: LocalPage;
   let isRefusing = false;
 
@@ -34,7 +34,7 @@ describe("a chat of the local page", () => {
   });
   afterEach(() => page.close());
 
-  test("a chat is renamed", async () => {
+  test("a person can rename a chat", async () => {
     await page.send({ text: "hello" });
     expect(await change("chat-1", "rename", { title: " Plans for May " })).toEqual({ status: 200 });
     expect(await chat()).toMatchObject({ title: "Plans for May" });
@@ -45,7 +45,7 @@ describe("a chat of the local page", () => {
     expect(await change("chat-1", "rename", { title })).toMatchObject({ status: 400 });
   });
 
-  test("deleting a chat erases its contents, and makes the bot forget it", async () => {
+  test("deleting a chat erases its contents and makes the bot forget the chat", async () => {
     const { id: fileId } = await page.upload("secret.txt", new TextEncoder().encode("secret"));
     await page.send({ text: "my secret", fileIds: [fileId] });
     const reply = page.events[0]?.reply;
@@ -83,7 +83,7 @@ describe("a chat of the local page", () => {
     expect(await messages()).toMatchObject([{ text: "hello" }]);
   });
 
-  test("a chat is erased on the page if the bot has no command for forgetting", async () => {
+  test("the page erases a chat if the bot has no command for forgetting", async () => {
     await page.close();
     await start({ commands: [] });
     await page.send({ text: "hello" });
@@ -92,7 +92,7 @@ describe("a chat of the local page", () => {
     expect(await messages()).toEqual([]);
   });
 
-  test("a missing chat cannot be renamed", async () => {
+  test("the page refuses to rename a missing chat", async () => {
     expect(await change("chat-9", "rename", { title: "x" })).toMatchObject({ status: 404 });
   });
 });

@@ -18,7 +18,7 @@ const EVENT: InboundEvent = {
   turnId: "job.1",
 };
 
-describe("delivering an event", () => {
+describe("the delivery of an event at the local page", () => {
   let accept: Accept | undefined;
   let deps: DeliveryDeps;
   let taken: InboundEvent[] = [];
@@ -31,13 +31,13 @@ describe("delivering an event", () => {
     deps = { tables, outbox: createOutbox({ ...stores, changed: () => {} }), accept: () => accept };
   });
 
-  test("an event is delivered once", async () => {
+  test("the page delivers an event once", async () => {
     await offer(deps, EVENT, { kind: "none" });
     await deliver(deps, EVENT.key);
     expect(taken).toEqual([EVENT]);
   });
 
-  test("a refused event leaves nothing in the outbox", async () => {
+  test("the outbox is empty after the queue refused an event", async () => {
     accept = () => Promise.reject(new Error("a secret of the disk"));
     await expect(offer(deps, EVENT, { kind: "none" })).rejects.toMatchObject({
       status: 503,

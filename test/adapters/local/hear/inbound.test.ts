@@ -49,7 +49,7 @@ describe("actions at the local page as events", () => {
   });
 });
 
-describe("readCommand", () => {
+describe("reading a command at the local page", () => {
   const known = [
     { name: "help", description: "" },
     { name: "imagine", description: "" },

@@ -36,7 +36,7 @@ describe("actions at the local page", () => {
   });
   afterEach(() => page.close());
 
-  test("a message sent again with its nonce is one message and one event", async () => {
+  test("a message that the page sends again with the same nonce is one message and one event", async () => {
     const nonce = "the-same-nonce";
     const ids = await Promise.all([1, 2, 3].map(() => page.send({ text: "hello", nonce })));
     expect(new Set(ids).size).toBe(1);
@@ -44,7 +44,7 @@ describe("actions at the local page", () => {
     expect(await messages()).toHaveLength(1);
   });
 
-  test("a new chat is named after its first message", async () => {
+  test("the page names a new chat after its first message", async () => {
     await page.send({
       text: "\n## What is the **weather** like today in the whole of the northern hemisphere?",
       chatId: "chat-9",
@@ -56,7 +56,7 @@ describe("actions at the local page", () => {
     });
   });
 
-  test("a chat is not named after a command but after its first message", async () => {
+  test("the page names a chat after its first message, not after a command", async () => {
     const title = async () => (await page.rows()).flatMap((row) => (row.type === "chat" ? [row.title] : [])).at(-1);
     await page.send({ text: "/help" });
     expect(await title()).toBe("New chat");
@@ -66,7 +66,7 @@ describe("actions at the local page", () => {
     expect(await title()).toBe("Plans for May");
   });
 
-  test("a message that the queue does not have is not shown, and can be sent again under the same id", async () => {
+  test("the page does not show a message that the queue refused, and can send it again under the same id", async () => {
     refuse = new Error("the disk is full");
     const nonce = "sent-in-vain-1";
     await expect(page.send({ text: "hello", nonce })).rejects.toThrow("could not store this. Try again in a moment.");
@@ -78,7 +78,7 @@ describe("actions at the local page", () => {
     expect(page.events).toMatchObject([{ messageId: `local:${id}` }]);
   });
 
-  test("a message that was not accepted can be withdrawn, and then never arrives", async () => {
+  test("a person can withdraw a message that the queue has not accepted, which then never arrives", async () => {
     refuse = new Error("the disk is full");
     await page.send({ text: "hello", nonce: "sent-in-vain-2" }).catch(() => undefined);
     refuse = undefined;
@@ -88,13 +88,13 @@ describe("actions at the local page", () => {
     expect(await messages()).toEqual([]);
   });
 
-  test("an accepted message cannot be withdrawn", async () => {
+  test("a person cannot withdraw an accepted message", async () => {
     await page.send({ text: "hello", nonce: "sent-for-good" });
     await page.post("/local/messages/withdraw", { nonce: "sent-for-good" });
     expect(await messages()).toMatchObject([{ text: "hello", isDeleted: false }]);
   });
 
-  test("a message to a missing chat is refused", async () => {
+  test("the page refuses a message to a missing chat", async () => {
     await expect(page.send({ chatId: "nowhere", isNewChat: false, text: "x" })).rejects.toThrow("no longer exists");
   });
 
@@ -119,13 +119,13 @@ describe("actions at the local page", () => {
     });
   });
 
-  test("the options for an image go to no other command", async () => {
+  test("the page passes the options for an image to no other command", async () => {
     await page.send({ text: "/help", options: { ratio: "16:9" } });
     expect(page.events[0]).not.toHaveProperty("options");
     expect(page.events[0]).not.toHaveProperty("attachments");
   });
 
-  test("a message is edited only after the queue has the edit", async () => {
+  test("the page edits a message only after the queue accepted the edit", async () => {
     const id = await page.send({ text: "first" });
     refuse = new Error("down");
     expect(await change(id, "edit", { text: "second" })).toMatchObject({ status: 503 });
@@ -136,7 +136,7 @@ describe("actions at the local page", () => {
     expect(page.events.map((event) => event.kind)).toEqual(["message", "edited"]);
   });
 
-  test("a message is deleted once, and a second deletion succeeds", async () => {
+  test("the page deletes a message once, and a second deletion succeeds", async () => {
     const id = await page.send({ text: "oops" });
     expect(await change(id, "delete")).toMatchObject({ status: 200 });
     expect(await change(id, "delete")).toMatchObject({ status: 200 });
@@ -145,7 +145,7 @@ describe("actions at the local page", () => {
     expect(await change(id, "edit", { text: "x" })).toMatchObject({ status: 404 });
   });
 
-  test("a message of the bot cannot be edited or deleted", async () => {
+  test("a person can neither edit nor delete a message by the bot", async () => {
     await page.send({ text: "hello" });
     const [event] = page.events;
     if (event === undefined) throw new Error("Nothing was accepted.");
@@ -157,7 +157,7 @@ describe("actions at the local page", () => {
     expect(await messages()).toMatchObject([{ text: "hello" }, { text: "hi" }]);
   });
 
-  test("a turn without a message can be stopped, and a finished one cannot", async () => {
+  test("a person can stop a turn without a message, but not a finished turn", async () => {
     const stop = (turnId: string) =>
       page.post("/local/stop", { nonce: randomUUID(), turnId }).then(({ status }) => status);
     await page.send({ text: "hello" });
@@ -209,7 +209,7 @@ describe("actions at the local page", () => {
     expect(await judgement()).toBeNull();
   });
 
-  test("a press of a missing button is refused", async () => {
+  test("the page refuses a press of a missing button", async () => {
     await page.send({ text: "hello" });
     const [event] = page.events;
     if (event === undefined) throw new Error("Nothing was accepted.");

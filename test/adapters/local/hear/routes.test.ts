@@ -34,19 +34,19 @@ describe("the requests of the local page", () => {
     [{ ...send, text: "x", fileIds: Array.from({ length: 11 }, () => "f") }, "At most 10 files fit in one message."],
     [{ ...send, text: "/imagine x", options: { ratio: 7 } }, "The field options.ratio is missing or wrong."],
     [null, "The field  is missing or wrong."],
-  ] as const)("say what is wrong with %j", async ([body, error]) => {
+  ] as const)("the page says what is wrong with %j", async ([body, error]) => {
     expect(await problem("/local/messages", body)).toEqual({ status: 400, error });
     expect(page.events).toEqual([]);
   });
 
-  test("a body that is not JSON is refused", async () => {
+  test("the page refuses a body that is not JSON", async () => {
     const headers = { Origin: page.url, "Content-Type": "application/json" };
     const response = await fetch(`${page.url}/local/messages`, { method: "POST", headers, body: "{" });
     expect(response.status).toBe(400);
     expect(await response.json()).toEqual({ error: "The request is not JSON." });
   });
 
-  test("the longest allowed text is accepted", async () => {
+  test("the page accepts the longest allowed text", async () => {
     expect(await page.send({ text: "あ".repeat(20_000) })).toBeGreaterThan(0);
   });
 
@@ -58,7 +58,7 @@ describe("the requests of the local page", () => {
   );
 });
 
-describe("the requests of the form for pictures", () => {
+describe("the requests of the form for images", () => {
   let page: LocalPage | undefined;
 
   async function get(path: string, options: LocalPageOptions): Promise<{ status: number; body: unknown }> {
@@ -72,7 +72,7 @@ describe("the requests of the form for pictures", () => {
     page = undefined;
   });
 
-  test("the form for images gets its menu, with the current models", async () => {
+  test("the form for images gets its menu with the current models", async () => {
     expect(await get("menu", { imagine: fakeMenu() })).toEqual({
       status: 200,
       body: {
@@ -91,7 +91,7 @@ describe("the requests of the form for pictures", () => {
     expect([status, body]).toEqual([200, expect.objectContaining({ maxCount: 4, models: [] })]);
   });
 
-  test("the form for images gets an image's request", async () => {
+  test("the form for images gets the request of an existing image", async () => {
     const wish = { prompt: "a fox", options: { ratio: "16:9", basis: "job.2" } };
     expect(await get("job.2?chatId=chat-1", { imagine: fakeMenu({ "job.2": wish }) })).toEqual({
       status: 200,
@@ -99,7 +99,7 @@ describe("the requests of the form for pictures", () => {
     });
   });
 
-  test("a request that is too old, and a store that does not answer, are reported in a sentence", async () => {
+  test("the form for images reports in a sentence that a request is too old or that the store does not answer", async () => {
     expect(await get("job.9?chatId=chat-1", { imagine: fakeMenu() })).toMatchObject({
       status: 404,
       body: { error: expect.stringContaining("too old") },
@@ -112,7 +112,7 @@ describe("the requests of the form for pictures", () => {
     expect([status, JSON.stringify(body)]).toEqual([503, expect.not.stringContaining("secret")]);
   });
 
-  test("an image's request is shown to the page's person in the open chat", async () => {
+  test("the page shows an image's request only to its own person in the open chat", async () => {
     const asked: unknown[] = [];
     const describe: ImagineMenu["describe"] = async (...args) => void asked.push(args);
     await get("job.2?chatId=chat-1", { imagine: { ...fakeMenu(), describe } });
@@ -120,7 +120,7 @@ describe("the requests of the form for pictures", () => {
     expect(asked).toMatchObject([["job.2", by, {}]]);
   });
 
-  test("the routes of the form for images do not exist without a form", async () => {
+  test("the page has no routes of the form for images without a form", async () => {
     page = await startLocalPage();
     expect((await fetch(`${page.url}/local/pictures/menu`)).status).toBe(404);
   });

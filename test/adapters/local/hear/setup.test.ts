@@ -26,7 +26,7 @@ async function open(options: LocalPageOptions = {}, env: Record<string, string> 
   return { ...page, offered, file: join(folder, ".env") };
 }
 
-describe("the routes of the first run", () => {
+describe("the first-run setup", () => {
   test("the setup is open to a person on this machine, and writes their values", async () => {
     const { offered, post, file } = await open();
     expect((await offered()).steps.map(({ title }) => title)).toEqual([

@@ -24,7 +24,7 @@ describe("emphasis on the page", () => {
     ["**[名](https://a.example)**後", '<strong><a href="https://a.example">名</a></strong>後'],
     ["「**重點**」很", "「<strong>重點</strong>」很"],
     ['"**重點**"很', "&quot;<strong>重點</strong>&quot;很"],
-  ])("emphasis on the page is as people expect: %s", (text, html) => expect(toHtml(text)).toBe(html));
+  ])("the page shows emphasis as people expect: %s", (text, html) => expect(toHtml(text)).toBe(html));
 
   test.each([
     "a * b * c",
@@ -38,11 +38,11 @@ describe("emphasis on the page", () => {
     'say**"hi"**there',
     "*a*b, **c** and ~~d~~.",
     "1 ~ 2 ~ 3",
-  ])("other text keeps its meaning: %s", (text) =>
+  ])("the page leaves other text unchanged: %s", (text) =>
     expect(toHtml(text)).toBe(plain.parseInline(text, { async: false })),
   );
 
-  test("emphasis is found in a long line of marks", () => {
+  test("the page finds emphasis quickly in a long line of marks", () => {
     const html = toHtml("**甲：**乙".repeat(2_000));
     expect(html.match(/<strong>/g)).toHaveLength(2_000);
   });

@@ -21,7 +21,7 @@ const FILE: FileRow = {
   isSpoiler: false,
 };
 
-describe("the form for an image", () => {
+describe("the form for images at the local page", () => {
   test("the form leaves unset options to the model", () => {
     expect(toOptions(NO_CHOICE)).toEqual({});
   });
@@ -66,12 +66,12 @@ describe("a text that requests an image", () => {
     ["/Imagine  a fox\nin the snow", "a fox\nin the snow"],
     ["/imagine", ""],
     ["/imagine ", ""],
-  ] as const)("%j says to draw %j", ([text, prompt]) => expect(readPrompt(text)).toBe(prompt));
+  ] as const)("the text %j asks for an image of %j", ([text, prompt]) => expect(readPrompt(text)).toBe(prompt));
 
-  test.for(["imagine a fox", "/imagined", "say /imagine", ""])("%j does not request an image", (text) => {
+  test.for(["imagine a fox", "/imagined", "say /imagine", ""])("the text %j does not ask for an image", (text) => {
     expect(readPrompt(text)).toBeUndefined();
   });
 
-  test("a request for an image is made from a prompt and read back", () =>
+  test("the page composes an image request from a prompt and reads it back", () =>
     expect(readPrompt(toImagineText(" a fox \n"))).toBe("a fox"));
 });

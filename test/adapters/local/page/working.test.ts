@@ -21,24 +21,24 @@ function message(id: number, more: Partial<MessageRow> = {}): MessageRow {
 
 const STOP = [{ action: "stop" as const, turnId: "t", label: "Stop" }];
 
-describe("the order of messages", () => {
+describe("the order of messages at the local page", () => {
   const order = (...messages: MessageRow[]) => orderMessages(messages).map(({ id }) => id);
 
-  test("messages are in the order of their writing", () =>
+  test("messages appear in the order in which they were written", () =>
     expect(order(message(3), message(1), message(2))).toEqual([1, 2, 3]));
 
-  test("a running status comes after everything else", () => {
+  test("a running status appears after everything else", () => {
     expect(order(message(1), message(2, { buttons: STOP }), message(3), message(4, { buttons: STOP }))).toEqual([
       1, 3, 2, 4,
     ]);
   });
 
-  test("an ended status comes after its own messages and before later ones", () => {
+  test("an ended status appears before later messages and after its own", () => {
     const ended = [message(1, { movedBehind: 4 }), message(2, { movedBehind: 4 })];
     expect(order(...ended, message(3), message(4), message(5))).toEqual([3, 4, 1, 2, 5]);
   });
 
-  test("images of one request are in the order of their numbers, and other messages keep their positions", () => {
+  test("the images of one request appear in the order of their numbers, and other messages keep their positions", () => {
     const drawn = (id: number, turnId: string) =>
       message(id, { buttons: [{ action: "again", turnId, label: "Again" }] });
     const messages = [drawn(2, "j.3"), message(3), drawn(4, "j.1"), drawn(5, "k.1"), drawn(6, "j.2")];

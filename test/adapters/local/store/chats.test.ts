@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { createChatList, toTitle } from "../../../../adapters/local/store/chats.ts";
 import { openTables } from "../../../../adapters/local/store/tables.ts";
 
-describe("toTitle", () => {
+describe("the title of a chat", () => {
   test.for([
     ["hello", "hello"],
     ["\n\n# A **heading**\nmore", "A heading"],
@@ -19,7 +19,7 @@ describe("toTitle", () => {
   ])("toTitle makes of %j", ([text = "", title]) => expect(toTitle(text)).toBe(title));
 });
 
-describe("the list of chats", () => {
+describe("the list of chats at the local page", () => {
   test("the list of chats keeps its chats and its epoch when opened again", () => {
     const database = new DatabaseSync(":memory:");
     const first = openTables(database);
@@ -40,7 +40,7 @@ describe("the list of chats", () => {
     expect(chats.since(before + 2, 10)).toMatchObject([{ id: "chat-3" }]);
   });
 
-  test("the list of chats names only a chat without a title", () => {
+  test("the list of chats titles a chat only if it has no title", () => {
     const tables = openTables(new DatabaseSync(":memory:"));
     const chats = createChatList(tables);
     const ids = ["chat-1", "chat-2"];
@@ -52,7 +52,7 @@ describe("the list of chats", () => {
     expect(ids.map((id) => chats.find(id)?.title)).toEqual(["Plans", "hello"]);
   });
 
-  test("a change that fails halfway leaves nothing", () => {
+  test("the list of chats is unchanged after a change that fails halfway", () => {
     const tables = openTables(new DatabaseSync(":memory:"));
     const before = tables.lastSeq();
     const failing = () =>

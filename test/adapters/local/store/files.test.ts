@@ -29,7 +29,7 @@ describe("files of the local page", () => {
     });
   });
 
-  test("only images are shown in the page", async () => {
+  test("the page shows only images inline", async () => {
     const picture = await page.upload("a.png", png);
     const shown = await fetch(`${page.url}/local/files/${picture.id}`);
     expect(shown.headers.get("content-type")).toBe("image/png");
@@ -61,7 +61,7 @@ describe("files of the local page", () => {
     ["drawing.svg", '<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"/>'],
     ["fake.png", "<html><script>alert(1)</script>"],
     ["doc.pdf", "%PDF-1.7\n"],
-  ] as const)("only hand out %s to be saved, sealed off", async ([name, text]) => {
+  ] as const)("the page offers %s only as a sandboxed download", async ([name, text]) => {
     const { id, isImage } = await page.upload(name, new TextEncoder().encode(text));
     expect(isImage).toBe(false);
     const { headers } = await fetch(`${page.url}/local/files/${id}`);
@@ -84,13 +84,13 @@ describe("files of the local page", () => {
     expect(name).toHaveLength(120);
   });
 
-  test("files over 20 MiB are refused in one sentence, whatever length was announced", async () => {
+  test("the page refuses files over 20 MiB in one sentence, whatever length the browser announced", async () => {
     await expect(page.upload("big", new Uint8Array(20 * 1024 * 1024 + 1))).rejects.toThrow("at most 20 MiB");
     const { database } = page;
     expect(database.prepare("SELECT count(*) AS n FROM local_files").get()?.["n"]).toBe(0);
   });
 
-  test("an empty file is refused", async () => {
+  test("the page refuses an empty file", async () => {
     await expect(page.upload("empty", new Uint8Array())).rejects.toThrow("The file is empty.");
   });
 

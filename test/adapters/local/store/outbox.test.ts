@@ -7,7 +7,7 @@ import { openTables, type Tables } from "../../../../adapters/local/store/tables
 import type { InboundEvent } from "../../../../src/port/events.ts";
 import { toMessageInput } from "../message-input.ts";
 
-describe("the outbox", () => {
+describe("the outbox of the local page", () => {
   let tables: Tables;
   let messages: Messages;
   let outbox: Outbox;
@@ -35,7 +35,7 @@ describe("the outbox", () => {
     outbox = createOutbox({ tables, chats, messages, changed: () => (changes += 1) });
   });
 
-  test("the outbox applies a change only after the event is accepted, and reports it", async () => {
+  test("the outbox applies a change only after the queue accepts its event, and then reports the change", async () => {
     const messageId = insert("n1");
     outbox.note(event, { kind: "show", messageId });
     const accepted = Promise.withResolvers<void>();
@@ -46,7 +46,7 @@ describe("the outbox", () => {
     expect([messages.isHidden(messageId), changes, outbox.keys()]).toEqual([false, 1, []]);
   });
 
-  test("the outbox keeps an event that is not accepted", async () => {
+  test("the outbox keeps an event that the queue does not accept", async () => {
     outbox.note(event, { kind: "none" });
     await expect(outbox.deliver(event.key, () => Promise.reject(new Error("down")), 1000)).rejects.toThrow("down");
     expect(outbox.keys()).toEqual([event.key]);

@@ -5,7 +5,7 @@ import { openTables } from "../../../../adapters/local/store/tables.ts";
 import { toMessageInput } from "../message-input.ts";
 
 describe("the tables of the local page", () => {
-  test("the tables never use an id that another database may have used: histories outlive the file", () => {
+  test("the tables never reuse an id of a deleted database, because histories outlive the file", () => {
     const ids = Array.from({ length: 5 }, () => {
       const tables = openTables(new DatabaseSync(":memory:"));
       const messages = createMessages(tables);

@@ -37,7 +37,7 @@ function eventStreamParts(): Parameters<typeof createEventStream> {
   return [tables, createChatList(tables), createMessages(tables), HELLO];
 }
 
-describe("the event stream", () => {
+describe("the event stream of the local page", () => {
   let page: LocalPage;
   let sink: ReplySink;
 
@@ -51,7 +51,7 @@ describe("the event stream", () => {
 
   afterEach(() => page.close());
 
-  test("the event stream sends all rows once, in the order of their changes, and then reports the page as up to date", async () => {
+  test("the event stream sends each row once, in the order of changes, and then reports that the page is up to date", async () => {
     const { id } = await sink.post(draft("one"), "n1", signal);
     await sink.post(draft("two"), "n2", signal);
     await sink.edit(id, draft("one more"), signal);
@@ -90,7 +90,7 @@ describe("the event stream", () => {
     expect(ids).toEqual([...ids].sort((a, b) => a - b));
   });
 
-  test("the event stream sends a tombstone to a page that knew the message, and nothing to one that did not", async () => {
+  test("the event stream sends a tombstone to a page that knew the message, and nothing to a page that did not", async () => {
     const { id } = await sink.post(draft("soon gone"), "n", signal);
     const since = (await page.rows()).at(-1)?.seq ?? 0;
     await sink.remove(id, signal);

@@ -25,19 +25,19 @@ describe("the sink of the local page", () => {
   });
   afterEach(() => page.close());
 
-  test("the sink counts lengths in UTF-16 units, and allows 4,000 of them", () => {
+  test("the sink measures length in UTF-16 units, and allows 4,000 of them", () => {
     const { limits, budget } = page.adapter.sink(address, NO_RIGHT);
     expect([limits.maxLength, limits.lengthOf("a😀"), budget.key]).toEqual([4000, 3, "local"]);
   });
 
-  test("the sink reports a chat that does not exist as gone", async () => {
+  test("the sink reports a missing chat as gone", async () => {
     const posting = page.adapter
       .sink({ platform: "local", channelId: "nowhere" }, NO_RIGHT)
       .post(draft("x"), "n", signal);
     await expect(posting).rejects.toMatchObject({ name: "SinkError", kind: "gone" });
   });
 
-  test("the sink stores an answer's tools with the answer, and sums them up in one line", async () => {
+  test("the sink stores an answer's tool calls with the answer, and summarises them in one line", async () => {
     const sink = page.adapter.sink(address, NO_RIGHT);
     const steps = [{ id: "1", title: "looking", state: "done" as const, begunAt: 0, endedAt: 4_200 }];
     const running = [{ id: "1", title: "looking", state: "running" as const, begunAt: 0, runningMs: 3_000 }];
@@ -68,7 +68,7 @@ describe("the sink of the local page", () => {
     await expect(sink.remove(`local:${id}`, signal)).rejects.toMatchObject({ kind: "forbidden" });
   });
 
-  test.for(["local:999", "local:", "local:x", "discord:1"])("calls the message %s gone", async (id) => {
+  test.for(["local:999", "local:", "local:x", "discord:1"])("the sink reports the message %s as gone", async (id) => {
     await expect(page.adapter.sink(address, NO_RIGHT).edit(id, draft("x"), signal)).rejects.toMatchObject({
       kind: "gone",
     });
@@ -143,7 +143,7 @@ describe("the sink of the local page", () => {
     expect((await behind()).filter((each) => each !== null)).toHaveLength(1);
   });
 
-  test("the sink supports ratings of an answer", () => {
+  test("the sink offers ratings of an answer", () => {
     expect(page.adapter.sink(address, NO_RIGHT).traits?.secondThoughts).toBe(true);
   });
 

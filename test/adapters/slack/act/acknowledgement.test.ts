@@ -64,8 +64,8 @@ function start({
 
 const OURS = { team_id: "T9", authorizations: [{ team_id: "T1" }] };
 
-describe("a delivery from Slack", () => {
-  test("a delivery is handled in the workspace that authorized it, even if the author is from another one", async () => {
+describe("the reading of a delivery from Slack", () => {
+  test("the adapter handles a delivery in the workspace that authorised it, even if the author is from another workspace", async () => {
     const { tell, heard } = start();
     await tell("message", OURS);
     await tell("app_mention", { team_id: "T1" });
@@ -73,7 +73,7 @@ describe("a delivery from Slack", () => {
     expect(heard).toEqual(["message in T1", "app_mention in T1", "app_home_opened in T1"]);
   });
 
-  test("a delivery for a workspace without the bot is not answered, and is logged once", async () => {
+  test("the adapter does not answer a delivery for a workspace without the bot, and logs it once", async () => {
     const { tell, heard, lines } = start({ isSingle: true });
     const foreign = { team_id: "T9", authorizations: [{ team_id: "T9" }] };
     await tell("message", foreign);
@@ -137,7 +137,7 @@ const COMMAND = { command: "/model", team_id: "T1", user_id: "U1", channel_id: "
 const FORM = { type: "view_submission", team: { id: "T1" }, user: { id: "U1" }, view: { callback_id: "v" } };
 
 describe("the acknowledgement of a delivery", () => {
-  test("Slack gets the acknowledgement after the delivery is handled, and the follow-up starts then", async () => {
+  test("Slack gets the acknowledgement after the adapter has handled the delivery, and the follow-up starts then", async () => {
     const order: string[] = [];
     const { tell } = start({
       handle: async () => void order.push("heard"),
@@ -162,13 +162,13 @@ describe("the acknowledgement of a delivery", () => {
     for (const body of [PRESS, COMMAND, FORM]) expect(await say(body)).toEqual({ response_action: "clear" });
   });
 
-  test("an acknowledgement costs one lookup of the workspace", async () => {
+  test("an acknowledgement needs one lookup of the workspace", async () => {
     const { say, looked } = start();
     for (const body of [EVENT, PRESS, COMMAND, FORM]) await say(body);
     expect(looked).toEqual(["T1", "T1", "T1", "T1"]);
   });
 
-  test("an unknown kind of payload is acknowledged and logged", async () => {
+  test("the adapter acknowledges and logs an unknown kind of payload", async () => {
     const { say, lines } = start();
     for (const body of [{}, { type: "app_rate_limited" }, { event: null }, { event: { type: 5 } }]) {
       expect(await say(body)).toBeUndefined();
@@ -176,7 +176,7 @@ describe("the acknowledgement of a delivery", () => {
     expect(lines.filter(({ level }) => level === 40)).toHaveLength(4);
   });
 
-  test("a failure after the acknowledgement is logged and does not revoke it", async () => {
+  test("the adapter logs a failure after the acknowledgement and does not revoke the acknowledgement", async () => {
     const { say, lines } = start({ result: { events: [], afterwards: () => Promise.reject(new Error("late")) } });
     await say(EVENT);
     await Promise.resolve();

@@ -61,7 +61,7 @@ describe("Slack's own Stop", () => {
     ]);
   });
 
-  test("Slack's Stop without a person stops nothing and is acknowledged", async () => {
+  test("Slack's Stop without a person stops nothing, and the adapter acknowledges it", async () => {
     const { interactions, workspace } = await startInteractions();
     const event = { type: "agent_session_stopped", channel: "C1" };
     expect(await interactions.onEvent(event, { event }, workspace)).toMatchObject({ events: [] });
@@ -101,7 +101,7 @@ test("the bot remembers the channel that a person looks at, by thread in the old
   ]);
 });
 
-test("a thread of the older assistant gets suggested prompts too", async () => {
+test("the adapter also suggests prompts in a thread of the older assistant", async () => {
   const { slack, ada, interactions, workspace } = await startInteractions();
   const root = ada.dm("hello");
   const event = {

@@ -52,7 +52,7 @@ describe.each<TransportName>(["Socket Mode", "HTTP"])("buttons over %s", (transp
 
 const PRESSED: PressedAction[] = ["stop", "retry", "continue", "good", "bad", "again", "vary", "upscale", "delete"];
 
-test.each(PRESSED)("the button %s becomes an action", async (action) => {
+test.each(PRESSED)("the adapter turns the button %s into an action", async (action) => {
   const { ada, message, events } = await startAnswer({ [action]: toButtonValue({ action, turnId: "t" }) });
   await ada.press(message, action);
   expect(events).toMatchObject([{ action, turnId: "t" }]);
@@ -85,7 +85,7 @@ test("the result of a button at the top level of a channel goes into the thread 
   expect(events).toMatchObject([{ conversationId, reply: { threadId: picture.ts } }]);
 });
 
-test("Edit under a private picture creates a private picture", async () => {
+test("Edit under a private image creates a private image", async () => {
   const { slack, ada, general, call, events } = await startInteractions();
   const blocks = [{ type: "actions", elements: [toButton("edit", "edit:job.1")] }];
   await call("chat.postEphemeral", { channel: general.id, user: ada.id, text: "a picture", blocks });

@@ -15,7 +15,7 @@ describe("reading a command's name", () => {
     ["/palaver", "/imagine a cat\nand a dog", { name: "imagine", text: "a cat\nand a dog" }],
     ["/palaver", "why is the sky blue?", { name: "ask", text: "why is the sky blue?" }],
     ["/palaver", "  ", { name: "help", text: "" }],
-  ])("the command is found in %s %s", (command, text, said) => {
+  ])("the adapter finds the command in %s %s", (command, text, said) => {
     expect(readCommand(command, text, KNOWN)).toEqual(said);
   });
 });
@@ -59,7 +59,7 @@ describe("/ask", () => {
     expect(slack.messages(general)).toHaveLength(1);
   });
 
-  test("/ask is acknowledged in time even if Slack is slow and returns no names", async () => {
+  test("the adapter acknowledges /ask in time even if Slack is slow and returns no names", async () => {
     const { slack, ada, bob, general, events } = await startInteractions();
     for (const method of ["users.info", "conversations.info"]) slack.slow(method, 5_000);
     for (const method of ["chat.postMessage", "conversations.history"]) slack.slow(method, 800);
@@ -96,7 +96,7 @@ describe("/ask", () => {
     expect(events).toEqual([]);
   });
 
-  test("/ask without a question says what is missing", async () => {
+  test("/ask without a question explains what is missing", async () => {
     const { slack, ada, general, events } = await startInteractions();
     await ada.command("/ask", "", general);
     expect(slack.ephemerals(general, ada.id)[0]?.shown).toMatch(/Write your question/);
@@ -122,7 +122,7 @@ describe("/ask", () => {
 });
 
 describe("/imagine", () => {
-  test("/imagine with words draws for everyone in the channel", async () => {
+  test("/imagine with words creates an image for everyone in the channel", async () => {
     const { ada, general, events } = await startInteractions();
     await ada.command("/imagine", "a cat --ar 16:9", general);
     expect(events).toMatchObject([{ kind: "command", name: "imagine", text: "a cat --ar 16:9" }]);
@@ -141,20 +141,20 @@ describe("/imagine", () => {
     expect(events).toEqual([]);
   });
 
-  test("/imagine draws if it is unknown whether the bot is in the channel", async () => {
+  test("/imagine creates an image if it is unknown whether the bot is in the channel", async () => {
     const { slack, ada, general, events } = await startInteractions();
     slack.failNext("conversations.history", { error: "missing_scope" });
     await ada.command("/imagine", "a cat", general);
     expect(events).toHaveLength(1);
   });
 
-  test("/imagine draws in a direct conversation", async () => {
+  test("/imagine creates an image in a direct conversation", async () => {
     const { ada, events } = await startInteractions();
     await ada.command("/imagine", "a cat", ada.direct());
     expect(events).toHaveLength(1);
   });
 
-  test("/imagine without words is left to the core if pictures are off", async () => {
+  test("the core answers /imagine without words if images are off", async () => {
     const { ada, general, events } = await startInteractions({ imagine: undefined });
     await ada.command("/imagine", "", general);
     expect(events).toMatchObject([{ name: "imagine", text: "" }]);

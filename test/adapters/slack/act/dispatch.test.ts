@@ -18,12 +18,12 @@ describe("dispatching a payload from Slack", () => {
     { type: "shortcut", callback_id: "unknown", user: { id: "U1" }, trigger_id: "t" },
     { type: "workflow_step_edit" },
     {},
-  ])("an unknown payload is acknowledged and does nothing: %j", async (body) => {
+  ])("the adapter acknowledges an unknown payload and does nothing: %j", async (body) => {
     const { interactions, workspace } = await startInteractions();
     expect(await interactions.onInteraction(body, workspace)).toEqual({ events: [] });
   });
 
-  test("a payload with null instead of absent values is read", async () => {
+  test("the adapter reads a payload with null instead of absent values", async () => {
     const { interactions, workspace, general } = await startInteractions();
     const press = {
       type: "block_actions",
@@ -71,7 +71,7 @@ describe("dispatching a payload from Slack", () => {
     expect((await Promise.all(payloads.map((body) => read({ ...body, trigger_id: "t" })))).flat()).toEqual(keys);
   });
 
-  test("an unknown payload is logged without people's words", async () => {
+  test("the adapter logs an unknown payload without people's words", async () => {
     const { log, lines } = recordingLog();
     const { interactions, workspace } = await startInteractions({ log });
     await interactions.onInteraction({ command: "/ask", text: "a secret" }, workspace);
@@ -86,7 +86,7 @@ describe("dispatching a payload from Slack", () => {
     { type: "app_context_changed" },
     { type: "tokens_revoked" },
     {},
-  ])("an empty event is acknowledged: %j", async (event) => {
+  ])("the adapter acknowledges an empty event: %j", async (event) => {
     const { interactions, workspace } = await startInteractions();
     expect(await interactions.onEvent(event, { event }, workspace)).toEqual({ events: [] });
   });
@@ -101,7 +101,7 @@ describe("the end of an installation", () => {
     return { ...stage, told };
   }
 
-  test("an uninstall counts from the end of Slack's second, so that an installation in that second is gone", async () => {
+  test("an uninstall takes effect at the end of Slack's second, and removes an installation made in that second", async () => {
     const { slack, workspace, told } = await startTold();
     slack.revoke("account_inactive", { isTold: true });
     await slack.acknowledged();
@@ -113,7 +113,7 @@ describe("the end of an installation", () => {
     ]);
   });
 
-  test("an uninstall is reported even if the bot is not known to be installed", async () => {
+  test("the adapter reports an uninstall even if it does not know the installation", async () => {
     const { interactions, told } = await startTold();
     await interactions.onEvent({ type: "app_uninstalled" }, { team_id: "T9", event_time: 5 }, undefined);
     await interactions.onEvent({ type: "app_uninstalled" }, { team_id: "T8", event_time: "6" }, undefined);
@@ -123,14 +123,14 @@ describe("the end of an installation", () => {
     ]);
   });
 
-  test("revoking people's tokens is not reported as an uninstall", async () => {
+  test("the adapter does not report revoked user tokens as an uninstall", async () => {
     const { interactions, workspace, told } = await startTold();
     const event = { type: "tokens_revoked", tokens: { oauth: ["U1"], bot: [] } };
     await interactions.onEvent(event, { event, team_id: "T1" }, workspace);
     expect(told).toEqual([]);
   });
 
-  test("an uninstall that could not be stored is delivered again", async () => {
+  test("Slack delivers an uninstall again if the bot could not store it", async () => {
     const { interactions } = await startInteractions({ onUninstalled: () => Promise.reject(new Error("away")) });
     const telling = interactions.onEvent({ type: "app_uninstalled" }, { team_id: "T9" }, undefined);
     await expect(telling).rejects.toThrow(/away/);

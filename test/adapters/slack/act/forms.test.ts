@@ -5,11 +5,11 @@ import { escapeMarkup } from "../../../../adapters/slack/write/markdown.ts";
 
 const textOf = (block: ReturnType<typeof section>) => (block["text"] as { text: string }).text;
 
-test("escaped markup shows as plain characters", () => {
+test("a Slack form shows escaped markup as plain characters", () => {
   expect(escapeMarkup("<!channel> & <@U1>")).toBe("&lt;!channel&gt; &amp; &lt;@U1&gt;");
 });
 
-test("a paragraph is truncated to the limit without splitting a character or an escape", () => {
+test("a Slack form truncates a paragraph to the limit without splitting a character or an escape", () => {
   fc.assert(
     fc.property(fc.integer({ min: 2_985, max: 3_000 }), fc.constantFrom("&", "<", "😀", "x"), (length, last) => {
       const text = textOf(section(escapeMarkup("x".repeat(length) + last.repeat(20))));
@@ -20,7 +20,7 @@ test("a paragraph is truncated to the limit without splitting a character or an 
   );
 });
 
-test("a select offers only valid values, and preselects only one of them", () => {
+test("a Slack select offers only valid values, and preselects only one of them", () => {
   const offered = select("model", ["", "a", "b"], { placeholder: "Model", chosen: "b" });
   expect(offered).toMatchObject({ initial_option: { value: "b" } });
   expect(offered?.["options"]).toHaveLength(2);

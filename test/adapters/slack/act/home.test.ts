@@ -55,7 +55,7 @@ describe("the home tab", () => {
     ]);
   });
 
-  test("the home tab is published after a rate limit", async () => {
+  test("the adapter publishes the home tab after a rate limit ends", async () => {
     const { slack, ada } = await startInteractions();
     slack.failNext("views.publish", { retryAfterS: 1 });
     ada.openHome();

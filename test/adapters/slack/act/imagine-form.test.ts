@@ -30,7 +30,7 @@ describe("the context of an imagine form", () => {
     expect(readContext(String(private_metadata))).toEqual(context);
   });
 
-  test("the context of an imagine form fits into Slack's limit with any number of pictures", () => {
+  test("the context of an imagine form fits into Slack's limit with any number of images", () => {
     const references = Array.from({ length: 40 }, (_, index) => reference(index));
     const menu = { ...MENU, maxReferences: 40 };
     const { private_metadata } = toImagineForm(menu, { channelId: "C1", personId: "U1", references }, PREFILL);
@@ -42,14 +42,14 @@ describe("the context of an imagine form", () => {
 });
 
 describe("the fields of an imagine form", () => {
-  test("the imagine form has no file field if no more pictures are possible", () => {
+  test("the imagine form has no file field if no more images are possible", () => {
     const references = Array.from({ length: 3 }, (_, index) => reference(index));
     expect(JSON.stringify(toImagineForm(MENU, { channelId: "C1", personId: "U1", references }, PREFILL))).not.toContain(
       "file_input",
     );
   });
 
-  test("the imagine form counts the edited picture against the file limit", () => {
+  test("the imagine form counts the edited image against the file limit", () => {
     const view = toImagineForm(MENU, { channelId: "C1", personId: "U1", basis: "job.1", references: [] }, PREFILL);
     expect(JSON.stringify(view)).toContain('"max_files":2');
     expect(JSON.stringify(view)).toContain("the image itself");
@@ -79,7 +79,7 @@ async function openForm(stage: Awaited<ReturnType<typeof startInteractions>>) {
   return stage.slack.until(() => stage.slack.view(stage.ada), "the form");
 }
 
-describe.each<TransportName>(["Socket Mode", "HTTP"])("the form for pictures over %s", (transport) => {
+describe.each<TransportName>(["Socket Mode", "HTTP"])("the form for images over %s", (transport) => {
   test("a submitted imagine form becomes the /imagine command", async () => {
     const stage = await startInteractions({ transport });
     const { ada, general, events, slack, workspace } = stage;
@@ -125,7 +125,7 @@ describe.each<TransportName>(["Socket Mode", "HTTP"])("the form for pictures ove
   });
 });
 
-describe("the form for pictures", () => {
+describe("the form for images", () => {
   test("the imagine form offers the choices of the menu", async () => {
     const stage = await startInteractions();
     const view = await openForm(stage);
@@ -150,7 +150,7 @@ describe("the form for pictures", () => {
     expect(blocksOf(view.body).map(({ block_id }) => block_id)).not.toContain("model");
   });
 
-  test("the person learns that the imagine form did not open, and what they can do instead", async () => {
+  test("the adapter tells the person that the imagine form did not open, and what to do instead", async () => {
     const { slack, ada, general } = await startInteractions();
     slack.failNext("views.open", { error: "internal_error" });
     await ada.command("/imagine", "", general);
@@ -158,7 +158,7 @@ describe("the form for pictures", () => {
     expect(told?.shown).toMatch(/couldn't open the form.*\/imagine/);
   });
 
-  test("the imagine form is rejected if the bot is not in the channel", async () => {
+  test("the adapter rejects the imagine form if the bot is not in the channel", async () => {
     const { slack, ada, elsewhere, events } = await startInteractions();
     await ada.command("/imagine", "", elsewhere);
     const view = await slack.until(() => slack.view(ada), "the form");
@@ -198,7 +198,7 @@ function forged(view: View, changes: Json): View {
 }
 
 describe("a forged imagine form", () => {
-  test("an imagine form is rejected if anyone but its opener sends it", async () => {
+  test("the adapter rejects an imagine form from anyone but the person who opened it", async () => {
     const stage = await startInteractions();
     const view = await openForm(stage);
     for (const sent of [
@@ -223,7 +223,7 @@ describe("a forged imagine form", () => {
   });
 
   test.each(["private", "mpim"] as const)(
-    "a forged imagine form posts no picture to a %s conversation of others",
+    "a forged imagine form posts no image to a %s conversation of others",
     async (kind) => {
       const { slack, ada, bob, events } = await startInteractions();
       const theirs = slack.channel({ name: "theirs", kind, members: [bob] });
@@ -242,7 +242,7 @@ describe("a forged imagine form", () => {
     },
   );
 
-  test("a forged imagine form posts no picture to a private channel without the scope to list its members, and names the scope", async () => {
+  test("a forged imagine form posts no image to a private channel without the scope to list its members, and names the scope", async () => {
     const { slack, ada, events } = await startInteractions();
     const ours = slack.channel({ name: "ours", kind: "private", members: [ada] });
     slack.workspace.scopes.delete("groups:read");
@@ -256,7 +256,7 @@ describe("a forged imagine form", () => {
   });
 });
 
-describe("the form for editing a picture", () => {
+describe("the form for editing an image", () => {
   const described: ImagineMenu["describe"] = async (id) =>
     id === "job.1" ? { prompt: "a cat", options: { ratio: "16:9", size: "2K", model: "gone-model" } } : undefined;
 
@@ -277,7 +277,7 @@ describe("the form for editing a picture", () => {
     return { ...stage, root, view };
   }
 
-  test("the form for editing a picture shows its prompt, and becomes a command with the picture", async () => {
+  test("the form for editing an image shows its prompt, and becomes a command with the image", async () => {
     const { ada, events, view, root } = await pressEdit({ ...MENU, describe: described });
     const element = (name: string) => blocksOf(view.body).find(({ block_id }) => block_id === name)?.["element"];
     expect(element("prompt")).toMatchObject({ initial_value: "a cat" });
@@ -289,7 +289,7 @@ describe("the form for editing a picture", () => {
     ]);
   });
 
-  test("the form for editing a picture reads the prompt as the person who pressed, for the button's channel", async () => {
+  test("the form for editing an image reads the prompt with the rights of the person who pressed, for the button's channel", async () => {
     const asked: unknown[] = [];
     const imagine: ImagineMenu = { ...MENU, describe: async (...args) => void asked.push(args) };
     const { slack, ada, general, root } = await pressEdit(imagine);
@@ -297,7 +297,7 @@ describe("the form for editing a picture", () => {
     expect(asked).toMatchObject([["job.1", { author: { id: personOf(slack, ada) }, reply }, {}]]);
   });
 
-  test("the form for editing a picture opens empty if the prompt is late", async () => {
+  test("the form for editing an image opens empty if reading the prompt takes too long", async () => {
     const { view } = await pressEdit({ ...MENU, describe: never });
     const [first] = blocksOf(view.body);
     expect(first?.["element"]).not.toHaveProperty("initial_value");

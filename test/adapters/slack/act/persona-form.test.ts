@@ -54,7 +54,7 @@ test("a persona form with too much text stays open and shows the error at its fi
   expect(events).toEqual([]);
 });
 
-test("a person learns that the persona form did not open", async () => {
+test("the adapter tells the person that the persona form did not open", async () => {
   const { slack, ada, general } = await startInteractions({ commands });
   slack.failNext("views.open", { error: "internal_error" });
   await ada.command("/persona", "", general);

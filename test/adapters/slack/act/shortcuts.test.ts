@@ -7,7 +7,7 @@ import { personOf } from "../workspace.ts";
 const PNG = { name: "cat.png", bytes: Buffer.from("a picture") };
 const TEXT = { name: "notes.txt", bytes: Buffer.from("words") };
 
-describe("Ask about this", () => {
+describe('the shortcut "Ask about this"', () => {
   test("Ask about this asks in the thread of the message, with its files", async () => {
     const { slack, ada, bob, general, events, workspace } = await startInteractions();
     const root = bob.say(general, "hello");
@@ -46,8 +46,8 @@ describe("Ask about this", () => {
   });
 });
 
-describe("Use as reference", () => {
-  test("Use as reference opens the form with the pictures of the message, for its thread", async () => {
+describe('the shortcut "Use as reference"', () => {
+  test("Use as reference opens the form with the images of the message, for its thread", async () => {
     const { slack, ada, bob, general, events } = await startInteractions();
     const message = bob.upload(general, [PNG, TEXT], "my cat");
     await ada.shortcut("imagine_from_message", message);
@@ -61,7 +61,7 @@ describe("Use as reference", () => {
     ]);
   });
 
-  test("Use as reference finds the pictures that the bot drew itself", async () => {
+  test("Use as reference finds the images that the bot created itself", async () => {
     const { slack, ada, general, call, events } = await startInteractions();
     const [file] = ada.attach([PNG]);
     const blocks = [{ type: "image", slack_file: { id: file?.["id"] }, alt_text: "a cat" }];
@@ -76,14 +76,14 @@ describe("Use as reference", () => {
     ]);
   });
 
-  test("Use as reference explains that a message has no pictures", async () => {
+  test("Use as reference explains that a message has no images", async () => {
     const { slack, ada, general } = await startInteractions();
     await ada.shortcut("imagine_from_message", ada.upload(general, [TEXT]));
     const told = await slack.until(() => slack.ephemerals(general, ada.id)[0], "the answer");
     expect(told.shown).toMatch(/found no image in that message/);
   });
 
-  test("Use as reference says that pictures are off", async () => {
+  test("Use as reference says that images are off", async () => {
     const { slack, ada, general } = await startInteractions({ imagine: undefined });
     await ada.shortcut("imagine_from_message", ada.upload(general, [PNG]));
     const told = await slack.until(() => slack.ephemerals(general, ada.id)[0], "the answer");
@@ -98,7 +98,7 @@ test("Create an image says that images are off", async () => {
   expect(JSON.stringify(view.body)).toContain("switched off");
 });
 
-test("an unknown shortcut is acknowledged and does nothing", async () => {
+test("the adapter acknowledges an unknown shortcut and does nothing", async () => {
   const { ada, general, events } = await startInteractions();
   const pressed = await ada.shortcut("foreign", ada.say(general, "hello"));
   expect([pressed.isAcknowledged, events]).toEqual([true, []]);

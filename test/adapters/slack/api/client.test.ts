@@ -54,7 +54,7 @@ describe("the Slack client", () => {
     expect(slack.requests).toEqual([]);
   });
 
-  test("the Slack client sends a text with half a surrogate pair", async () => {
+  test("the Slack client sends a text that contains half a surrogate pair", async () => {
     const { slack, api, team } = await start();
     expect(await api.call(team, "auth.test", { text: "half \ud83d" }, signal)).toMatchObject({ ok: true });
     expect(slack.requests.map(({ args }) => args["text"])).toEqual(["half \ufffd"]);
@@ -82,7 +82,7 @@ describe("the Slack client", () => {
     expect(error).toMatchObject(expected);
   });
 
-  test("the Slack client makes a call once, even after a failure", async () => {
+  test("the Slack client makes each call once, even after a failure", async () => {
     const { slack, test } = await start();
     for (const fault of [{ status: 503 }, { cutsConnection: true }, { retryAfterS: 1 }]) await test(fault);
     expect(slack.requests).toHaveLength(3);

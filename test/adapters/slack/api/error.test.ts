@@ -4,7 +4,7 @@ import { ApiError, codeOf, describeAuthError, isHopeless } from "../../../../ada
 const refused = (code: string) => new ApiError("auth.test", "Slack refused it.", { code, status: 200 });
 
 describe("a token that Slack refuses", () => {
-  test("an error of a refused token differs from other failures", () => {
+  test("the Slack client distinguishes a refused token from other failures", () => {
     expect(["invalid_auth", "token_revoked", "account_inactive"].map((code) => isHopeless(refused(code)))).toEqual([
       true,
       true,

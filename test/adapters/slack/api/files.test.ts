@@ -26,7 +26,7 @@ async function read(chunks: AsyncIterable<Uint8Array>): Promise<string> {
 }
 
 describe("a file on Slack", () => {
-  test("a file on Slack is opened with the workspace's token any number of times, and looked up once", async () => {
+  test("the adapter opens a file on Slack with the workspace's token any number of times, and looks it up once", async () => {
     const desk = await startDesk();
     const ref = attach(desk, "notes.txt");
     for (const _ of [1, 2]) expect(await read(await desk.outbound.openAttachment(ref, signal))).toBe("secret");
@@ -42,7 +42,7 @@ describe("a file on Slack", () => {
   });
 
   for (const isRedirected of [false, true]) {
-    test(`Slack's login page is not mistaken for the file${isRedirected ? ", even after a redirect" : ""}`, async () => {
+    test(`the adapter does not mistake Slack's login page for the file${isRedirected ? ", even after a redirect" : ""}`, async () => {
       const desk = await startDesk();
       const ref = attach(desk, "notes.txt");
       for await (const _ of await desk.outbound.openAttachment(ref, signal));

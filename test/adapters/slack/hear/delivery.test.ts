@@ -4,8 +4,8 @@ import type { InboundEvent } from "../../../../src/port/events.ts";
 
 const event = (key: string) => ({ key }) as InboundEvent;
 
-describe("the delivery", () => {
-  test("the delivery keeps the order in a channel when one event takes long to read, and delays no other channel", async () => {
+describe("the delivery of Slack events", () => {
+  test("the delivery keeps the order in a channel while one event takes long to read, and delays no other channel", async () => {
     const taken: string[] = [];
     const delivery = createDelivery(async ({ key }) => void taken.push(key));
     const slow = Promise.withResolvers<InboundEvent[]>();
@@ -43,7 +43,7 @@ describe("the delivery", () => {
     await delivery.enqueue("a", async () => [event("good")]);
   });
 
-  test("after an event that could not be read, no later event overtakes an earlier one", async () => {
+  test("no later event overtakes an event that the delivery could not read", async () => {
     const taken: string[] = [];
     const delivery = createDelivery(async ({ key }) => void taken.push(key));
     const slow = Promise.withResolvers<InboundEvent[]>();

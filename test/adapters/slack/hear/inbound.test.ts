@@ -32,7 +32,7 @@ describe("reading a person's message", () => {
     ["one with files", { subtype: "file_share", files: [{ id: "F1" }] }],
     ["a reply that the channel sees too", { subtype: "thread_broadcast", thread_ts: "90.0" }],
     ["what somebody does", { subtype: "me_message" }],
-  ])("a Slack message is read as %s", (_, fields) => {
+  ])("the adapter reads a Slack message as %s", (_, fields) => {
     expect(read(fields)).toMatchObject({ userId: "U1", isBot: false });
   });
 
@@ -46,11 +46,11 @@ describe("reading a person's message", () => {
     ["nobody", { user: undefined }],
     ["no message", { ts: undefined }],
     ["nothing that can be read", { ts: 5, text: {}, user: [] }],
-  ])("a notice about %s is not a message", (_, fields) => {
+  ])("the adapter does not take a notice about %s for a message", (_, fields) => {
     expect(read(fields)).toBeUndefined();
   });
 
-  test("a message by another bot is marked as one", () => {
+  test("the adapter marks a message by another bot", () => {
     expect(read({ bot_id: "B9", bot_profile: { name: "Alarm" } })).toMatchObject({ isBot: true, userName: "Alarm" });
     const nameless = { user: undefined, bot_id: "B9", subtype: "bot_message", username: "alarm" };
     expect(read(nameless)).toMatchObject({ userId: "B9", isBot: true, userName: "alarm" });
@@ -83,7 +83,7 @@ describe("a message event", () => {
     expect(reply && toConversationId(reply)).toBe("slack:T1:C1:90.000100");
   });
 
-  test("a message event says which person in which workspace to answer, and when they wrote", async () => {
+  test("a message event names the person, their workspace and the time of writing", async () => {
     const said = read({ thread_ts: "90.0", user_team: "T9", text: "<@UBOT> hello" });
     expect(said && (await toMessageEvent(said, "bot", deps))).toEqual({
       kind: "message",
@@ -106,7 +106,7 @@ describe("a message event", () => {
     });
   });
 
-  test("a message event contains forwarded messages below the words, and an empty message is no event", async () => {
+  test("a message event contains forwarded messages below the words, and an empty message produces no event", async () => {
     const attachments = [{ is_share: true, text: "news" }];
     const said = read({ text: "look", attachments });
     expect(said && (await toMessageEvent(said, "bot", deps))?.text).toBe("look\n\nForwarded:\n> news");
@@ -128,7 +128,7 @@ describe("a message event", () => {
 
 const channel = { type: "slack#/types/channel_id", value: "C1", team_id: "T1" };
 
-test("the channel that a person looks at is the first channel in the context", () => {
+test("the channel that a person looks at is the first channel in Slack's context", () => {
   const canvas = { type: "slack#/types/canvas_id", value: "F1" };
   const message = { type: "slack#/types/message_context", value: { channel_id: "C2", message_ts: "1.2" } };
   expect(readLookedAt({ entities: [canvas, message, channel] })).toBe("C2");

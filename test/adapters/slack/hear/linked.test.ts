@@ -32,7 +32,7 @@ async function start() {
 }
 
 describe("reading a linked message", () => {
-  test("a linked message in a public channel is read with its thread", async () => {
+  test("the bot reads a linked message in a public channel with its thread", async () => {
     const { open, inOpen, inChannel, read, adapter } = await start();
     expect(texts(await read(linkTo(open, inOpen), inChannel))).toEqual(["open word", "a reply"]);
     const toReply = linkTo(open, inOpen, `?thread_ts=${inOpen.ts}&cid=${open.id}`);
@@ -42,7 +42,7 @@ describe("reading a linked message", () => {
     );
   });
 
-  test("a linked message in a private channel is read only for its members, and only if no one else sees the answer", async () => {
+  test("the bot reads a linked message in a private channel only for its members, and only if no one else sees the answer", async () => {
     const { hers, his, inHers, inHis, inChannel, directly, read } = await start();
     expect(await read(linkTo(hers, inHers), inChannel)).toBeUndefined();
     expect(texts(await read(linkTo(hers, inHers), directly))).toEqual(["her word"]);
@@ -50,7 +50,7 @@ describe("reading a linked message", () => {
     expect(await read(linkTo(his, inHis), directly)).toBeUndefined();
   });
 
-  test("in a channel shared with another organisation, only links into that channel are read", async () => {
+  test("in a channel shared with another organisation, the bot reads only links into that channel", async () => {
     const { slack, ada, bob, open, inOpen, find, read } = await start();
     const shared = slack.channel({ name: "partners", members: [ada, bob], isShared: true });
     const asked = await find(ada.mention(shared, "look").ts);
@@ -58,12 +58,12 @@ describe("reading a linked message", () => {
     expect(texts(await read(linkTo(shared, bob.say(shared, "here")), asked))).toEqual(["here"]);
   });
 
-  test("a linked message in the channel of the question is read", async () => {
+  test("the bot reads a linked message in the channel of the question", async () => {
     const { general, bob, inChannel, read } = await start();
     expect(texts(await read(linkTo(general, bob.say(general, "here")), inChannel))).toEqual(["here"]);
   });
 
-  test("a link that leads elsewhere, or to others' direct conversation, is not read", async () => {
+  test("the bot does not read a link that leads elsewhere, or to other people's direct conversation", async () => {
     const { bob, inChannel, directly, read } = await start();
     const other = bob.dm("a secret");
     for (const link of [

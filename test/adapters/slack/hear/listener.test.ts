@@ -33,7 +33,7 @@ function changed(before: Body | undefined, after: Body): Body {
   };
 }
 
-describe("the listener", () => {
+describe("the Slack listener", () => {
   test("an edit and its repeated delivery have the same key", async () => {
     const { events, hear } = start();
     const edit = changed(said("<@UBOT> frist"), said("<@UBOT> first"));
@@ -43,7 +43,7 @@ describe("the listener", () => {
     expect(events[0]).toMatchObject({ kind: "edited", text: "first", conversationId: "slack:T1:C1:100.0", at: NOW_MS });
   });
 
-  test("an older edit that is repeated after a later one is ignored", async () => {
+  test("the listener ignores an older edit that Slack repeats after a later edit", async () => {
     const { events, hear } = start();
     const older = changed(said("<@UBOT> one"), said("<@UBOT> two"));
     const later = changed(said("<@UBOT> two"), said("<@UBOT> three"));
@@ -52,19 +52,19 @@ describe("the listener", () => {
     expect(events).toMatchObject([{ kind: "edited", text: "three" }]);
   });
 
-  test("the mention that Slack repeats after an edit is ignored", async () => {
+  test("the listener ignores the mention event that Slack repeats after an edit", async () => {
     const { events, hear } = start();
     await hear({ type: "app_mention", ...said("<@UBOT> first", { edited: { user: "U1", ts: "110.0" } }) });
     expect(events).toEqual([]);
   });
 
-  test("an edit that removes the mention is an event, because the bot knew the message", async () => {
+  test("the listener passes on an edit that removes the mention, because the bot knew the message", async () => {
     const { events, hear } = start();
     await hear(changed(said("<@UBOT> hello"), said("hello")));
     expect(events).toMatchObject([{ kind: "edited", text: "hello" }]);
   });
 
-  test("a message that gets a mention by an edit counts as new, unless it is old", async () => {
+  test("the listener treats a message that gets a mention by an edit as new, unless the message is old", async () => {
     const edit = changed(said("hello"), said("<@UBOT> hello"));
     const fresh = start();
     await fresh.hear(edit);
@@ -89,7 +89,7 @@ describe("the listener", () => {
     expect([...other.events, ...late.events].map((event) => "addressed" in event)).toEqual([false, false]);
   });
 
-  test("an edit is passed on completely if Slack omits the former text", async () => {
+  test("the listener passes on a complete edit if Slack omits the former text", async () => {
     const { events, hear } = start();
     const edit = changed(undefined, said("<@UBOT> first"));
     await hear(edit);
@@ -104,7 +104,7 @@ describe("the listener", () => {
     expect(events).toHaveLength(3);
   });
 
-  test("a deletion is an event even if Slack omits the deleted message, and no edit follows it", async () => {
+  test("the listener passes on a deletion even if Slack omits the deleted message, and no edit after it", async () => {
     const { events, hear } = start();
     await hear({ subtype: "message_deleted", deleted_ts: "100.0", previous_message: null });
     const id = "slack:T1:C1:100.0";
@@ -113,14 +113,14 @@ describe("the listener", () => {
     expect(events).toHaveLength(1);
   });
 
-  test("removing a file from a message is an event", async () => {
+  test("the listener passes on the removal of a file from a message", async () => {
     const { events, hear } = start();
     const files = [{ id: "F1", name: "cat.png", size: 3 }];
     await hear(changed(said("<@UBOT> look", { files }), said("<@UBOT> look")));
     expect(events).toMatchObject([{ kind: "edited", attachments: [] }]);
   });
 
-  test("edits by bots are ignored, including the bot's own", async () => {
+  test("the listener ignores edits by bots, including the bot's own", async () => {
     const { events, hear } = start();
     await hear(changed(said("<@UBOT> a", { bot_id: "B8" }), said("<@UBOT> b", { bot_id: "B8" })));
     await hear(changed(said("a", { user: "UBOT", bot_id: "B1" }), said("<@UBOT> b", { user: "UBOT", bot_id: "B1" })));
@@ -129,7 +129,7 @@ describe("the listener", () => {
     expect(events).toHaveLength(1);
   });
 
-  test("deleting a message that the bot knew is an event, in both of Slack's forms", async () => {
+  test("the listener passes on the deletion of a known message in both of Slack's forms", async () => {
     const { events, hear } = start();
     const deleted = (before: Body): Body => ({
       subtype: "message_deleted",
@@ -147,7 +147,7 @@ describe("the listener", () => {
     ]);
   });
 
-  test("unreadable events are ignored", async () => {
+  test("the listener ignores unreadable events", async () => {
     const { events, hear } = start();
     const odd = [
       { channel: undefined },
@@ -182,7 +182,7 @@ describe("an edit or a deletion that overtakes its message", () => {
     expect(known.latest("a", messageOf("first"))).toBeUndefined();
   });
 
-  test("old edits and deletions are forgotten first", () => {
+  test("the listener forgets the oldest edits and deletions first", () => {
     const known = createKnownMessages();
     for (let count = 0; count <= 5_000; count++) known.setDeleted(`${count}`);
     expect(known.latest("0", messageOf("first"))).toBeDefined();
@@ -204,8 +204,8 @@ function say(ts: number, fields: Readonly<Record<string, unknown>>) {
 
 const byBot = (ts: number, fields = {}) => say(ts, { user: "U9", bot_id: "B9", ...fields });
 
-describe("other bots", () => {
-  test("other bots on the list are answered, by either of their ids, and people always", () => {
+describe("other bots on Slack", () => {
+  test("the bot answers people, and those bots that the list names by either of their ids", () => {
     expect(createOtherBots([], () => 0).mayAsk(byBot(2))).toBe(false);
     expect(createOtherBots(["U9"], () => 0).mayAsk(byBot(2))).toBe(true);
     expect(createOtherBots(["B9"], () => 0).mayAsk(byBot(2))).toBe(true);

@@ -35,7 +35,7 @@ function start(
 const user = (fields: Readonly<Record<string, unknown>>) => ({ user: { team_id: "T1", ...fields } });
 const ADA = user({ name: "ada", real_name: "Ada L.", profile: { display_name: "Ada" } });
 
-describe("people", () => {
+describe("people on Slack", () => {
   test("a person has the name that Slack shows", async () => {
     const { people } = start({
       U1: ADA,
@@ -176,7 +176,7 @@ function startQuery(answer: () => Promise<Readonly<Record<string, unknown>>>) {
   };
 }
 
-describe("looking up people", () => {
+describe("the lookup of people on Slack", () => {
   test("looking up people stays below Slack's limits per minute", async () => {
     const { look, calls, wait } = startQuery(async () => ({ user: "Ada" }));
     for (let count = 0; count < 200; count++) await look();

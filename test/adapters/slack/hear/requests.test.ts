@@ -45,13 +45,13 @@ async function startHttp() {
 }
 
 describe("requests from Slack", () => {
-  test("signed requests are accepted, even in chunks from a proxy", async () => {
+  test("the server accepts signed requests, even in chunks from a proxy", async () => {
     const { post, sign, body, events } = await startHttp();
     expect(await post(body, { ...sign(body), "transfer-encoding": "chunked" })).toBe(200);
     expect(events).toHaveLength(1);
   });
 
-  test("forged, old and future requests are refused, and have no effect", async () => {
+  test("the server refuses forged, old and future requests, which have no effect", async () => {
     const { post, sign, body, events } = await startHttp();
     const forged = { ...sign(body), "x-slack-signature": `v0=${"0".repeat(64)}` };
     expect(await post(body, forged)).toBe(401);
@@ -62,7 +62,7 @@ describe("requests from Slack", () => {
     expect(events).toEqual([]);
   });
 
-  test("requests with missing or duplicate headers are refused", async () => {
+  test("the server refuses requests with missing or duplicate headers", async () => {
     const { post, sign, body, events } = await startHttp();
     for (const name of ["x-slack-signature", "x-slack-request-timestamp"]) {
       const headers: Headers = sign(body);
@@ -75,7 +75,7 @@ describe("requests from Slack", () => {
     expect(events).toEqual([]);
   });
 
-  test("a repeated request is refused, unless Slack marks it as a retry", async () => {
+  test("the server refuses a repeated request, unless Slack marks it as a retry", async () => {
     const { post, sign, body, events } = await startHttp();
     const headers = sign(body);
     expect(await post(body, headers)).toBe(200);
@@ -84,7 +84,7 @@ describe("requests from Slack", () => {
     expect(events).toHaveLength(1);
   });
 
-  test("unreadable requests are refused, and the server keeps running", async () => {
+  test("the server refuses unreadable requests and keeps running", async () => {
     const { post, sign, body, url, events } = await startHttp();
     expect(await post("{", sign("{"))).toBe(400);
     for (const odd of ["null", "1", '"text"']) expect(await post(odd, sign(odd))).toBe(400);
@@ -100,7 +100,7 @@ describe("requests from Slack", () => {
     expect(events).toHaveLength(1);
   });
 
-  test("an unsigned body is refused after one kilobyte, and a malformed signature before any body is read", async () => {
+  test("the server refuses an unsigned body after one kilobyte, and a malformed signature before it reads any body", async () => {
     const { url, sign, body } = await startHttp();
     /** Resolves to the status that arrives while the body is still being sent. */
     const begin = async (headers: Headers, bytes: number) => {
@@ -116,7 +116,7 @@ describe("requests from Slack", () => {
     expect(await begin(sign(body, nowS() - 6 * 60), 1)).toBe(401);
   });
 
-  test("a form is read even if its media type names a charset", async () => {
+  test("the server reads a form even if its media type names a charset", async () => {
     const { post, sign, slack, ada, general } = await startHttp();
     const form = new URLSearchParams({
       command: "/help",
@@ -132,7 +132,7 @@ describe("requests from Slack", () => {
     expect(await post(form, { ...sign(form), ...type })).toBe(200);
   });
 
-  test("Slack's own test requests are answered", async () => {
+  test("the server answers Slack's own test requests", async () => {
     const { url, sign, post } = await startHttp();
     const asked = JSON.stringify({ type: "url_verification", challenge: "abc", token: "t" });
     const answer = await fetch(`${url}/slack/events`, { method: "POST", headers: sign(asked), body: asked });
@@ -141,12 +141,12 @@ describe("requests from Slack", () => {
     expect(await post("ssl_check=1&token=t", form)).toBe(200);
   });
 
-  test("requests without an event are acknowledged", async () => {
+  test("the server acknowledges requests without an event", async () => {
     const { slack } = await startHttp();
     expect(await slack.reachEventLimit().outcome).toMatchObject({ isAcknowledged: true });
   });
 
-  test("requests are refused before the adapter listens, and after a pause", async () => {
+  test("the server refuses requests before the adapter listens, and after a pause", async () => {
     const stage = await startStage({ transport: "HTTP", listens: false });
     const [body, again] = [toEvent(stage, "hello"), toEvent(stage, "again")];
     const sign = (text: string) => ({ ...JSON_TYPE, ...signatureHeaders(stage.slack.signingSecret, text) });
@@ -160,7 +160,7 @@ describe("requests from Slack", () => {
     expect(await send(stage.url, "/slack/events", again, sign(again))).toBe(503);
   });
 
-  test("events about the bot's own messages are acknowledged after a pause, because no one would miss them", async () => {
+  test("the server acknowledges events about the bot's own messages after a pause, because no one would miss them", async () => {
     const { slack, adapter, general, ada, message } = await startStage({ transport: "HTTP" });
     ada.mention(general, "hello");
     const { reply } = await message(0);
@@ -184,7 +184,7 @@ function problem(timestamp: string | undefined, signature: readonly string[] = [
 }
 
 describe("the headers of a request", () => {
-  test("a request can be five minutes old, or as far in the future", () => {
+  test("a request can be five minutes old, or five minutes in the future", () => {
     for (const skewS of [0, -299, 299]) expect(problem(String(NOW_S + skewS))).toBeUndefined();
     expect(problem(String(NOW_S - 301))).toMatch(/old/);
     expect(problem(String(NOW_S + 301))).toMatch(/future/);

@@ -18,7 +18,7 @@ async function start(options: Parameters<typeof startStage>[0] = {}) {
 }
 
 describe("the search on Slack", () => {
-  test("a search finds messages with their place, author, time and link", async () => {
+  test("a search finds messages with their channel, author, time and link", async () => {
     const { general, by, search } = await start();
     const { hits, next } = await search("*RELEASE*");
     expect(next).toBeUndefined();
@@ -44,7 +44,7 @@ describe("the search on Slack", () => {
     expect((await search("boat", by, first.next)).hits.map(({ text }) => text)).toEqual(["boat 0"]);
   });
 
-  test("a search needs the token of a message, and says so", async () => {
+  test("a search says that it needs the token of a message", async () => {
     const { by, search } = await start();
     const { actionToken: _token, ...extra } = by.reply.extra ?? {};
     await expect(search("release", { ...by, reply: { ...by.reply, extra } })).rejects.toThrow(
@@ -58,13 +58,13 @@ describe("the search on Slack", () => {
     await expect(search("release")).rejects.toThrow("Ask again in a new message.");
   });
 
-  test("a search without the scope names the scope", async () => {
+  test("a search names the scope that the bot lacks", async () => {
     const { slack, search } = await start();
     slack.workspace.scopes.delete("search:read.public");
     await expect(search("release")).rejects.toThrow("the app needs the scope search:read.public.");
   });
 
-  test("a search of a guest says that Slack offers none", async () => {
+  test("a search by a guest says that Slack offers guests no search", async () => {
     const { ada, search } = await start();
     ada.user.isGuest = true;
     await expect(search("release")).rejects.toThrow("Its search is only for full members");

@@ -21,7 +21,7 @@ describe("the sockets to Slack", () => {
     expect(events).toHaveLength(1);
   });
 
-  test("a socket that Slack refreshes loses nothing and is replaced at once", async () => {
+  test("the adapter replaces a socket that Slack refreshes at once, and loses nothing", async () => {
     const { slack, ada, adapter, events, heard } = await startStage();
     slack.disconnect("refresh_requested", { isOne: true });
     expect(adapter.isConnected()).toBe(true);
@@ -31,7 +31,7 @@ describe("the sockets to Slack", () => {
     await slack.until(() => slack.connections() === 2, "another socket");
   });
 
-  test("an event in progress is acknowledged once, on the socket that Slack asked to go", async () => {
+  test("the adapter acknowledges an event in progress once, on the socket that Slack asked to close", async () => {
     const stored = Promise.withResolvers<void>();
     const { slack, ada, events } = await startStage({ accept: () => stored.promise });
     ada.dm("hello");
@@ -58,7 +58,7 @@ describe("the sockets to Slack", () => {
     expect(heardTexts).toEqual(new Set(texts));
   });
 
-  test("dropped sockets are reopened, however often that fails", async () => {
+  test("the adapter reopens dropped sockets, however often that fails", async () => {
     const { slack, ada, adapter, message } = await startStage();
     slack.failNext(OPEN, { cutsConnection: true });
     slack.failNext(OPEN, { status: 503 });
@@ -70,7 +70,7 @@ describe("the sockets to Slack", () => {
     expect((await message(0)).text).toBe("hello again");
   });
 
-  test("sockets are reopened when Slack allows it, and not before", async () => {
+  test("the adapter reopens sockets when Slack allows it, and not before", async () => {
     const { slack } = await startStage();
     slack.failNext(OPEN, { retryAfterS: 1 });
     slack.disconnect("refresh_requested", { isOne: true });
@@ -104,7 +104,7 @@ describe("the sockets to Slack", () => {
     expect(adapter.isConnected()).toBe(false);
   });
 
-  test("starting without a valid token says what to do", async () => {
+  test("the adapter says what to do if it starts without a valid token", async () => {
     const slack = await startSlack();
     const adapter = createSlackAdapter({
       transport: { mode: "socket", appToken: "xapp-1-wrong" },
@@ -242,7 +242,7 @@ describe("a socket to Slack", () => {
 const read = (value: unknown) => readEnvelope(JSON.stringify(value));
 
 describe("an envelope", () => {
-  test("an envelope says why a socket should go", () => {
+  test("an envelope says why Slack asks a socket to close", () => {
     expect(read({ type: "disconnect", reason: "warning" })).toMatchObject({ type: "disconnect", reason: "warning" });
   });
 
@@ -259,7 +259,7 @@ describe("an envelope", () => {
     });
   });
 
-  test("an envelope is read from anything without failing", () => {
+  test("the adapter reads an envelope from any value without failing", () => {
     for (const odd of [undefined, 5, Buffer.from("x"), "", "x", "null", "[]", "5"]) {
       expect(readEnvelope(odd)).toMatchObject({ type: undefined, isEmptyEvent: false });
     }

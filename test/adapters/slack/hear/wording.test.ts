@@ -47,8 +47,8 @@ describe("the words of a message", () => {
   });
 });
 
-describe("mentions", () => {
-  test("mentions are found with and without a name", () => {
+describe("mentions on Slack", () => {
+  test("readWords finds mentions with and without a name", () => {
     expect(mentions("a <@U1> b", "U1")).toBe(true);
     expect(mentions("a <@U1|ada> b", "U1")).toBe(true);
     expect(mentions("a <@U11> b", "U1")).toBe(false);
@@ -61,7 +61,7 @@ describe("mentions", () => {
     ["a ` alone <@U1>", true],
     ["an open ``` <@U1>", true],
     ["one `\n<@U1> another `", true],
-  ])("code contains no mentions: %j", (text, isMentioned) => {
+  ])("readWords finds no mention in code: %j", (text, isMentioned) => {
     expect(mentions(text, "U1")).toBe(isMentioned);
   });
 

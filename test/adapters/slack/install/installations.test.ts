@@ -125,7 +125,7 @@ describe("an installation of a whole organisation", () => {
     expect(await another().find("T2", signal, "E2")).toBeUndefined();
   });
 
-  test("an organisation's installation does not replace a workspace's own", async () => {
+  test("an organisation's installation does not replace a workspace's own installation", async () => {
     const { installations } = startInstallations();
     await installations.keep(ORGANISATION);
     await installations.keep({ ...INSTALLATION, enterpriseId: "E1" });
@@ -227,7 +227,7 @@ describe("refreshing a token", () => {
 const key = randomBytes(32);
 const TEXT = "xoxb-a-token é";
 
-test("sealed text opens with the same key and name", () => {
+test("unsealing restores a sealed text with the same key and name", () => {
   const sealed = createSeal(key).close("T1", TEXT);
   expect(createSeal(key).open("T1", sealed)).toBe(TEXT);
   expect(sealed).not.toContain("xoxb");
@@ -238,7 +238,7 @@ test("sealing the same text twice gives different results", () => {
   expect(seal.close("T1", TEXT)).not.toBe(seal.close("T1", TEXT));
 });
 
-test("sealed text does not open with another key or name, or if it is changed or truncated", () => {
+test("unsealing rejects another key, another name, and a changed or truncated text", () => {
   const seal = createSeal(key);
   const sealed = seal.close("T1", TEXT);
   const changed = Buffer.from(sealed, "base64url");
@@ -249,7 +249,7 @@ test("sealed text does not open with another key or name, or if it is changed or
   for (const length of [0, 5, 20, sealed.length - 2]) expect(() => seal.open("T1", sealed.slice(0, length))).toThrow();
 });
 
-test("a key of another length is rejected", () => {
+test("sealing rejects a key of another length", () => {
   expect(() => createSeal(randomBytes(16))).toThrow(/16 bytes; 32 are needed/);
 });
 
@@ -316,7 +316,7 @@ async function startSaying(status: number, body: string) {
   return { heard, refresh: createRefresh(apiUrl, "1.2", "hush") };
 }
 
-test("a new token is requested in Slack's format", async () => {
+test("the adapter requests a new token in Slack's format", async () => {
   const said = { ok: true, access_token: "xoxb-2", refresh_token: "r2", expires_in: 60 };
   const { refresh, heard } = await startSaying(200, JSON.stringify(said));
   expect(await refresh("r1")).toEqual({ token: "xoxb-2", refreshToken: "r2", expiresInS: 60 });
@@ -334,7 +334,7 @@ test.each([
   [200, JSON.stringify({ ok: true }), ""],
   [200, "<html>login</html>", ""],
   [500, "", ""],
-])("the answer %i %s to a refresh is a failure without secrets", async (status, body, code) => {
+])("the adapter reports the answer %i %s to a refresh as a failure without secrets", async (status, body, code) => {
   const { refresh } = await startSaying(status, body);
   const failure: unknown = await refresh("a token").catch((error: unknown) => error);
   expect(failure).toMatchObject({ name: "ApiError", code });

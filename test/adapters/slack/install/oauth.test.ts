@@ -214,7 +214,7 @@ describe("installing the bot", () => {
   });
 });
 
-describe("calls for several workspaces", () => {
+describe("calls to Slack for several workspaces", () => {
   test("no call uses another workspace's token", async () => {
     const { slack, install, installations } = await startInstalling();
     const beta = slack.addWorkspace("Beta");

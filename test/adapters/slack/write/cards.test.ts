@@ -27,7 +27,7 @@ describe("the cards of a stream on Slack", () => {
     ]);
   });
 
-  test("only cards that have changed are sent", () => {
+  test("the stream sends only cards that have changed", () => {
     const before = toCards([step("a"), step("b")], NONE);
     const after = toCards([step("a", "done"), step("b"), step("c")], before);
     expect(toTaskChunks(before, after)).toEqual([
@@ -37,7 +37,7 @@ describe("the cards of a stream on Slack", () => {
     expect(toTaskChunks(after, after)).toEqual([]);
   });
 
-  test("a card gets the sources of its step once, within the room for them", () => {
+  test("a card shows the sources of its step once, as many as fit", () => {
     const running = toCards([step("a")], NONE);
     const one = { url: "https://a.example/", title: "A" };
     const long = { url: `https://a.example/${"x".repeat(300)}`, title: "long" };
@@ -56,7 +56,7 @@ describe("the cards of a stream on Slack", () => {
     expect(full?.sources).toHaveLength(1);
   });
 
-  test("cards are closed when their step continues elsewhere, or the stream ends", () => {
+  test("the stream closes cards when their step continues elsewhere, or when the stream ends", () => {
     const before = toCards([step("a"), step("b")], NONE);
     expect([...toCards([step("b")], before).values()].map(({ status }) => status)).toEqual(["complete", "in_progress"]);
     expect([...closeCards(before).values()].map(({ status }) => status)).toEqual(["complete", "complete"]);
@@ -87,7 +87,7 @@ describe("the cards of a stream on Slack", () => {
     expect(greatest).toBeLessThan(10_571);
   });
 
-  test("cards with text are sent as chunks, and text alone as text", () => {
+  test("the stream sends cards with text as chunks, and text alone as text", () => {
     const task = { type: "task_update", id: "a", title: "A", status: "complete" };
     expect(toAddition("", [])).toEqual({});
     expect(toAddition("Hi", [])).toEqual({ markdown_text: "Hi" });

@@ -110,6 +110,9 @@ test("a button's value contains its action and its turn, whatever the turn's id"
   expect(readButtonValue(toButtonValue(press))).toEqual(press);
 });
 
-test.each([undefined, 1, "", "retry", "retry:", "explode:t", ":t"])("%j is not one of the bot's buttons", (value) => {
-  expect(readButtonValue(value)).toBeUndefined();
-});
+test.each([undefined, 1, "", "retry", "retry:", "explode:t", ":t"])(
+  "the adapter does not take %j for one of the bot's buttons",
+  (value) => {
+    expect(readButtonValue(value)).toBeUndefined();
+  },
+);

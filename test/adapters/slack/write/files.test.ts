@@ -310,7 +310,7 @@ describe("a picture on Slack if messages cannot show it", () => {
     });
   }
 
-  test("a picture for one person is posted in their direct conversation, and removed from it", async () => {
+  test("the adapter posts a picture for one person in their direct conversation, and removes it there", async () => {
     const { slack, ada, general, address, outbound } = await begin();
     const sink = outbound.sink({ ...address, visibleTo: ada.id }, NO_RIGHT);
     const { id } = await sink.upload([smallPicture()], CAPTION, "n", signal);

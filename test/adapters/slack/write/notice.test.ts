@@ -46,7 +46,7 @@ describe("an ephemeral answer to an interaction", () => {
     },
   );
 
-  test("an ephemeral answer that cannot be posted either fails without showing the address", async () => {
+  test("the adapter reports an ephemeral answer that it cannot post either, without showing the address", async () => {
     const { slack, by, tellPerson } = await start();
     slack.advance(31 * 60_000);
     slack.failNext(EPHEMERAL, { error: "user_not_in_channel" });
@@ -56,7 +56,7 @@ describe("an ephemeral answer to an interaction", () => {
   });
 });
 
-describe("with a response URL that is not Slack's, chat.postEphemeral informs the person", () => {
+describe("an ephemeral notice whose response URL is not Slack's", () => {
   test("chat.postEphemeral informs the person about an expired button", async () => {
     const { ada, slack, general, call, told } = await start({ hasForeignHooks: true });
     const text = { type: "plain_text", text: "old" };

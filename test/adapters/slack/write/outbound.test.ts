@@ -223,7 +223,7 @@ describe("replies on Slack under faults", () => {
   for (const isNative of [true, false]) {
     const kind = isNative ? "native" : "fallback";
 
-    test(`no reply is lost, doubled or left growing: ${kind}`, async () => {
+    test(`faults lose no reply, double none and leave none growing: ${kind}`, async () => {
       const desk = await startDesk({ limits: UNLIMITED });
       if (!isNative) desk.slack.setStreaming("unknown_method");
       const problems: string[] = [];

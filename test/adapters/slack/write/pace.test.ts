@@ -12,7 +12,7 @@ import { afterQuestion, anything, mix, several, workday } from "../../../../lab/
 import { NO_WRONGS, SLACK_TRIP_MS, toWrongs, trySlack } from "../../../../lab/pacing/trials.ts";
 import type { Call, Demand, Growth } from "../../../../src/pacing/budget.ts";
 
-describe("slack budget", () => {
+describe("the budget of calls to Slack", () => {
   const EDIT: Call = { kind: "edit", room: "general" };
   const POST: Call = { kind: "post", room: "general" };
   const FINAL: Call = { kind: "final", room: "general" };
@@ -23,7 +23,7 @@ describe("slack budget", () => {
     return { now, growing: [YOUNG], active: 1, unfinished: 1, starts };
   }
 
-  test("slack budget counts a workspace's edits and finals together, and posts by channel", () => {
+  test("the budget counts a workspace's edits and finals together, and posts by channel", () => {
     const budget = createSlackBudget("update");
     expect(budget.credit(EDIT, 0)).toBe(49);
     budget.sent(EDIT, 0);
@@ -36,7 +36,7 @@ describe("slack budget", () => {
     expect(budget.creditAt(POST, 1, 1_000)).toBe(1_500);
   });
 
-  test("slack budget has a limit per method for native streams", () => {
+  test("the budget has a limit per method for native streams", () => {
     const budget = createSlackBudget("append");
     expect([POST, EDIT, FINAL].map((call) => budget.credit(call, 0))).toEqual([19, 98, 19]);
     budget.sent(FINAL, 0);
@@ -44,7 +44,7 @@ describe("slack budget", () => {
     expect(budget.reserve(demand(0))).toBe(0);
   });
 
-  test("slack budget starts no stream that it could not stop", () => {
+  test("the budget starts no stream that it could not stop", () => {
     const budget = createSlackBudget("append");
     for (let second = 0; second < 10; second++) budget.sent(FINAL, second * 1_000);
     for (let second = 10; second < 14; second++) {
@@ -61,19 +61,19 @@ describe("slack budget", () => {
     expect(budget.credit(POST, 314_000)).toBe(19);
   });
 
-  test("slack budget keeps more calls for finals if there are more replies", () => {
+  test("the budget reserves more calls for finals if there are more replies", () => {
     const budget = createSlackBudget("update");
     expect(budget.reserve(demand(0))).toBe(2);
     expect(budget.reserve({ ...demand(60_000), active: 3, unfinished: 3, starts: [20_000, 30_000] })).toBe(4);
     expect(budget.reserve({ ...demand(60_000), active: 40, unfinished: 40 })).toBe(24);
   });
 
-  test("slack budget keeps a call for each ended reply that waits for its final", () => {
+  test("the budget reserves a call for each ended reply that waits for its final", () => {
     const budget = createSlackBudget("update");
     expect(budget.reserve({ ...demand(0), unfinished: 6 })).toBe(6);
   });
 
-  test("slack budget counts a call as what it turned out to be", () => {
+  test("the budget counts a call under the method that was used in the end", () => {
     const budget = createSlackBudget("update");
     budget.sent(EDIT, 0);
     budget.done(EDIT, { kind: "post", sentAt: 0, answer: { ok: true } }, 1_000);
@@ -85,7 +85,7 @@ describe("slack budget", () => {
     expect(budget.creditAt(POST, 1, 3_000)).toBe(3_500);
   });
 
-  test("slack budget keeps a plan until something happens", () => {
+  test("the budget keeps a plan until something happens", () => {
     const budget = createSlackBudget("update");
     const first = budget.gap(demand(0));
     expect(budget.gap({ ...demand(50), growing: [{ ...YOUNG, total: 90_000 }] })).toBe(first);
@@ -95,7 +95,7 @@ describe("slack budget", () => {
     expect(budget.keepUntil()).toBe(300_200);
   });
 
-  test("slack budget slows down after a limit refused an allowed call, and still edits", () => {
+  test("the budget slows down after Slack refused an allowed call, and still edits", () => {
     const budget = createSlackBudget("update");
     budget.sent(EDIT, 0);
     budget.done(EDIT, { kind: "edit", sentAt: 0, answer: { ok: false, retryAfterMs: 5_000 } }, 1_000);
@@ -106,7 +106,7 @@ describe("slack budget", () => {
   });
 });
 
-describe("slack budget against the documented limits", () => {
+describe("the budget of calls against Slack's documented limits", () => {
   const scenarios = {
     "replies of any kind": anything,
     "five a minute": mix(5),
@@ -116,7 +116,7 @@ describe("slack budget against the documented limits", () => {
   };
   for (const method of ["update", "append"] as const) {
     for (const [name, scenario] of Object.entries(scenarios)) {
-      test(`slack budget is never refused: ${name}, ${method}`, () => {
+      test(`Slack refuses no call of the budget: ${name}, ${method}`, () => {
         for (const [index, tripMs] of [80, 250, 600].entries()) {
           const result = trySlack({ scenario, seed: 10 + index, tripMs, options: {} }, method);
           expect(toWrongs(result)).toEqual(NO_WRONGS);
@@ -125,7 +125,7 @@ describe("slack budget against the documented limits", () => {
     }
   }
 
-  test("slack budget delays no final of long replies that follow another question", {
+  test("the budget delays no final of long replies that follow another question", {
     timeout: 60_000,
   }, () => {
     // The calls for a question 8 or 10 s ago become available again just after the answers end.
@@ -138,7 +138,7 @@ describe("slack budget against the documented limits", () => {
     }
   });
 
-  test("slack budget delays no final for long in the first busy minute of a workspace", () => {
+  test("the budget delays no final for long in the first busy minute of a workspace", () => {
     // Both use most of the minute's calls for edits of their first answers.
     for (const [perMinute, longestSeconds] of [
       [15, 2],
@@ -150,7 +150,7 @@ describe("slack budget against the documented limits", () => {
     }
   });
 
-  test("slack budget is never refused in one channel with server errors", () => {
+  test("Slack refuses no call of the budget in one channel with server errors", () => {
     for (let seed = 1; seed <= 4; seed++) {
       const options = { errorShare: 0.05, room: "general" };
       const result = trySlack(
@@ -161,7 +161,7 @@ describe("slack budget against the documented limits", () => {
     }
   });
 
-  test("slack budget respects a stricter limit than documented until its wait is over, and delivers every final", () => {
+  test("the budget respects a stricter limit than documented until its wait is over, and delivers every final", () => {
     for (const [calls, windowMs] of [
       [10, 60_000],
       [20, 60_000],
@@ -179,7 +179,7 @@ describe("slack budget against the documented limits", () => {
   });
 });
 
-describe("slack plan", () => {
+describe("the plan of edits on Slack", () => {
   const YOUNG: Growth = { total: 100, rate: 0.24, firstText: 99_600, edits: 0 };
   const FRESH: BankState = {
     calls: 49,
@@ -194,7 +194,7 @@ describe("slack plan", () => {
     return { now, growing, active: Math.max(1, growing.length), unfinished: growing.length, starts };
   }
 
-  test("slack plan edits each of a few young replies about every second from a fresh bank", () => {
+  test("the plan edits each of a few young replies about every second while all calls are unspent", () => {
     for (const count of [1, 2, 3, 5]) {
       const perReply = planGap(demand(Array.from({ length: count }, () => YOUNG)), FRESH) * count;
       expect(perReply).toBeGreaterThanOrEqual(450);
@@ -202,23 +202,23 @@ describe("slack plan", () => {
     }
   });
 
-  test("slack plan slows down as the bank empties, down to ten seconds", () => {
+  test("the plan slows down as fewer calls are left, down to ten seconds", () => {
     const gaps = [0, 20, 40, 49].map((spent) => planGap(demand([YOUNG]), { ...FRESH, countAt: () => spent }));
     expect(gaps).toEqual([...gaps].sort((a, b) => a - b));
     expect(gaps.at(-1)).toBe(10_000);
   });
 
-  test("slack plan counts the calls that return in time", () => {
+  test("the plan counts the calls that become free in time", () => {
     const returning = { ...FRESH, countAt: (at: number) => (at >= 102_000 ? 0 : 47) };
     expect(planGap(demand([YOUNG]), returning)).toBeLessThan(planGap(demand([YOUNG]), { ...FRESH, countAt: () => 47 }));
   });
 
-  test("slack plan treats a reply beyond the usual length as a long one", () => {
+  test("the plan treats a reply beyond the usual length as a long one", () => {
     const long = { ...YOUNG, total: 20_000 };
     expect(planGap(demand([long]), FRESH)).toBeGreaterThan(planGap(demand([{ ...YOUNG, total: 2000 }]), FRESH));
   });
 
-  test("slack plan keeps a busy workspace near the rate at which calls return", () => {
+  test("the plan keeps a busy workspace near the rate at which calls become free", () => {
     const starts = Array.from({ length: 10 }, (_, index) => 40_000 + index * 6_000);
     const base = 60_000 / (49 - (60 * 9) / 52.5);
     // The calls have become available again, except those that show how busy it was.
@@ -228,7 +228,7 @@ describe("slack plan", () => {
     expect(poor).toBeCloseTo(1.5 * base);
   });
 
-  test("slack plan ignores an earlier answer that used almost no calls", () => {
+  test("the plan ignores an earlier answer that used almost no calls", () => {
     // The post of a short answer uses another limit, so an edit and its final are left.
     const spent = { ...FRESH, countAt: (at: number) => (at > 140_000 ? 0 : 2) };
     for (const count of [1, 3, 5]) {
@@ -239,22 +239,22 @@ describe("slack plan", () => {
     }
   });
 
-  test("slack plan does not count a reply's own start and calls as load", () => {
+  test("the plan does not count a reply's own start and calls as load", () => {
     const own: Growth = { total: 400, rate: 0.24, firstText: 91_000, edits: 12 };
     const bank = { ...FRESH, countAt: (at: number) => (at > 140_000 ? 0 : 12) };
     expect(planGap(demand([own], [91_000]), bank)).toBe(planGap(demand([own]), bank));
   });
 
-  test("slack plan spreads calls over long lifetimes once several replies have lasted", () => {
+  test("the plan spreads calls over long lifetimes once several replies have lasted", () => {
     const five = (firstText: number) => Array.from({ length: 5 }, (): Growth => ({ ...YOUNG, rate: 0.12, firstText }));
     expect(planGap(demand(five(92_000)), FRESH)).toBeGreaterThan(2 * planGap(demand(five(94_000)), FRESH));
   });
 
-  test("slack plan spends no faster than calls return on a reply that may outlast them", () => {
+  test("the plan spends calls on a reply that may outlast them no faster than calls become free", () => {
     expect(planGap(demand([{ ...YOUNG, firstText: 89_000 }]), FRESH)).toBeCloseTo((0.9 * 60_000) / 49);
   });
 
-  test("slack plan keeps calls for the finals of predicted replies until calls return", () => {
+  test("the plan reserves calls for the finals of predicted replies until calls become free", () => {
     const starts = [40_000, 50_000, 60_000, 70_000, 80_000, 90_000];
     const bank = (back: number) => ({ ...FRESH, countAt: (at: number) => (at > back ? 0 : 45) });
     expect(countComingFinals(demand([], starts), bank(140_000))).toBeGreaterThan(4);
@@ -262,19 +262,19 @@ describe("slack plan", () => {
     expect(countComingFinals(demand([]), bank(140_000))).toBe(0);
   });
 
-  test("slack plan does not mistake a burst of starts for a rate", () => {
+  test("the plan does not mistake a burst of starts for a rate", () => {
     expect(planGap(demand([YOUNG], [95_000, 96_000, 97_000, 98_000, 99_000]), FRESH)).toBe(
       planGap(demand([YOUNG]), FRESH),
     );
   });
 
-  test("slack plan returns a gap if no one writes", () => {
+  test("the plan waits a fixed gap if no one writes", () => {
     expect(planGap(demand([]), FRESH)).toBeGreaterThanOrEqual(450);
   });
 });
 
-describe("room turns", () => {
-  test("room turns allow one post at a time, and the next after a pause from the latest possible arrival", () => {
+describe("the turns to post in a channel", () => {
+  test("turns in a channel allow one post at a time, and the next after a pause from the latest possible arrival", () => {
     const turns = createRoomTurns(1_000);
     expect(turns.credit(0)).toBe(1);
     turns.sent(3_500);
@@ -291,7 +291,7 @@ describe("room turns", () => {
     expect(turns.creditAt(1, 13_000)).toBe(13_250);
   });
 
-  test("room turns pause after a failure too, and as long as a refusal asks", () => {
+  test("turns in a channel also pause after a failure, and as long as Slack's refusal asks", () => {
     const turns = createRoomTurns(1_000);
     turns.sent(0);
     turns.done({ ok: false }, 1_000);

@@ -58,7 +58,7 @@ describe("an answer on Slack with feedback buttons", () => {
     },
   );
 
-  test("an answer is refused as usual if the feedback buttons are not the reason", async () => {
+  test("Slack's other refusals do not replace the feedback buttons of an answer", async () => {
     const { sink, slack } = await begin();
     slack.failNext("chat.postMessage", { error: "invalid_blocks" });
     await expect(sink.post(finalDraft("One."), "n", signal)).rejects.toMatchObject({ kind: "rejected" });
@@ -89,7 +89,7 @@ describe("removing a message on Slack", () => {
     },
   );
 
-  test("removing a message reads nothing if the message has only text, and accepts that it is gone", async () => {
+  test("removing a message reads no files if the message has only text, and succeeds if the message is already gone", async () => {
     const { address, outbound, calls } = await startDesk();
     const sink = outbound.sink(address, NO_RIGHT);
     const { id } = await sink.post(finalDraft("text"), "n", signal);

@@ -31,7 +31,7 @@ async function startEphemeral(hasUrl = true): Promise<Desk & { address: ReplyAdd
 }
 
 describe("an answer on Slack that one person sees", () => {
-  test("an ephemeral answer grows in place, within the five answers to a command", async () => {
+  test("an ephemeral answer grows in place, and uses at most the five responses of a command", async () => {
     const { slack, general, address, outbound, shown } = await startEphemeral();
     const sink = outbound.sink(address, NO_RIGHT);
     const { id } = await sink.post(growing("1"), "n", signal);
@@ -43,14 +43,14 @@ describe("an answer on Slack that one person sees", () => {
     expect(slack.answers(general)).toEqual([]);
   });
 
-  test("an ephemeral answer is posted if the command accepts no more answers", async () => {
+  test("the adapter posts an ephemeral answer if the command accepts no more responses", async () => {
     const { slack, address, outbound, shown } = await startEphemeral();
     slack.advance(31 * 60_000);
     await outbound.sink(address, NO_RIGHT).post(finalDraft("Late."), "n", signal);
     expect(shown()).toEqual(["Late."]);
   });
 
-  test("an ephemeral answer without a response URL is posted once, when it is complete", async () => {
+  test("the adapter posts an ephemeral answer without a response URL once, when the answer is complete", async () => {
     const { address, outbound, shown } = await startEphemeral(false);
     const sink = outbound.sink(address, NO_RIGHT);
     const { id } = await sink.post(growing("1"), "n", signal);
@@ -74,7 +74,7 @@ describe("an answer on Slack that one person sees", () => {
     expect(slack.pings).toEqual([]);
   });
 
-  test("an ephemeral answer can be removed", async () => {
+  test("the adapter can remove an ephemeral answer", async () => {
     const { address, outbound, shown } = await startEphemeral();
     const sink = outbound.sink(address, NO_RIGHT);
     const { id } = await sink.post(finalDraft("Never mind."), "n", signal);
@@ -83,7 +83,7 @@ describe("an answer on Slack that one person sees", () => {
   });
 
   test.each(["https://example.com/hook", "no address"])(
-    "an ephemeral answer is posted if the command's address is not Slack's: %s",
+    "the adapter posts an ephemeral answer if the command's address is not Slack's: %s",
     async (responseUrl) => {
       const { address, outbound, shown, calls } = await startEphemeral(false);
       const sink = outbound.sink({ ...address, extra: { ...address.extra, responseUrl } }, NO_RIGHT);
@@ -102,7 +102,7 @@ describe("an answer on Slack that one person sees", () => {
     expect(JSON.stringify([String(failure), (failure as Error).cause])).not.toContain("/response/");
   });
 
-  describe("answers of a response URL", () => {
+  describe("responses through a response URL", () => {
     /** A server that imitates Slack's response URLs and sends these responses in turn. */
     async function startHook(...answers: { status: number; body?: string; headers?: Record<string, string> }[]) {
       const said: string[] = [];
@@ -125,7 +125,7 @@ describe("an answer on Slack that one person sees", () => {
     }
     const asJson = { "content-type": "application/json" };
 
-    test("after a rate limit of the response URL, the answer is sent when the wait is over", async () => {
+    test("after a rate limit of the response URL, the adapter sends the answer when the wait is over", async () => {
       const body = '{"ok":false,"error":"ratelimited"}';
       const { post, said } = await startHook({ status: 429, body, headers: { ...asJson, "retry-after": "7" } });
       await expect(post()).rejects.toMatchObject({ kind: "rate-limited", retryAfterMs: 7_000 });
@@ -133,13 +133,13 @@ describe("an answer on Slack that one person sees", () => {
       expect(said).toEqual(["For you.", "For you."]);
     });
 
-    test("after a server error of the response URL, the answer can be sent again", async () => {
+    test("after a server error of the response URL, the adapter can send the answer again", async () => {
       const { post } = await startHook({ status: 500, body: '{"ok":false,"error":"server_error"}', headers: asJson });
       await expect(post()).rejects.toMatchObject({ kind: "unavailable" });
     });
 
     test.each([201, 204])(
-      "after the status %i, which means the same as 200, nothing is shown twice",
+      "after the status %i, which means the same as 200, the adapter shows nothing twice",
       async (status) => {
         const { post, calls } = await startHook({ status });
         await post();
@@ -147,7 +147,7 @@ describe("an answer on Slack that one person sees", () => {
       },
     );
 
-    test("after a refusal with status 200, the answer is posted", async () => {
+    test("after a refusal with status 200, the adapter posts the answer", async () => {
       const { post, shown } = await startHook({
         status: 200,
         body: '{"ok": false, "error": "no_text"}',

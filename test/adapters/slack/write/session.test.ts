@@ -6,7 +6,7 @@ import { finalDraft, growing, startDesk, startWriting } from "../writing.ts";
 const signal = new AbortController().signal;
 const METHOD = "agents.sessions.setStatus";
 
-describe("an agent's session on Slack", () => {
+describe("the session of an agent on Slack", () => {
   test("a session lasts while an answer grows, so Slack shows its Stop", async () => {
     const { slack, address, outbound } = await startDesk();
     const sink = outbound.sink(address, NO_RIGHT);
@@ -29,7 +29,7 @@ describe("an agent's session on Slack", () => {
     expect(said()).toEqual(["processing", "active"]);
   });
 
-  test("no session is requested again if the app is not an agent", async () => {
+  test("the adapter does not request a session again if the app is not an agent", async () => {
     const { slack, address, outbound, calls, api } = await startDesk();
     slack.failNext(METHOD, { error: "not_agent_app" });
     for (const nonce of ["a", "b"]) {
@@ -63,7 +63,7 @@ describe("an agent's session on Slack", () => {
     await api.settled();
   });
 
-  test("the end of a session is retried after a rate limit", async () => {
+  test("the adapter retries to end a session after a rate limit", async () => {
     const { slack, sink, argsOf } = await startWriting();
     const said = () => argsOf(METHOD).map(({ status }) => status);
     const { id } = await sink.post(growing("One"), "n", signal);
@@ -90,7 +90,7 @@ describe("an agent's session on Slack", () => {
     expect(said()).toEqual(["processing", "active", "active"]);
   });
 
-  test("sessions start for no more answers a minute than Slack allows calls", async () => {
+  test("the adapter starts no more sessions a minute than Slack allows", async () => {
     const { slack, address, outbound, calls, api } = await startDesk();
     const sinks = Array.from({ length: 40 }, () => outbound.sink(address, NO_RIGHT));
     for (const sink of sinks) await sink.progress("thinking", signal);

@@ -11,7 +11,7 @@ function refusal(code: string, status = 200): ApiError {
 
 describe("the state that replies on Slack share", () => {
   test.each([refusal("unknown_method"), refusal("", 404), refusal("feature_not_enabled")])(
-    "a workspace without streams is remembered for a day: $message $code",
+    "the adapter remembers a workspace without streams for a day: $message $code",
     (error) => {
       let now = 0;
       const state = createSinkState(() => now);
@@ -22,13 +22,13 @@ describe("the state that replies on Slack share", () => {
     },
   );
 
-  test("a channel without streams is remembered for that channel only", () => {
+  test("the adapter remembers a channel without streams for that channel only", () => {
     const state = createSinkState(() => 0);
     noteRefusal("T1", "C1", refusal("channel_type_not_supported"), state);
     expect([state.supports("streams", "T1", "C1"), state.supports("streams", "T1", "C2")]).toEqual([false, true]);
   });
 
-  test("a refusal of a single call is not remembered", () => {
+  test("the adapter does not remember the refusal of a single call", () => {
     const state = createSinkState(() => 0);
     for (const error of [refusal("internal_error"), refusal("", 503), new Error("cut")]) {
       noteRefusal("T1", "C1", error, state);

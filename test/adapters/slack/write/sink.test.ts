@@ -50,7 +50,7 @@ describe("a reply on Slack that grows as a stream", () => {
     expect(slack.texts(general, question)[0]).toContain(" <div>");
   });
 
-  test("a streamed reply is rewritten if the last text differs from the streamed one", async () => {
+  test("the adapter rewrites a streamed reply if the last text differs from the streamed text", async () => {
     const { slack, general, question, address, outbound } = await startDesk();
     const sink = outbound.sink(address, NO_RIGHT);
     const { id } = await sink.post(growing("One two"), "n", signal);
@@ -70,7 +70,7 @@ describe("a reply on Slack that is posted and updated", () => {
     await expect(sink.post(finalDraft("x".repeat(maxLength + 1)), "n", signal)).rejects.toBeInstanceOf(SinkError);
   });
 
-  test("a posted reply notifies no one by plain words, which an update may read as markup", async () => {
+  test("a posted reply notifies no one with plain words, which an update may read as markup", async () => {
     const { slack, address, outbound } = await startDesk({ streaming: "unknown_method" });
     const sink = outbound.sink(address, NO_RIGHT);
     const { id } = await sink.post(finalDraft("Ask @channel"), "n", signal);
@@ -78,7 +78,7 @@ describe("a reply on Slack that is posted and updated", () => {
     expect(slack.pings).toEqual([]);
   });
 
-  test("a sealed reply says how much it shows, even to another run", async () => {
+  test("a reply that Slack refuses to edit says how much it shows, even to another run", async () => {
     const { slack, general, question, address, outbound, restart } = await startDesk({ streaming: "unknown_method" });
     const sink = outbound.sink(address, NO_RIGHT);
     sink.fallback?.activate();
@@ -97,7 +97,7 @@ describe("a reply on Slack that is posted and updated", () => {
     expect(slack.texts(general, question)).toEqual(["One, two, three"]);
   });
 
-  test("a sealed reply that already shows everything needs no change", async () => {
+  test("a reply that Slack refuses to edit needs no change if it already shows everything", async () => {
     const { slack, address, outbound } = await startDesk({ streaming: "unknown_method" });
     const sink = outbound.sink(address, NO_RIGHT);
     const { id } = await sink.post(finalDraft("One."), "n", signal);
@@ -120,7 +120,7 @@ describe("a reply on Slack that is posted and updated", () => {
     expect(outbound.sink(address, NO_RIGHT).fallback?.isActive).toBe(true);
   });
 
-  test("a reply that was due as a stream waits for its turn to post if streams turn out to be missing", async () => {
+  test("a reply that was planned as a stream waits for its turn to post if the workspace has no streams", async () => {
     const { address, outbound, calls } = await startDesk({ streaming: "unknown_method" });
     const [first, second] = [outbound.sink(address, NO_RIGHT), outbound.sink(address, NO_RIGHT)];
     await expect(first.post(growing("One"), "1", signal)).rejects.toMatchObject({ kind: "unavailable" });
@@ -167,7 +167,7 @@ test("text that a stream has shown in a message stays in that message", () => {
   );
 });
 
-test("a message that another process posted before it died is found and not posted again", async () => {
+test("the adapter finds a message that another process posted before dying, and does not post it again", async () => {
   const desk = await startDesk();
   // This is also the case after a command, which has no message.
   const { threadId: _thread, replyToId: _question, ...address } = desk.address;
@@ -180,7 +180,7 @@ test("a message that another process posted before it died is found and not post
 });
 
 test.each(["post+update", "stream"])(
-  "a reply that a press started in a process that died is found and resumed: %s",
+  "the adapter finds and resumes a reply to a button press that a dead process started: %s",
   async (way) => {
     const { slack, general, question, address, outbound, restart, calls } = await startDesk();
     if (way === "post+update") slack.setStreaming("unknown_method");
@@ -199,7 +199,7 @@ test.each(["post+update", "stream"])(
   },
 );
 
-test("a stream that another process took over and ended gets no more text", async () => {
+test("a stream gets no more text from a process after another process took it over and ended it", async () => {
   const { slack, general, question, address, outbound, calls, restart } = await startDesk();
   const under = (value: string) => withFence(NO_RIGHT, { key: "lane", value, check: async () => {} });
   const { id } = await outbound.sink(address, under("1")).post(growing("One"), "n", signal);

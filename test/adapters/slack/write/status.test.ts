@@ -25,7 +25,7 @@ describe("the status under a thread on Slack", () => {
     await sink.edit(id, finalDraft("One."), signal);
   });
 
-  test("a status call in flight during the first text is followed by a removal, because it may arrive later", async () => {
+  test("the adapter removes the status after a status call that was in flight during the first text", async () => {
     const { slack, general, question, address, outbound } = await startDesk();
     const sink = outbound.sink(address, NO_RIGHT);
     slack.failNext("assistant.threads.setStatus", { delayMs: 200 });
@@ -38,7 +38,7 @@ describe("the status under a thread on Slack", () => {
     expect(slack.status(general, question)).toBe("");
   });
 
-  test("there is no status outside threads", async () => {
+  test("an answer outside threads has no status", async () => {
     const { address, outbound, calls } = await startDesk();
     const { threadId: _, ...outside } = address;
     await outbound.sink(outside, NO_RIGHT).progress("thinking", signal);

@@ -48,7 +48,7 @@ describe("steps in a stream on Slack", () => {
     await sink.edit(id, withSteps(finalDraft("One."), LOOKED), signal);
   });
 
-  test("steps are closed when the turn fails, or when they continue in the next message", async () => {
+  test("the adapter closes steps when the turn fails, or when they continue in the next message", async () => {
     const { sink, slack, general, question } = await startWriting();
     const first = await sink.post(withSteps(growing("One"), LOOKING), "n:0", signal);
     await sink.edit(first.id, finalDraft("One."), signal);
@@ -105,7 +105,7 @@ describe("steps in a stream that Slack refuses", () => {
     ["ended", true, withSteps(growing("One"), LOOKING), LOOKED],
     ["ended", false, withSteps(growing("One"), LOOKING), LOOKED],
   ] as const)(
-    "are closed with a stream of which nobody knows whether they %s there: %s",
+    "the adapter closes steps with a stream if it is unknown whether Slack shows them, so that they %s there: %s",
     async (...[, isDone, first, step]) => {
       const { sink, slack, texts, cards } = await startWriting();
       const { id } = await sink.post(first, "n", signal);
@@ -129,16 +129,19 @@ describe("steps in a stream that Slack refuses", () => {
         return posted;
       },
     ],
-  ])("steps are not tried again if Slack refuses %s because of them, and the text still streams", async (_, show) => {
-    const { sink, slack, outbound, address, general, question, texts, calls, cards } = await startWriting();
-    slack.setUnknown("chunks");
-    const posted = (await show(sink).catch(() => undefined)) ?? (await show(sink));
-    await sink.edit(posted.id, withSteps(growing("One, two"), LOOKING), signal);
-    await sink.edit(posted.id, withSteps(finalDraft("One, two."), LOOKED), signal);
-    expect([texts(), cards(), calls("chat.update")]).toEqual([["One, two."], [], 0]);
-    expect(slack.answers(general, question).map(({ content }) => smallPrint(content))).toEqual([
-      ["Used 1 tool, 0.1 s"],
-    ]);
-    expect(outbound.sink(address, NO_RIGHT).traits?.steps).toBe(false);
-  });
+  ])(
+    "the adapter does not send steps again if Slack refuses %s because of them, and still streams the text",
+    async (_, show) => {
+      const { sink, slack, outbound, address, general, question, texts, calls, cards } = await startWriting();
+      slack.setUnknown("chunks");
+      const posted = (await show(sink).catch(() => undefined)) ?? (await show(sink));
+      await sink.edit(posted.id, withSteps(growing("One, two"), LOOKING), signal);
+      await sink.edit(posted.id, withSteps(finalDraft("One, two."), LOOKED), signal);
+      expect([texts(), cards(), calls("chat.update")]).toEqual([["One, two."], [], 0]);
+      expect(slack.answers(general, question).map(({ content }) => smallPrint(content))).toEqual([
+        ["Used 1 tool, 0.1 s"],
+      ]);
+      expect(outbound.sink(address, NO_RIGHT).traits?.steps).toBe(false);
+    },
+  );
 });

@@ -23,15 +23,15 @@ function begin(pacer: Pacer, now: number): PacerStep & { type: "send" } {
   return step;
 }
 
-describe("two-way pacer", () => {
-  test("the two-way pacer starts replies the preferred way while there is room, and the others in the fallback at once", () => {
+describe("the pacer for two ways to write", () => {
+  test("the pacer starts replies in the preferred way while calls are left, and the others in the fallback at once", () => {
     const pacer = createSlackPacer();
     const begun = Array.from({ length: 25 }, (_, index) => begin(pacer, index * 1_000));
     expect(begun.map(({ isFallback }) => isFallback === true).indexOf(true)).toBe(19);
     expect(begun.slice(19).every(({ isFallback }) => isFallback === true)).toBe(true);
   });
 
-  test("the two-way pacer starts a reply in the fallback if it gets more calls there", () => {
+  test("the pacer starts a reply in the fallback if it gets more calls there", () => {
     const pacer = createSlackPacer();
     const replies = Array.from({ length: 6 }, (_, index) => pacer.join({ room: `room ${index}` }));
     for (const reply of replies) pacer.text(reply, 10, 0);
@@ -40,13 +40,13 @@ describe("two-way pacer", () => {
     expect(begun.filter(({ isFallback }) => isFallback === true)).toHaveLength(2);
   });
 
-  test("the two-way pacer keeps three simultaneous replies in the preferred way", () => {
+  test("the pacer keeps three simultaneous replies in the preferred way", () => {
     const pacer = createSlackPacer();
     for (let count = 0; count < 3; count++) pacer.text(pacer.join(), 10, 0);
     expect(sendAll(pacer, 110).every(({ isFallback }) => isFallback !== true)).toBe(true);
   });
 
-  test("the two-way pacer keeps a reply in the way in which it started", () => {
+  test("the pacer keeps a reply in the way in which it started", () => {
     const pacer = createSlackPacer();
     const { reply } = begin(pacer, 0);
     for (let count = 1; count < 25; count++) begin(pacer, count * 1_000);
@@ -54,7 +54,7 @@ describe("two-way pacer", () => {
     expect(sendAll(pacer, 30_000)).toContainEqual({ type: "send", reply, kind: "final" });
   });
 
-  test("the two-way pacer uses the fallback for a reply that is over before its first post", () => {
+  test("the pacer uses the fallback for a reply that is complete before its first post", () => {
     const pacer = createSlackPacer();
     const reply = pacer.join({ room: "general" });
     pacer.text(reply, 10, 0);
@@ -62,7 +62,7 @@ describe("two-way pacer", () => {
     expect(sendAll(pacer, 50)).toEqual([{ type: "send", reply, kind: "post", isFallback: true }]);
   });
 
-  test("the two-way pacer follows a reply that switched to the fallback, with its text and without its failures", () => {
+  test("the pacer follows a reply that switched to the fallback, with its text and without its failures", () => {
     const pacer = createSlackPacer();
     const reply = pacer.join({ room: "general" });
     pacer.text(reply, 10, 0);
@@ -71,14 +71,14 @@ describe("two-way pacer", () => {
     expect(sendAll(pacer, 300)).toEqual([{ type: "send", reply, kind: "post", isFallback: true }]);
   });
 
-  test("the two-way pacer uses the fallback for a reply that cannot use the other way", () => {
+  test("the pacer uses the fallback for a reply that cannot use the preferred way", () => {
     const pacer = createSlackPacer();
     const reply = pacer.join({ room: "general", isFallback: true });
     pacer.text(reply, 10, 0);
     expect(sendAll(pacer, 110)).toEqual([{ type: "send", reply, kind: "post", isFallback: true }]);
   });
 
-  test("the two-way pacer settles a call whose reply has left meanwhile", () => {
+  test("the pacer settles a call whose reply ended meanwhile", () => {
     const pacer = createSlackPacer();
     const [first, second] = [
       pacer.join({ room: "general", isFallback: true }),
@@ -98,7 +98,7 @@ describe("two-way pacer", () => {
     "twenty a minute": mix(20),
     "twenty at once": several(20, 400, 60, 0),
   })) {
-    test(`the two-way pacer is never refused, and delays no start: ${name}`, () => {
+    test(`Slack refuses no call of the pacer, and the pacer delays no start: ${name}`, () => {
       for (const seed of [1, 2, 3]) {
         const result = trySlack({ scenario, seed, tripMs: SLACK_TRIP_MS }, "native");
         expect(toWrongs(result)).toEqual(NO_WRONGS);

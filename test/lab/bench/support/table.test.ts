@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { formatTable } from "../../../../lab/bench/support/table.ts";
 
-test("columns are as wide as their widest cell, words to the left and figures to the right", () => {
+test("the columns of a table are as wide as their widest cell, with words to the left and numbers to the right", () => {
   const rows = [
     ["a", "1,000"],
     ["longer", "5"],

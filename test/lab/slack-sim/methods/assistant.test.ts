@@ -14,8 +14,8 @@ async function startQuestion() {
   return { slack, question, place, client, setStatus, status };
 }
 
-describe("assistant", () => {
-  test("a status is shown until the app removes it", async () => {
+describe("the simulated methods of assistant", () => {
+  test("a status stays until the app removes it", async () => {
     const { setStatus, status } = await startQuestion();
     await setStatus("is thinking");
     expect(status()).toBe("is thinking");

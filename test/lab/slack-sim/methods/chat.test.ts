@@ -14,7 +14,7 @@ async function startGeneral() {
 
 const section = (text: string) => ({ type: "section", text: { type: "mrkdwn", text } });
 
-describe("chat", () => {
+describe("the simulated methods of chat", () => {
   test("a message keeps all its states", async () => {
     const { slack, ada, general, client } = await startGeneral();
     const question = ada.say(general, "hello");
@@ -44,7 +44,7 @@ describe("chat", () => {
     expect(await post({ markdown_text: "a", blocks: [section("b")] })).toBe("markdown_text_conflict");
   });
 
-  test("markdown_text is limited to 12,000 characters", async () => {
+  test("the field markdown_text is limited to 12,000 characters", async () => {
     const { post } = await startGeneral();
     expect(await post({ markdown_text: "x".repeat(12_001) })).toBe("msg_too_long");
     expect(await post({ markdown_text: "x".repeat(12_000) })).toBe("ok");
@@ -86,7 +86,7 @@ describe("chat", () => {
     expect(await blocks({ type: "actions", elements: [button, button] })).toBe("invalid_blocks");
   });
 
-  test("feedback buttons are two, with texts and values, in a separate block", async () => {
+  test("feedback buttons come in pairs, with texts and values, in a separate block", async () => {
     const { slack, general } = await startGeneral();
     const judged = (text: unknown, value: unknown) => ({ text: { type: "plain_text", text }, value });
     const [good, bad] = [judged("Good", "good:1"), judged("Bad", "bad:1")];
@@ -145,13 +145,13 @@ describe("chat", () => {
     );
   });
 
-  test("a person's id stands for the direct conversation with them", async () => {
+  test("the id of a person stands for the direct conversation with them", async () => {
     const { slack, ada, client } = await startGeneral();
     await postMessage(client, { channel: ada.id, text: "psst" });
     expect(slack.texts(ada.direct())).toEqual(["psst"]);
   });
 
-  test("an ephemeral message is seen by one member and is not in the history", async () => {
+  test("only one member sees an ephemeral message, which is not in the history", async () => {
     const { slack, ada, general, client } = await startGeneral();
     await client.chat.postEphemeral({ channel: general.id, user: ada.id, text: "only you" });
     expect(slack.ephemerals(general, ada.id).map(({ shown }) => shown)).toEqual(["only you"]);
@@ -161,7 +161,7 @@ describe("chat", () => {
     expect(await errorOf(slack, "chat.postEphemeral", args)).toBe("user_not_in_channel");
   });
 
-  test("metadata is validated, survives an update without any, and is returned only on request", async () => {
+  test("the simulator validates metadata, keeps it in an update without any, and returns it only on request", async () => {
     const { slack, general, client, post } = await startGeneral();
     expect(await post({ text: "a", metadata: { event_type: "turn" } })).toBe("invalid_metadata_format");
     const metadata = { event_type: "turn", event_payload: { id: "t1" } };

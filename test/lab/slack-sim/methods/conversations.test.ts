@@ -12,8 +12,8 @@ async function startThread() {
   return { slack, ada, general, root, replies, client: createWebClient(slack) };
 }
 
-describe("conversations", () => {
-  test("a thread is read from its root, page by page", async () => {
+describe("the simulated methods of conversations", () => {
+  test("an app reads a thread from its root, page by page", async () => {
     const { general, root, client } = await startThread();
     const place = { channel: general.id, ts: root.ts, limit: 3 };
     const first = await client.conversations.replies(place);
@@ -25,7 +25,7 @@ describe("conversations", () => {
     expect(second.has_more).toBe(false);
   });
 
-  test("a channel is read newest first, without replies, within limits", async () => {
+  test("an app reads a channel newest first, without replies, within limits", async () => {
     const { general, root, client } = await startThread();
     const read = async (bounds: { oldest?: string; latest?: string; inclusive?: boolean }) =>
       (await client.conversations.history({ channel: general.id, ...bounds })).messages?.map(({ text }) => text);
@@ -55,13 +55,13 @@ describe("conversations", () => {
     expect(await errorOf(slack, "conversations.history", { channel: direct.channel.id })).toBe("ok");
   });
 
-  test("a thread that does not exist is not found", async () => {
+  test("the simulator does not find a thread that does not exist", async () => {
     const { slack, general } = await startThread();
     const place = { channel: general.id, ts: "1700000000.000001" };
     expect(await errorOf(slack, "conversations.replies", place)).toBe("thread_not_found");
   });
 
-  test("a channel describes itself, and the app can join a public one", async () => {
+  test("the simulator describes a channel, and an app can join a public one", async () => {
     const { slack, ada, client } = await startThread();
     const outside = slack.channel({ name: "outside", members: [ada], hasApp: false });
     const info = async () => (await client.conversations.info({ channel: outside.id })).channel;
@@ -75,7 +75,7 @@ describe("conversations", () => {
     );
   });
 
-  test("a direct conversation is opened once", async () => {
+  test("opening a direct conversation twice returns the same one", async () => {
     const { ada, client } = await startThread();
     const { channel } = await client.conversations.open({ users: ada.id });
     expect(channel?.id).toBe(ada.direct().id);

@@ -13,8 +13,8 @@ async function startGeneral() {
 
 const bytes = Buffer.from("picture bytes");
 
-describe("files", () => {
-  test("an upload by the official client is shared later in the thread", async () => {
+describe("the simulated methods of files", () => {
+  test("the official client's upload appears later in the thread", async () => {
     const { slack, ada, general, client } = await startGeneral();
     const question = ada.say(general, "draw");
     await client.filesUploadV2({

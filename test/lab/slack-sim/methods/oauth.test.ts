@@ -13,8 +13,8 @@ async function codeOf(slack: Slack): Promise<string> {
   return location.searchParams.get("code") ?? "";
 }
 
-describe("oauth", () => {
-  test("a code is exchanged once for the token of its workspace", async () => {
+describe("the simulated methods of oauth", () => {
+  test("an app can exchange a code once for the token of its workspace", async () => {
     const slack = await startSlack();
     const other = slack.addWorkspace("Other");
     slack.oauth.installInto(other);

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { callApi, createWebClient, errorOf } from "../../../../lab/slack-sim/web-api.ts";
 import { startSlack } from "../../../support/slack.ts";
 
-describe("people", () => {
+describe("the simulated methods about people", () => {
   test("the app looks up its own identity and scopes", async () => {
     const slack = await startSlack();
     const { bot, id } = slack.workspace;

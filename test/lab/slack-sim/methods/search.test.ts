@@ -24,7 +24,7 @@ async function start() {
   return { slack, ada, bob, general, open, hers, token, search, refused };
 }
 
-describe("assistant.search.context", () => {
+describe("the simulated assistant.search.context", () => {
   test("a search finds what Slack documents for the channel of the question", async () => {
     const { slack, ada, general, hers, search } = await start();
     const ask = async (channel: Channel) => {
@@ -40,7 +40,7 @@ describe("assistant.search.context", () => {
     expect(await search()).toEqual(["partners"]);
   });
 
-  test("only messages to the app have a token", async () => {
+  test("only messages to the app have a token for searching", async () => {
     const { ada, general, token } = await start();
     ada.say(general, "hello");
     expect(token()).toBeUndefined();
@@ -50,7 +50,7 @@ describe("assistant.search.context", () => {
     expect(token()).toEqual(expect.any(String));
   });
 
-  test("a call that Slack does not allow is refused", async () => {
+  test("the simulator refuses a search that Slack does not allow", async () => {
     const { slack, ada, refused } = await start();
     ada.dm("look");
     expect(await refused({ query: "" })).toBe("missing_query");

@@ -25,8 +25,8 @@ async function startThread() {
   return { slack, ada, general, question, place, client, start, append, stop };
 }
 
-describe("streams", () => {
-  test("a stream grows from nothing to the whole text and is completed", async () => {
+describe("the simulated streams", () => {
+  test("a stream grows from nothing to the whole text, and the app completes it", async () => {
     const { slack, general, question, start, append, stop } = await startThread();
     const stream = await start();
     expect(await append(stream, { markdown_text: "Hello" })).toBe("ok");
@@ -112,7 +112,7 @@ describe("streams", () => {
     expect(await append(stream, { markdown_text: "b" })).toBe("not_in_channel");
   });
 
-  test("a growing stream cannot be updated", async () => {
+  test("an app cannot update a growing stream", async () => {
     const { slack, start, stop } = await startThread();
     const stream = await start({ markdown_text: "a" });
     const update = () => errorOf(slack, "chat.update", { ...stream, text: "a b" });
@@ -162,7 +162,7 @@ describe("streams", () => {
   test.each([
     ["unknown_method", 200],
     ["http404", 404],
-  ] as const)("do not exist in a workspace with %s", async (streaming, status) => {
+  ] as const)("the simulator has no streams in a workspace with %s", async (streaming, status) => {
     const slack = await startSlack({ streaming });
     await expect(createWebClient(slack).chat.startStream({ channel: "C1", thread_ts: "1" })).rejects.toMatchObject(
       status === 404 ? { statusCode: 404 } : { data: { error: "unknown_method" } },

@@ -23,7 +23,7 @@ async function startTrigger() {
   return { slack, ada, trigger, open };
 }
 
-describe("views", () => {
+describe("the simulated methods of views", () => {
   test("a trigger opens one view", async () => {
     const { slack, ada, trigger, open } = await startTrigger();
     const once = trigger();
@@ -57,7 +57,7 @@ describe("views", () => {
     expect(await openWith({ blocks: [{ type: "input" }], submit: { type: "plain_text", text: "Go" } })).toBe("ok");
   });
 
-  test("a view can be pushed on another, up to three", async () => {
+  test("an app can push a view on another, up to three", async () => {
     const { slack, ada, trigger, open } = await startTrigger();
     const push = () => errorOf(slack, "views.push", { trigger_id: trigger(), view: modal() });
     expect(await push()).toBe("not_found");
@@ -66,7 +66,7 @@ describe("views", () => {
     expect(slack.view(ada)?.previousId).toBeDefined();
   });
 
-  test("a view is updated by id if its hash is the newest", async () => {
+  test("an app updates a view by id if its hash is the newest", async () => {
     const { slack, trigger } = await startTrigger();
     const { body } = await callApi(slack, "views.open", { trigger_id: trigger(), view: modal() });
     const { id, hash } = body["view"] as Json;
@@ -77,7 +77,7 @@ describe("views", () => {
     expect(await update({ view_id: "V404" })).toBe("not_found");
   });
 
-  test("a home tab is published per person", async () => {
+  test("an app publishes a home tab per person", async () => {
     const { slack, ada } = await startTrigger();
     const publish = (fields: Json) =>
       errorOf(slack, "views.publish", { user_id: ada.id, view: { type: "home", blocks: [] }, ...fields });
