@@ -72,7 +72,7 @@ describe("the sources", () => {
   test("sources read the environment only in programs' entry files", () =>
     expect(sources.filter(readsEnvironment).map(({ path }) => path)).toEqual([]));
 
-  // They would take most of the time and the memory of a start.
+  // Loading these takes most of the time and the memory of a start.
   test.each([
     ["src/main.ts", "src/app/service.ts"],
     ["src/doctor.ts", "src/doctor/platforms.ts"],

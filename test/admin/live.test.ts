@@ -14,7 +14,6 @@ test("the dashboard's stream ends with the session that opened it", async () => 
   const admin = await comeIn(url);
   const live = await admin.ask("live");
   await admin.ask("session", { method: "DELETE" });
-  // Reads the stream to its end.
   expect(await live.text()).toMatch(/^(?:event: now\n[^]*)?$/);
   expect((await admin.ask("live")).status).toBe(401);
 });

@@ -9,7 +9,6 @@ import { keepBotsOnRedis } from "../support/bots-on-redis.ts";
 import { startReplica } from "../support/dashboard.ts";
 import { eventually } from "../support/eventually.ts";
 
-/** Starts two processes of one service. Their model never finishes an answer. */
 async function startTwo(last: Promise<unknown>) {
   const platform = fakePlatform();
   const both = { platform, storeDatabase: new DatabaseSync(":memory:"), scripts: [["Well,", last, " done."]] };
@@ -42,7 +41,6 @@ describe.skipIf(isRedisMissing)("the dashboard of several processes (needs redis
     expect(idsOf(seen)).toEqual(idsOf(other));
 
     for (const { turnId, process } of running(seen ?? { at: 0, processes: [], problem: null })) {
-      // From the process that is not writing the answer.
       const admin = process === "one" ? atTwo : atOne;
       await admin.read(`turns/${turnId}/stop`, { method: "POST" });
     }

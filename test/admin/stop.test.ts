@@ -26,7 +26,6 @@ const RUNNING: Story = {
   steps: [],
 };
 
-/** Starts a turn that ends with `outcome` when it is stopped. */
 function start(running: Story[], outcome: string) {
   let looks = 0;
   const ended: Story[] = [{ ...RUNNING, beganAt: 1, outcome: "complete" }];

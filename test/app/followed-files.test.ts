@@ -26,7 +26,6 @@ interface FollowOptions {
   read?: (path: string) => Promise<PolicySettings>;
 }
 
-/** Writes a policy file, and collects the policy after each check of the file. */
 function follow(text: string, { read }: FollowOptions = {}) {
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
   const folder = mkdtempSync(join(tmpdir(), "palaver-policy-"));

@@ -18,7 +18,6 @@ describeWithBrowser("drawing with the whole service, seen from a browser", () =>
     await folder.remove();
   });
 
-  /** A new chat in a browser of its own. */
   async function open() {
     const browser = await openBrowser({ viewport: { width: 1200, height: 800 } });
     onTestFinished(browser.close);
@@ -108,7 +107,6 @@ describeWithBrowser("drawing with the whole service, seen from a browser", () =>
   });
 });
 
-/** Everything in the service's database, as text. */
 function readDatabase(dataDir: string): string {
   using database = new DatabaseSync(join(dataDir, "palaver.sqlite"), { readOnly: true });
   const tables = database.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all();

@@ -28,7 +28,6 @@ describeWithBrowser("pictures at the local page in a browser", () => {
   const desk = sitDown({ imagine: fakeMenu({ "job.1": WISH }) });
   const choice = (label: string) => desk.tab.locator(`.picture-choices label:has-text("${label}") select`);
 
-  /** The sink for the answers to a question. */
   async function begin(): Promise<ReplySink> {
     await desk.write("hello");
     return (await desk.takeUp()).sink;

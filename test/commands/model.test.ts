@@ -16,7 +16,6 @@ import { eventually } from "../support/eventually.ts";
 const OFFERED = ["fake", "maker/large", "maker/small", "maker/image"];
 type Setup = Omit<NonNullable<Parameters<typeof startEngine>[0]>, "gateway"> & { list?: () => Promise<string[]> };
 
-/** Starts an engine whose gateway lists models. */
 function start({ list = async () => OFFERED, scripts = [["Hello."]], ...options }: Setup = {}) {
   const { gateway, requests } = fakeGateway(...scripts);
   const engine = startEngine({ ...options, gateway: { ...gateway, listModels: list } });

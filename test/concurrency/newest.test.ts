@@ -8,7 +8,6 @@ function start() {
     calls.push(value);
     await gate.promise;
   }, "");
-  /** Ends the current call. */
   const next = (failure?: Error) => {
     const { resolve, reject } = gate;
     gate = Promise.withResolvers();

@@ -11,7 +11,6 @@ function createWorld(count: number, atOnce = 1) {
   let now = 0;
   const inUse = new Map<string, readonly number[]>();
   const leaving = new Set<string>();
-  /** How often a part was connected. */
   let connected = 0;
 
   function claim(id: string, given: Partial<Claim> = {}) {

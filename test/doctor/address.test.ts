@@ -15,7 +15,6 @@ async function serve(answer: RequestListener, port = 0): Promise<number> {
   return Number(new URL(await listenUntilTestEnds(createServer(answer), port)).port);
 }
 
-/** A port that was free a moment ago. */
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");

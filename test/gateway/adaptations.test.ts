@@ -75,7 +75,6 @@ function refusal(message: string, options: GatewayErrorOptions = {}): GatewayErr
 const bodyOf = (fields: Partial<ChatRequest> = {}) => toChatBody({ ...full, ...fields });
 const find = (error: GatewayError, body: ChatBody = bodyOf()) => findChange(error, body, []);
 
-/** The request body after a change. */
 function adapt(name: string, fields: Partial<ChatRequest> = {}, detail = ""): Record<string, unknown> {
   return JSON.parse(toChatJson(applyChanges(bodyOf(fields), [{ name, detail }]), FROM)) as Record<string, unknown>;
 }

@@ -3,7 +3,6 @@ import { describe, expect, test } from "vitest";
 import { createAnswerText } from "../../src/gateway/answer-text.ts";
 import type { ChunkChoice } from "../../src/gateway/chunks.ts";
 
-/** Reads deltas to the end. Returns the text, the images, and everything that was visible before the end. */
 function read(...deltas: string[]) {
   const text = createAnswerText();
   const shown: string[] = [];
@@ -18,7 +17,6 @@ function read(...deltas: string[]) {
   return { said: shown.join("") + rest.content, shown, pictures: [...pictures, ...rest.pictures] };
 }
 
-/** Splits a text at these positions. */
 function pieces(text: string, places: readonly number[]): string[] {
   const cuts = [0, ...places.map((place) => place % (text.length + 1)).toSorted((a, b) => a - b), text.length];
   return cuts.slice(1).map((end, index) => text.slice(cuts[index], end));

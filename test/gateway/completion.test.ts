@@ -14,7 +14,6 @@ const whole = {
   usage,
 };
 
-/** Decodes a JSON document that answers a streaming request. Throws if that fails. */
 function decode(document: unknown) {
   const chunks: ChatCompletionChunk[] = [];
   const decoder = createStreamDecoder(LIMITS, createSafeText([]), (chunk) => chunks.push(chunk));

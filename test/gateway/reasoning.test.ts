@@ -30,7 +30,6 @@ function decode(...parts: string[]): { text: string; thought: string; answered: 
   return { text: join("content"), thought: join("reasoning"), answered: decoder.tally.answered };
 }
 
-/** Splits a text at these positions. */
 function pieces(text: string, places: readonly number[]): string[] {
   const cuts = [0, ...places.map((place) => place % (text.length + 1)).toSorted((a, b) => a - b), text.length];
   return cuts.slice(1).map((end, index) => words(text.slice(cuts[index], end)));

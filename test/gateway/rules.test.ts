@@ -28,7 +28,6 @@ function say(content: string, fields: Partial<ChatRequest> = {}): ChatRequest {
   return { model: "sandbox-chat", messages: [{ role: "user", content }], ...fields };
 }
 
-/** The content and the finish_reason of an answer. */
 async function answerOf(gateway: Gateway, request: ChatRequest): Promise<[string, unknown]> {
   const { chunks, text, error } = await readAnswer(gateway, request, open);
   if (error !== undefined) throw error;

@@ -23,7 +23,6 @@ import { connect, open, type Reading, readAnswer, request } from "../support/gat
 
 const LIMITS = { maxEventBytes: 10_000, maxAnswerChars: 10_000, maxBodyBytes: 10_000 };
 
-/** A decoder and its output. */
 function createDecoder(): { decoder: StreamDecoder; chunks: ChatCompletionChunk[] } {
   const chunks: ChatCompletionChunk[] = [];
   return { decoder: createStreamDecoder(LIMITS, createSafeText([]), (chunk) => chunks.push(chunk)), chunks };

@@ -16,7 +16,6 @@ const answer = (id: string, after: string) => history.append(conversation, answe
 const ids = async (options: { maxEntries?: number; beforeId?: string; upToId?: string } = {}) =>
   (await history.read(conversation, { maxEntries: 100, ...options })).entries.map(({ id }) => id);
 
-/** Names that no other test uses. */
 function names<const Names extends string[]>(...list: Names): { [Index in keyof Names]: string } {
   return list.map((name) => uniqueId(name)) as { [Index in keyof Names]: string };
 }

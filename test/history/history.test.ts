@@ -170,7 +170,6 @@ interface TrafficSource {
 const COMMANDS = ["get", "mget", "evalsha", "set", "zadd", "pttl"];
 
 interface Traffic {
-  /** The number of calls to each of `COMMANDS`. */
   commands: number[];
   bytes: number;
 }

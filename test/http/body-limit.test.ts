@@ -9,7 +9,6 @@ import { createMetrics } from "../../src/metrics/metrics.ts";
 
 interface Connection {
   socket: Socket;
-  /** Everything received so far. */
   answer(): string;
   /** Everything that was received, available when the connection is closed. */
   whole: Promise<string>;

@@ -43,7 +43,6 @@ async function openSocket(url: string): Promise<Socket> {
   return socket;
 }
 
-/** The whole response to a raw request. */
 async function sendRaw(url: string, head: string): Promise<string> {
   const socket = await openSocket(url);
   const chunks: Buffer[] = [];

@@ -18,7 +18,6 @@ const draw = (args: object, index = 0): Step => ({
   ],
 });
 
-/** A scripted chat model, and an image model that really creates pictures. */
 async function start(
   scripts: Step[][],
   { meet, database = new DatabaseSync(":memory:") }: { meet?: Meet; database?: DatabaseSync } = {},

@@ -17,7 +17,6 @@ interface Stage {
   database?: DatabaseSync;
 }
 
-/** The bot with a sandbox that creates pictures, and a channel that shows everything. */
 async function start({ meet, platform = fakePlatform(), database = new DatabaseSync(":memory:") }: Stage = {}) {
   const images = await startImageGateway(platform.findFile, { ...(meet && { meet }) });
   const { gateway, references } = images;

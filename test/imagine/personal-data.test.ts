@@ -5,7 +5,6 @@ import { fakePlatform, type Shown } from "../../lab/support/fake-platform.ts";
 import type { CommandEvent } from "../../src/port/events.ts";
 import { type Meet, startImageGateway } from "../support/image-gateway.ts";
 
-/** The bot with a sandbox that creates pictures, and a channel that shows everything. */
 async function start({ meet }: { meet?: Meet } = {}) {
   const platform = fakePlatform();
   const { gateway, references, calls } = await startImageGateway(platform.findFile, { ...(meet && { meet }) });

@@ -26,7 +26,6 @@ import { json, startFaultServer } from "../support/fault-server.ts";
 
 const PLACE = { platform: "test", channelId: "general" };
 
-/** Calls a tool by its name. */
 async function run(servers: McpServers, name: string, args: object = {}, context: Partial<ToolContext> = {}) {
   const tool = servers.toolsOf(PLACE).find((candidate) => candidate.name === name);
   if (tool === undefined) throw new Error(`There is no ${name}.`);

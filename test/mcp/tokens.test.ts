@@ -8,7 +8,6 @@ import { createSeal } from "../../src/port/seal.ts";
 
 /** A tool server that requires a token, and its authorization server, at the same address. */
 async function startGuarded() {
-  /** The credentials of each token request. */
   const asked: string[] = [];
   let valid = "token-1";
 
@@ -72,7 +71,6 @@ test("the client requests a server's token once, stores it encrypted across a re
 });
 
 test("the client reads metadata only from the configured origins, and sends a server's headers only to that server", async () => {
-  /** A server that records the paths and headers of its requests. */
   async function startRecording(answer: (path: string, origin: string) => object | undefined) {
     const asked: string[] = [];
     const server = await startCountingServer(({ url, headers }) => {

@@ -227,7 +227,6 @@ describe("erasing relay links", () => {
   });
 });
 
-/** A store that fails. */
 function toOpenAway(): Entries {
   const fail = () => Promise.reject(new Error("The store is away."));
   return Object.assign(openEntries("away"), { get: fail, write: fail });

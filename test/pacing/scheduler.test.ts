@@ -12,7 +12,6 @@ import { eventually } from "../support/eventually.ts";
 const ACCEPTED: Written = { answer: { ok: true }, behind: false };
 const never = new AbortController().signal;
 
-/** A reply whose calls end when the test says so. */
 function heldReply() {
   const calls: Array<PromiseWithResolvers<Written>> = [];
   let begun = Promise.withResolvers<void>();

@@ -125,7 +125,7 @@ describe("the erasure of a workspace's conversations", () => {
     await talk("T1", "C1");
     await talk("T2", "C2");
     await settings.set(channel("T1", "C9"), "listens", true);
-    // Simulates that they had expired, or that an earlier erasure had stopped right after them.
+    // Simulates turn records that had expired, or an earlier erasure that had stopped right after them.
     for (const team of ["T1", "T2"]) {
       for await (const id of stores.conversations(`slack:${team}:`)) await stores.eraseConversation(id);
     }

@@ -71,7 +71,7 @@ const ANSWERS: Readonly<Record<string, Answer>> = {
   draw: calls(["generate_image", JSON.stringify({ prompt: `${CANARY}, declined` })]),
 };
 
-/** The same for images, by a word in the prompt. */
+/** How to answer a request for an image, by a word in the prompt. */
 const PICTURES: Readonly<Record<string, Answer>> = {
   declined: json(200, { candidates: [{ content: { parts: [{ text: `I will not: ${CANARY}` }] } }] }),
   blocked: json(200, { promptFeedback: { blockReason: `for ${CANARY}` } }),
@@ -203,7 +203,6 @@ async function askAtPage({ url }: RunningService, client: LocalClient): Promise<
 const isWhole = ({ text, ...message }: MessageRow): boolean =>
   isFinal({ text, ...message }) && text.startsWith("It is ");
 
-/** Edits an answered question. */
 async function editAtPage({ url }: RunningService, client: LocalClient): Promise<void> {
   const ended = (await client.until((all) => all.some(isWhole))).find(isWhole);
   const asked = client.messages().find(({ id }) => id === ended?.replyTo);

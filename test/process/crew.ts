@@ -11,10 +11,8 @@ export type OnEnd = (end: () => Promise<void> | void) => void;
 
 /** Processes that share the work on one Redis and use one gateway. They end with the test, or when `onEnd` runs. */
 export interface Crew {
-  /** The newest one. */
   readonly ingress: RunningService;
   workers: readonly [RunningService, RunningService];
-  /** Starts another one. */
   open(role: CrewRole): Promise<RunningService>;
   /** The worker that is answering at the moment, and the other one. Undefined while none is answering. */
   atWork(): Promise<{ busy: RunningService; idle: RunningService } | undefined>;

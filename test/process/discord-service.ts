@@ -1,7 +1,6 @@
 import type { Discord } from "../../lab/discord-sim/simulator.ts";
 import { startDiscord } from "../support/discord.ts";
 
-/** A server with a channel and a person. */
 export async function startChannel() {
   const discord = await startDiscord();
   const guild = discord.addGuild();

@@ -17,7 +17,6 @@ const WRONG_BOT = Buffer.from("123456789012345678").toString("base64url");
 interface Diagnosis {
   code: number | null;
   output: string;
-  /** Lines that report a problem. */
   wrong: string[];
 }
 

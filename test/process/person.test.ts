@@ -8,7 +8,6 @@ import { makeDataDir, PROCESS_ENV, ROOT } from "../../lab/support/service.ts";
 import { startSlack } from "../support/slack.ts";
 import { answersIn, open } from "./slack-service.ts";
 
-/** A person whom the service has answered, and the two `npm run` commands. */
 async function startScene(more: Record<string, string> = {}) {
   const slack = await startSlack();
   const ada = slack.user({ name: "Ada" });

@@ -6,7 +6,6 @@ import { connectLocal, isFinal } from "../support/local-client.ts";
 
 const isPicture = (message: MessageRow) => isFinal(message) && message.files.length > 0;
 
-/** The service without any configuration, and a person at its page. */
 async function start() {
   const { path, remove } = await makeDataDir();
   onTestFinished(remove);

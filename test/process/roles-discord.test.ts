@@ -18,7 +18,6 @@ async function startServer(onEnd: OnEnd) {
   const env = { DISCORD_TOKEN: discord.token, DISCORD_API_URL: discord.apiUrl, DISCORD_THREADS: "off" };
   const crew = await startCrew(env, onEnd);
   await discord.until(() => discord.commands().length > 0, "the commands");
-  /** A separate channel for each test. */
   const enter = () => inChannel(discord, discord.addChannel(guild, `room-${(rooms += 1)}`), ada);
   let rooms = 0;
   return { enter, crew };
@@ -27,7 +26,6 @@ async function startServer(onEnd: OnEnd) {
 function inChannel(discord: Discord, channel: Channel, ada: User) {
   const repliesTo = ({ id }: Message) =>
     botMessages(discord, channel).filter(({ reference }) => reference?.messageId === id);
-  /** A message's answer that is partly visible. */
   const growing = (asked: Message) =>
     discord.until(() => repliesTo(asked).find(({ states }) => states.length >= 3), "a growing answer");
   return { discord, channel, ada, repliesTo, growing };

@@ -23,7 +23,6 @@ async function startSockets(onEnd: OnEnd) {
   return { slack, ada, crew };
 }
 
-/** A partly visible answer. */
 async function untilGrowing(slack: Slack, channel: Channel, asked: Message): Promise<Message> {
   return slack.until(() => slack.answers(channel, asked).find(({ states }) => states.length >= 3), "a growing answer");
 }

@@ -173,7 +173,6 @@ async function startHaltingGateway(text: string) {
   };
 }
 
-/** The text of an answer across all its messages. */
 function toText(messages: readonly MessageRow[]): string {
   return messages
     .filter(isBot)

@@ -204,7 +204,6 @@ describe("the setup script", () => {
   });
 
   describe("the Node that a command finds", () => {
-    /** A folder for the PATH whose `node` does this. */
     function makeNode(folder: string, script: string): string {
       mkdirSync(folder, { recursive: true });
       writeFileSync(join(folder, "node"), script, { mode: 0o755 });

@@ -47,7 +47,7 @@ test("workspaces install the bot, share nothing, and leave nothing behind when t
   await slack.until(() => slack.connections() === 0, "the end of the sockets");
   const again = await open(slack, path);
   slack.revoke("account_inactive", { isTold: true });
-  // Acknowledged when it is finished.
+  // Slack has the acknowledgement when the erasure is finished.
   await slack.acknowledged();
   const asked = places[1]?.ada.mention(places[1].channel, "Say: still here");
   if (asked !== undefined) expect(await answersIn(slack, asked.channel, asked)).toEqual(["still here"]);

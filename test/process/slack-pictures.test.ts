@@ -6,7 +6,6 @@ import { type Slack, startSlack } from "../support/slack.ts";
 
 const PNG = Buffer.from([0x89, 0x50, 0x4e, 0x47]);
 
-/** An image as people see it. */
 interface Picture {
   message: Message;
   text: string;
@@ -32,7 +31,6 @@ async function startDrawing(more: Record<string, string> = {}) {
   return { slack, ada, general, open, service: await open() };
 }
 
-/** The images in a channel, when there are this many. */
 function pictures(slack: Slack, channel: Channel, count: number): Promise<Picture[]> {
   const found = () => slack.answers(channel).flatMap((message) => toPicture(slack, message));
   return slack.until(() => (found().length >= count ? found() : undefined), `${count} pictures`);

@@ -50,7 +50,6 @@ function isFinished({ stream, content }: Message): boolean {
   return stream?.state !== "in_progress" && !text.includes('"stop:');
 }
 
-/** A workspace with a person and a channel, and the service in it. */
 export async function start(transport: TransportName, model: Record<string, string> = {}) {
   const slack = await startSlack();
   const ada = slack.user({ name: "Ada" });

@@ -17,7 +17,7 @@ import { type OnEnd, readMetric, shareScene } from "./crew.ts";
 import { answersIn } from "./slack-service.ts";
 
 interface Watch {
-  /** The calls with which it writes to Slack. */
+  /** The methods with which this process has written to Slack. */
   calls: string[];
   /** Calls `act` once, before the next call is forwarded to Slack. */
   atNext(act: () => void): void;
@@ -114,7 +114,6 @@ describe.skipIf(isRedisMissing)("two processes on one Redis (needs redis-server)
     return { slack, ada, general, redis, one, other, hear, open };
   }
 
-  /** The only conversation in a channel. */
   async function readHistory(slack: Slack, channel: Channel): Promise<HistoryEntry[]> {
     const stores = createStores(
       { redisUrl: shared().redis.url, database: new DatabaseSync(":memory:"), log: silent },
@@ -139,7 +138,6 @@ describe.skipIf(isRedisMissing)("two processes on one Redis (needs redis-server)
 
   type Scene = Pick<Awaited<ReturnType<typeof start>>, "slack" | "ada" | "general">;
 
-  /** A long answer that has started to grow. */
   async function begin({ slack, ada, general }: Scene, tokensPerSecond = 30) {
     const asked = ada.mention(general, `At ${tokensPerSecond} tokens per second, say: ${NUMBERS}`);
     const states = () => slack.answers(general, asked).reduce((sum, answer) => sum + answer.states.length, 0);
@@ -147,7 +145,6 @@ describe.skipIf(isRedisMissing)("two processes on one Redis (needs redis-server)
     return { asked, states };
   }
 
-  /** Also finds the process that is writing it, and the other one. */
   async function beginAtOne(scene: Awaited<ReturnType<typeof start>>, tokensPerSecond?: number) {
     const begun = await begin(scene, tokensPerSecond);
     const { one, other } = scene;
@@ -255,7 +252,6 @@ describe.skipIf(isRedisMissing)("two processes on one Redis (needs redis-server)
     expect(slack.answers(general, asked)).toHaveLength(1);
   });
 
-  /** An answer. Further events about it reach the process that is not writing it. */
   async function beginElsewhere(person: Person) {
     const scene = await start();
     const { slack, general, hear } = scene;

@@ -10,7 +10,6 @@ const tool = {
 const toolOf = (fields: object) => ({ tools: [{ type: "function", function: { name: "a", ...fields } }] });
 const image = (url: unknown) => ({ role: "user", content: [{ type: "image_url", image_url: { url } }] });
 
-/** The refusal's code and path, or "accepted". */
 function verdict(fields: Record<string, unknown>): string {
   try {
     readChatRequest({ model: "sandbox-chat", messages: [user], ...fields });

@@ -22,7 +22,6 @@ const TOOL = {
   },
 };
 
-/** The unmodified client without retries, so that each error is visible. */
 function openai(url: string, apiKey = "sk-sandbox-all"): OpenAI {
   return new OpenAI({ baseURL: `${url}/v1`, apiKey, maxRetries: 0 });
 }
@@ -36,7 +35,6 @@ function partsOf({ candidates }: GenerateContentResponse): Part[] {
   return candidates?.[0]?.content?.parts ?? [];
 }
 
-/** The base64 of the first image. */
 function pictureOf(answer: GenerateContentResponse): string {
   return partsOf(answer).find(({ inlineData }) => inlineData !== undefined)?.inlineData?.data ?? "";
 }

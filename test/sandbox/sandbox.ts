@@ -27,7 +27,6 @@ export function post(url: string, body: unknown, headers: Record<string, string>
   return fetch(url, { method: "POST", headers: { ...JSON_HEADERS, ...headers }, body: text });
 }
 
-/** A chat request with one user message. */
 export function ask(
   sandbox: Sandbox,
   content: unknown,
@@ -56,7 +55,6 @@ export async function contentOf(response: Promise<Response>): Promise<string> {
   return (await completionOf(response)).choices[0].message.content;
 }
 
-/** Status and error object of a refusal. */
 export async function refusalOf(response: Promise<Response>): Promise<{ status: number } & ErrorBody["error"]> {
   const answer = await response;
   const { error } = (await answer.json()) as ErrorBody;

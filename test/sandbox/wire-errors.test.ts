@@ -4,7 +4,6 @@ import { describe, expect, test } from "vitest";
 import type { Sandbox } from "../../src/sandbox/server.ts";
 import { start } from "./sandbox.ts";
 
-/** Everything that arrives in response to these bytes until the connection closes. */
 async function send({ url }: Sandbox, bytes: string): Promise<string> {
   const socket = connect(Number(new URL(url).port), "127.0.0.1");
   socket.write(bytes);

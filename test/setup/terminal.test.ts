@@ -30,7 +30,6 @@ function openTerminal() {
   return {
     input,
     output,
-    /** Waits for these words, then types. */
     async answer(words: string, ...keys: string[]) {
       await eventually(async () => shown).toContain(words);
       shown = shown.slice(shown.indexOf(words) + words.length);

@@ -234,7 +234,7 @@ describe.skipIf(isRedisMissing)("counters in Redis", () => {
       await settle(counters, reservation, [usedUp("all", 3)]);
       await counters.read(rows);
     };
-    // The server knows the scripts only after that.
+    // The server knows the scripts only after the first call.
     await work();
     await run(() => client.configResetStat());
     await work();

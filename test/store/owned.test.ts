@@ -14,7 +14,6 @@ let count = 0;
 /** The contract that both stores fulfil for entries that belong to people and conversations. */
 function ownedContract(start: () => Stores) {
   let stores: Stores;
-  /** A namespace that no other test uses. */
   let name: string;
   beforeEach(async () => {
     stores = start();

@@ -8,7 +8,6 @@ import { evalFenced } from "../../src/store/fenced-script.ts";
 import { createStores, type Stores } from "../../src/store/keyv.ts";
 import { StoreError } from "../../src/store/outage.ts";
 
-/** The lock of the turns named "one". */
 const LOCK = `palaver:turn:${createHash("sha256").update("one").digest("base64url")}`;
 
 describe.skipIf(isRedisMissing)("a store that processes share (needs redis-server)", () => {

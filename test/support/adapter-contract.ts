@@ -7,7 +7,6 @@ import { NO_RIGHT } from "../../src/port/right.ts";
 import type { Draft } from "../../src/port/sink.ts";
 import { eventually } from "./eventually.ts";
 
-/** A message from the bot as people see it. */
 export interface SeenMessage {
   text: string;
   fileNames: string[];
@@ -30,7 +29,6 @@ export interface AdapterUnderTest {
   redeliver: () => Promise<void>;
   editNewest: (text: string) => Promise<void>;
   deleteNewest: () => Promise<void>;
-  /** Presses a button on one of the bot's messages. */
   press: (messageId: string, label: string) => Promise<void>;
   /** Absent if the adapter reads no earlier messages. */
   discussion?: Discussion;
@@ -43,7 +41,6 @@ export interface AdapterUnderTest {
 export interface Discussion {
   /** Writes something that addresses no one. */
   say: (text: string, where: "channel" | "thread") => void;
-  /** Addresses the bot. */
   ask: (text: string, where: "channel" | "thread") => void;
 }
 

@@ -3,11 +3,9 @@ import type { ReadText } from "../../src/config/mcp-servers.ts";
 import { PLATFORMS } from "../../src/platforms.ts";
 import { loadModules } from "../../src/port/module.ts";
 
-/** Every platform. */
 export const modules = await loadModules(PLATFORMS);
 export const CONFIG_VARIABLES: readonly string[] = core.variableNames(modules);
 
-/** Reads a configuration as the service does. */
 export function readConfig(env: Readonly<Record<string, string | undefined>>, readText?: ReadText): core.Config {
   return core.readConfig(env, modules, readText);
 }

@@ -11,7 +11,6 @@ import { createMetrics } from "../../src/metrics/metrics.ts";
 export interface ReplicaOptions
   extends EngineOptions,
     Partial<Pick<AdminOptions, "note" | "examine" | "readSettings">> {
-  /** The bot's name on the dashboard. */
   name?: string;
   admin?: Partial<AdminConfig>;
 }

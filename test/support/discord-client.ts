@@ -25,7 +25,6 @@ export async function startClient(discord: Discord, options: Partial<ClientOptio
   return await ready;
 }
 
-/** The same client before it logs in. */
 export function createClient(discord: Discord, { rest, ...options }: Partial<ClientOptions> = {}): Client {
   const client = new Client({
     intents: [

@@ -4,7 +4,6 @@ import { type RawData, WebSocket } from "ws";
 import type { Discord } from "../../lab/discord-sim/simulator.ts";
 import type { Payload } from "../../lab/discord-sim/world.ts";
 
-/** A frame that was received. */
 export interface Frame {
   op: number;
   t?: string;

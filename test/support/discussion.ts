@@ -25,7 +25,6 @@ export function toLines(): Line[] {
   });
 }
 
-/** All texts of a request, in order. */
 export function saidIn({ messages }: ChatRequest): string {
   return messages.map(textOf).join("\n\n");
 }
@@ -41,7 +40,7 @@ export function expectDiscussion(request: ChatRequest, question: string): void {
     /wrote at the beginning:\n> The plan: we move on Monday\.\n\n\[The next messages are left out\.\]/,
   );
   expect(said.split(ROOT)).toHaveLength(2);
-  // They are in order, without a gap, up to the last one.
+  // The shown messages are in order, without a gap, up to the last one.
   expect(shown.at(-1)).toBe(LINES - 1);
   expect(shown).toEqual(shown.map((_, index) => LINES - shown.length + index));
   expect(shown.length).toBeGreaterThan(80);

@@ -9,7 +9,6 @@ export type Shut = "never answers" | "refuses";
 
 /** A proxy in front of a server. */
 export interface Door {
-  /** The server's address through the door. */
   origin: string;
   /** From now on, nothing passes in either direction. */
   shut(how: Shut): void;
@@ -17,7 +16,6 @@ export interface Door {
   leadTo(origin: string): void;
   /** Resolves when a new client connects. */
   nextVisitor(): Promise<void>;
-  /** Removes the door with its connections. */
   remove(): void;
 }
 

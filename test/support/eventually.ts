@@ -2,7 +2,6 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { expect } from "vitest";
 import { createPatience } from "../../lab/support/patience.ts";
 
-/** Pause between two checks. */
 const LOOK_MS = 50;
 
 type Poll<T> = ReturnType<typeof expect.poll<T>>;

@@ -3,7 +3,6 @@ import type { AddressInfo, Socket } from "node:net";
 import { buffer } from "node:stream/consumers";
 import { onTestFinished } from "vitest";
 
-/** A request as it was received. */
 export interface Received {
   method: string;
   path: string;
@@ -144,7 +143,6 @@ export function refusal(status: number, message: string, headers: Record<string,
   return json(status, { error }, headers);
 }
 
-/** A complete answer. */
 export const good = events(stream("Hello"));
 
 /** Closes the connection without a response. */

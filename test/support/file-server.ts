@@ -5,7 +5,6 @@ export type Answer = (response: ServerResponse, request: IncomingMessage) => voi
 
 export interface FileServer {
   origin: string;
-  /** The requests to the server, in order. */
   requests: IncomingMessage[];
 }
 

@@ -14,7 +14,6 @@ import type { ChatRequest } from "../../src/gateway/request.ts";
 /** Looks like no known kind of key, so that only the client that has this key can recognize it. */
 export const KEY = "canary.5f2a9c.word";
 
-/** A client for a test server, with short retry delays. */
 export function connect(baseUrl: string, options: Partial<GatewayOptions> = {}): Gateway {
   const { limits, ...rest } = options;
   const gateway = createGateway({
@@ -30,7 +29,6 @@ export function connect(baseUrl: string, options: Partial<GatewayOptions> = {}):
 
 export const request: ChatRequest = { model: "m", messages: [{ role: "user", content: "hello" }] };
 
-/** Never aborts. */
 export const open: AbortSignal = new AbortController().signal;
 
 export interface Reading {
@@ -40,10 +38,8 @@ export interface Reading {
   error: unknown;
 }
 
-/** Ignores chunks. */
 export const ignoring: StreamOptions = { onChunk() {} };
 
-/** Reads an answer to its end, even if the end is a failure. */
 export async function readAnswer(
   gateway: Pick<Gateway, "streamChat">,
   asked: ChatRequest,
@@ -58,7 +54,6 @@ export async function readAnswer(
   return { chunks, text, error };
 }
 
-/** Starts to read an answer. Returns its first chunk and its end. */
 export function beginAnswer(
   gateway: Pick<Gateway, "streamChat">,
   asked: ChatRequest,

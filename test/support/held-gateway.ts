@@ -18,7 +18,6 @@ export interface HeldGateway {
   env: Record<string, string>;
   /** Adds to the first answer. Waits for the answer's request first. */
   say(text: string): Promise<void>;
-  /** Ends the first answer. */
   finish(): Promise<void>;
   /** The questions so far, oldest first. */
   asked(): string[];

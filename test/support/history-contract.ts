@@ -17,7 +17,6 @@ export function said(id: string, content: string, author = { platform: "test", i
   return { id, at: 1_000, author, messages: [{ role: "user", content }], attachments: [] };
 }
 
-/** The text of an entry's first message. */
 export function textOf({ messages }: HistoryEntry): string {
   const content = messages[0]?.content;
   if (typeof content !== "string") throw new TypeError("not a text");

@@ -9,7 +9,6 @@ import type { OutboundFile } from "../../src/port/sink.ts";
 import { startSandbox } from "../../src/sandbox/server.ts";
 import { listenUntilTestEnds } from "./listen.ts";
 
-/** One request for an image, as it was sent. */
 export interface ImageCall {
   path: string;
   headers: IncomingHttpHeaders;

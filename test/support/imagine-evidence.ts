@@ -4,7 +4,6 @@ import { expect } from "vitest";
 import type { ImageCall } from "./image-gateway.ts";
 import type { GivenFile, Shown, ShownPicture, Surface } from "./surface.ts";
 
-/** An image from which another one starts. */
 export interface Source {
   mimeType: string;
   sha256: string;

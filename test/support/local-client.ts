@@ -5,7 +5,6 @@ import { createPatience } from "../../lab/support/patience.ts";
 
 /** Acts as a browser does at the local page: sends messages, and follows the rows. */
 export interface LocalClient {
-  /** The current messages, oldest first. */
   messages(): MessageRow[];
   /** Every state of every message, in the order in which they appeared. */
   states(id: number): string[];

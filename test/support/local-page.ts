@@ -13,7 +13,6 @@ import type { Accept, InboundEvent } from "../../src/port/events.ts";
 export interface LocalPage {
   url: string;
   adapter: LocalAdapter;
-  /** The accepted events, in order. */
   events: InboundEvent[];
   database: DatabaseSync;
   /** Posts JSON as the page does. */

@@ -11,20 +11,20 @@ export type StartSurface = (options?: WorldOptions) => Promise<Surface>;
 
 /** The differences of a surface, each with its reason. */
 export interface Differences {
-  /** True if only one person uses the surface, and everything is addressed to the bot. */
+  /** Set if only one person uses the surface, and everything is addressed to the bot. */
   noOthers?: string;
   noEdits?: string;
   noFiles?: string;
   noRedelivery?: string;
   noRestart?: string;
-  /** True if the surface shows one answer at a time. */
+  /** Set if the surface shows one answer at a time. */
   noParallel?: string;
   noPrivateFiles?: string;
-  /** It has no other messages than those of its only conversation. */
+  /** Set if the surface has no messages except those of its only conversation. */
   noSearch?: string;
-  /** A complete answer has no buttons. */
+  /** Set if a complete answer has no buttons. */
   noAnswerButtons?: string;
-  /** Everyone sees the answer to a command that a person types as a message. */
+  /** Set if everyone sees the answer to a command that a person types as a message. */
   noPrivateWords?: string;
 }
 
@@ -369,7 +369,6 @@ function describeTools(start: StartSurface, { noOthers }: Differences): void {
     tool_calls: [{ index: 0, id: "c", type: "function", function: { name: "book", arguments: '{"room":"Blue"}' } }],
   };
 
-  /** A surface with a tool that acts, and its booked rooms. */
   async function startBooking() {
     const booked: string[] = [];
     const book: Tool = {
@@ -502,7 +501,6 @@ function describeSearch(start: StartSurface, { noSearch }: Differences): void {
     ],
   };
 
-  /** A surface on which someone has told the bot something. */
   async function startTold() {
     const surface = await start();
     surface.world.script(["Noted."]);
@@ -546,7 +544,6 @@ function describeSchedules(start: StartSurface, { noOthers, noRestart }: Differe
   const alone = noOthers === undefined ? "ada" : undefined;
   const UNDER_POST = ["pause", "reschedule", "unschedule"];
 
-  /** A surface with a confirmed schedule. */
   async function startHourly(task: string) {
     const surface = await start();
     // A chat must exist on the page.

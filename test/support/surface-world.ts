@@ -29,9 +29,7 @@ export interface WorldOptions {
 
 /** All of the bot except its adapter. It outlives a restart of the bot. */
 export interface World {
-  /** The requests for images. */
   calls: readonly ImageCall[];
-  /** The requests to the chat model. */
   asked: readonly ChatRequest[];
   database: DatabaseSync;
   /** From now on, decides how each request for an image ends. Its index counts from here. */

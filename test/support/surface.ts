@@ -11,7 +11,6 @@ export interface GivenFile {
 /** Ada asks, and Bob is also there. */
 export type Person = "ada" | "bob";
 
-/** A message from a person. */
 export interface Said {
   id: string;
 }
@@ -22,7 +21,6 @@ export interface SayOptions {
   who?: Person;
 }
 
-/** A message from the bot, as people see it. */
 export interface Shown {
   id: string;
   text: string;

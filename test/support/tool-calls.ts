@@ -18,7 +18,6 @@ export function newLedger(): Promise<TurnLedger> {
   return createLedger({ keyv: openEntries(), allowed: openEntries(), ttlMs: 60_000 }).open(LEDGER_TURN);
 }
 
-/** The results of the calls of one round. */
 export async function callTools(
   calls: readonly ToolCall[],
   tools: readonly Tool[],
@@ -31,7 +30,6 @@ export async function callTools(
   return (await runRound(answer, 1, deps, signal)).results;
 }
 
-/** The result of one call. */
 export async function callTool(
   call: ToolCall,
   tools: readonly Tool[],

@@ -18,7 +18,6 @@ adapterContract("console", startUnderTest, {
 
 interface Terminal {
   adapter: ReturnType<typeof createConsoleAdapter>;
-  /** The whole printed output. */
   text(): string;
   /** Enters a line. Resolves when the bot accepted it, and rejects when the terminal refuses it. */
   enter(line: string): Promise<void>;
@@ -145,7 +144,7 @@ describe("the terminal", () => {
   test("the terminal saves a file again on the next upload if saving it failed", async () => {
     const folder = await mkdtemp(join(tmpdir(), "palaver-console-"));
     cleanups.push(() => rm(folder, { recursive: true, force: true }));
-    // A file has the name that the folder needs.
+    // A file already has the name of the folder that the terminal creates.
     await writeFile(join(folder, "files"), "");
     const { sink, text } = await startReply(join(folder, "files"));
     const files = [{ name: "table.csv", contentType: "text/csv", bytes: new TextEncoder().encode("a,b\n") }];

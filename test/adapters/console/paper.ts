@@ -1,6 +1,5 @@
 import type { Action } from "../../../src/port/events.ts";
 
-/** A message from the bot, as people read it in a terminal. */
 export interface PrintedMessage {
   text: string;
   buttons: { action: Action; label: string }[];

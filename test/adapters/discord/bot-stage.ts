@@ -27,7 +27,6 @@ interface BotOptions {
   outsideTools?(): readonly Tool[];
 }
 
-/** The whole bot on Discord, with a scripted model. */
 export async function startBot({
   database = new DatabaseSync(":memory:"),
   threads = "off",

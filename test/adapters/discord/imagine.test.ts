@@ -6,7 +6,6 @@ import { type Discord, startDiscord } from "../../support/discord.ts";
 import { startWorld } from "../../support/surface-world.ts";
 import { botMessages, startAdapter } from "./stage.ts";
 
-/** A server with two users, and the bot that creates images there. */
 async function startGuild() {
   const discord = await startDiscord({ limits: { messages: { kind: "fixed", limit: 100, windowMs: 5_000 } } });
   const guild = discord.addGuild();
@@ -23,7 +22,6 @@ async function startGuild() {
 const pictures = (discord: Discord, channel: Channel) =>
   botMessages(discord, channel).filter((message) => shown(message).attachments.length > 0);
 
-/** The bot's images, when there are this many. */
 async function drawn(discord: Discord, channel: Channel, count: number): Promise<Message[]> {
   return discord.until(() => {
     const found = pictures(discord, channel);

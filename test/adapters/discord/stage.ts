@@ -27,7 +27,6 @@ export interface Stage {
   bob: User;
   events: InboundEvent[];
   reasons: string[];
-  /** Resolves to the event with this index when it has arrived. */
   event(index: number): Promise<InboundEvent>;
   message(index: number): Promise<MessageEvent>;
   /** Resolves when everything in the channel up to now has arrived. For this, a user mentions the bot there. */
@@ -65,7 +64,6 @@ export async function startStage(options: StageOptions = {}): Promise<Stage> {
   return { discord, guild, channel, ada, bob, ...started };
 }
 
-/** Another process of the bot on the same server. */
 export async function startAdapter(
   discord: Discord,
   { accept = async () => {}, listens = true, ...options }: Omit<StageOptions, "discord" | "simulator"> = {},
@@ -138,7 +136,6 @@ export function draft(markdown: string, more: Partial<Draft> = {}): Draft {
   return { markdown, buttons: [], streaming: false, ...more };
 }
 
-/** The bot's visible messages in a channel, oldest first. */
 export function botTexts(discord: Discord, channel: Channel): string[] {
   return botMessages(discord, channel).map((message) => shown(message).content);
 }

@@ -1,6 +1,5 @@
 import type { MessageInput } from "../../../adapters/local/store/messages.ts";
 
-/** A message from the bot that has only text. */
 export function toMessageInput(nonce: string, more: Partial<MessageInput> = {}): MessageInput {
   return {
     nonce,

@@ -5,7 +5,6 @@ import { startBot } from "./bot-stage.ts";
 
 const SAYS_NO = "You can't ask me here.";
 
-/** Starts the bot with these rules. Its data is only in memory. */
 async function start(rules: object[], admins: string[] = []) {
   const slack = await startSlack();
   const access = accessSchema.parse({ admins, rules });

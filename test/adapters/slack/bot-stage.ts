@@ -28,7 +28,6 @@ export interface BotOptions {
   installed?: SlackAdapterOptions["installed"];
 }
 
-/** The whole bot on Slack with a scripted model. */
 export async function startBot({
   database = new DatabaseSync(":memory:"),
   transport,
@@ -100,7 +99,6 @@ export async function startBot({
 
 export const WORDS = Array.from({ length: 40 }, (_, index) => `word ${index} `);
 
-/** Both of Slack's transports, each with both dialects. */
 export const WAYS: ReadonlyArray<[TransportName, Dialect]> = [
   ["Socket Mode", "usual"],
   ["HTTP", "spare"],

@@ -7,7 +7,6 @@ const { signal } = new AbortController();
 
 type Changes = Readonly<Record<string, unknown>>;
 
-/** Checks one workspace over Socket Mode, with these changes. */
 function check(slack: Slack, changes: Changes = {}): ReturnType<typeof checkSlack> {
   const { apiUrl, botToken, appToken } = slack;
   const options = { apiUrl, botToken, oauth: undefined, mode: "socket", appToken, ...changes };

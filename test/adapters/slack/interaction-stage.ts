@@ -91,7 +91,6 @@ export async function startInteractions({
   return { slack, api, ada, bob, general, elsewhere, workspace, events, turnsByMessage, interactions, call };
 }
 
-/** The texts of a form. */
 export function blocksOf(body: Readonly<Record<string, unknown>> | undefined): Record<string, unknown>[] {
   return (body?.["blocks"] ?? []) as Record<string, unknown>[];
 }

@@ -28,12 +28,10 @@ export interface Stage {
   general: Channel;
   ada: Person;
   bob: Person;
-  /** The accepted events, in order. */
   events: InboundEvent[];
   reasons: string[];
   /** The address of the HTTP server. Set only with HTTP. */
   url: string;
-  /** Resolves to the event with this index when it is accepted. */
   event(index: number): Promise<InboundEvent>;
   message(index: number): Promise<MessageEvent>;
   /** Resolves when the bot has received everything that has happened so far. */

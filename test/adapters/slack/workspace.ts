@@ -4,7 +4,6 @@ import type { Slack } from "../../support/slack.ts";
 
 export const ACME: Workspace = { teamId: "T1", botUserId: "UBOT", botId: "B1", token: "xoxb-1" };
 
-/** A simulated person's id in the bot's format. */
 export function personOf({ workspace }: Pick<Slack, "workspace">, { id }: { id: string }): string {
   return `${workspace.id}/${id}`;
 }

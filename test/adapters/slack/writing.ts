@@ -10,7 +10,6 @@ import { NO_RIGHT } from "../../../src/port/right.ts";
 import type { Button, Draft, ReplySink, Step } from "../../../src/port/sink.ts";
 import { type Slack, startSlack } from "../../support/slack.ts";
 
-/** The key for the marks on the bot's messages in these tests. */
 export const MARK_KEY = "key";
 
 export const STOP: Button = { action: "stop", turnId: "turn-1", label: "Stop" };
@@ -30,7 +29,6 @@ export function finalDraft(markdown: string, buttons: Button[] = []): Draft {
 export const LOOKING: Step = { id: "1.0", title: "looking up the time", state: "running" };
 export const LOOKED: Step = { ...LOOKING, state: "done" };
 
-/** The same draft with these steps. */
 export function withSteps(draft: Draft, ...steps: Step[]): Draft {
   return { ...draft, steps };
 }
@@ -55,7 +53,6 @@ export interface Desk {
   outbound: Outbound;
   /** A separate process that knows nothing about the others. */
   restart(): Outbound;
-  /** The number of calls of a method. */
   calls(method: string): number;
 }
 
@@ -91,7 +88,6 @@ export async function startDesk(options: SimulatorOptions & { pollPausesMs?: rea
   };
 }
 
-/** The address of an answer in a message's thread. */
 export function addressOf(slack: Slack, channel: Channel, question: Message, asker: Person): ReplyAddress {
   const team = slack.workspace.id;
   return {
@@ -103,7 +99,6 @@ export function addressOf(slack: Slack, channel: Channel, question: Message, ask
   };
 }
 
-/** A desk, its sink, and its answers as people see them. */
 export async function startWriting(options?: SimulatorOptions) {
   const desk = await startDesk(options);
   const { slack, general, question } = desk;

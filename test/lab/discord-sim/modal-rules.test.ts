@@ -11,7 +11,6 @@ import { describe, expect, test } from "vitest";
 import { fieldsOf, findModalProblems } from "../../../lab/discord-sim/modal-rules.ts";
 import type { Payload } from "../../../lab/discord-sim/world.ts";
 
-/** A form with five fields, as the library builds it. */
 function toForm(): Payload {
   const label = (name: string) => new LabelBuilder().setLabel(name);
   const text = new TextInputBuilder().setCustomId("prompt").setStyle(TextInputStyle.Paragraph);

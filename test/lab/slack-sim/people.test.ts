@@ -9,7 +9,6 @@ async function startGeneral(events?: string[]) {
   const slack = await startSlack(events === undefined ? { clock } : { clock, events });
   const ada = slack.user({ name: "Ada" });
   const general = slack.channel({ name: "general", members: [ada] });
-  /** The events for the app, with their names. */
   const told = () => slack.deliveries.map(({ name, payload }) => [name, payload["event"] as Json] as const);
   const names = () => told().map(([name]) => name);
   const last = () => told().at(-1)?.[1] ?? {};

@@ -20,7 +20,6 @@ async function startCommands(options: StageOptions = {}) {
   return stage;
 }
 
-/** Set if only one user sees it. */
 const isPrivate = (message: Message | undefined) => message?.ephemeralFor !== undefined;
 
 describe("rating an answer as bad", () => {
@@ -478,7 +477,6 @@ describe("buttons", () => {
     const { discord, ada, answer, adapter } = await startAnswer();
     await adapter.close();
     const { event } = await startAdapter(discord);
-    // The missed message comes first.
     expect((await event(0)).kind).toBe("message");
     discord.people.press(answer, ada, "Retry");
     expect(await event(1)).toMatchObject({ kind: "action", action: "retry", turnId: "turn" });

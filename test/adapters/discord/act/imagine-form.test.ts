@@ -40,7 +40,6 @@ async function startPictures({
 
 type Pictures = Awaited<ReturnType<typeof startPictures>>;
 
-/** An image from the bot with its buttons. Ada requested it. */
 async function startPicture(options: Parameters<typeof startPictures>[0] = {}, isPrivate = false) {
   const stage = await startPictures(options);
   const { discord, adapter, channel, ada, command } = stage;
@@ -57,7 +56,6 @@ async function shownForm({ discord }: Pick<Pictures, "discord">, asked: Interact
   return discord.until(() => asked.modal, "a form");
 }
 
-/** The fields of a form, by id. */
 function fieldsOf(form: Payload): Record<string, Payload> {
   const holders = form["components"] as { component: Payload }[];
   return Object.fromEntries(holders.map(({ component }) => [String(component["custom_id"]), component]));

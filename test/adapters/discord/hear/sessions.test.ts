@@ -55,7 +55,6 @@ describe.skipIf(isRedisMissing)("the sessions of several processes (needs redis-
 
   const countSessions = (discord: Discord) => discord.gateway.sessions.filter(({ isAttached }) => isAttached).length;
 
-  /** With two shards. */
   const heardBy = (discord: Discord) => [0, 1].map((shard) => discord.gateway.heardBy(shard).join()).join(" and ");
   const ONE_PASSED = /^(?:1 and 1,2,1|1,2,1 and 1)$/;
 

@@ -73,7 +73,6 @@ describe("a fixed rate-limit counter", () => {
       counter.observe({ kind: "edit", sentAt, answeredAt, resetMs, remaining, resetFrom, resetUntil, inFlight });
     }
 
-    /** Makes a call and receives its response. */
     function call(at: number, remaining: number, resetMs: number): void {
       send(at);
       answer(at, remaining, resetMs);

@@ -3,7 +3,6 @@ import type { Api } from "../../../../adapters/discord/api/client.ts";
 import { ApiError } from "../../../../adapters/discord/api/error.ts";
 import { createTypings } from "../../../../adapters/discord/write/status.ts";
 
-/** A clock that `vi` moves, and the channels that showed the indicator. */
 function start(fail?: () => Error) {
   vi.useFakeTimers();
   onTestFinished(() => void vi.useRealTimers());

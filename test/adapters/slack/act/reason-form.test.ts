@@ -3,7 +3,6 @@ import { createWebClient, postMessage } from "../../../../lab/slack-sim/web-api.
 import { startInteractions } from "../interaction-stage.ts";
 import { personOf } from "../workspace.ts";
 
-/** A person presses the button under an answer in a thread. */
 async function judge(stage: Awaited<ReturnType<typeof startInteractions>>) {
   const { slack, ada, general } = stage;
   const question = ada.say(general, "why?");

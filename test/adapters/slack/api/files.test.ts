@@ -6,7 +6,6 @@ import { type Desk, startDesk } from "../writing.ts";
 
 const signal = new AbortController().signal;
 
-/** Attaches a file to a message. */
 function attach(
   { slack, ada, general }: Desk,
   name: string,

@@ -6,7 +6,6 @@ import { eventually } from "../../../support/eventually.ts";
 import { type Stage, signal, startStage } from "../stage.ts";
 import { personOf } from "../workspace.ts";
 
-/** A thread in which people mention the bot. */
 async function startThread(stage: Stage) {
   const { general, ada, bob, slack, message } = stage;
   const root = ada.say(general, "Lunch at <@U0>?");
@@ -166,7 +165,6 @@ describe("reading the channel around a question", () => {
     await expect(readChannel(stage, event)).rejects.toThrow(/not_in_channel/);
   });
 
-  /** Asks in the direct conversation. */
   async function askAlone({ ada, events, event }: Stage): Promise<MessageEvent> {
     const count = events.length;
     ada.dm("what now?");

@@ -5,7 +5,6 @@ import { SinkError } from "../../../../src/port/errors.ts";
 
 const signal = new AbortController().signal;
 
-/** The kind of the error for a code from a method. */
 async function kindOf(method: string, code: string, status = 200): Promise<string> {
   const refusal = new ApiError(method, `Slack refused ${method}: ${code}.`, { code, status });
   const error: unknown = await guarded(signal, () => Promise.reject(refusal)).catch((reason: unknown) => reason);

@@ -18,7 +18,6 @@ function placeOf({ slack, general, question }: Desk): ReplyPlace {
   return { teamId: slack.workspace.id, channelId: general.id, threadTs: question.ts, questionTs: question.ts };
 }
 
-/** Posts a message with a nonce as the bot. */
 async function say(desk: Desk, nonce: string, threadTs?: string, mark = toMark(nonce)): Promise<string> {
   const { api, slack, general } = desk;
   const args = { channel: general.id, text: `for ${nonce}`, metadata: toMetadata(mark) };
