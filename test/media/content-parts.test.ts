@@ -109,12 +109,12 @@ describe("the files of a message", () => {
   });
 
   test("the images of a message share its size limit", async () => {
-    const size = 900;
+    const size = 400;
     const pixels = randomBytes(size * size * 3);
     const bytes = await sharp(pixels, { raw: { width: size, height: size, channels: 3 } })
       .png()
       .toBuffer();
-    const limits = { maxSentBytes: 3_000_000 };
+    const limits = { maxSentBytes: 600_000 };
     const weigh = async (count: number) => {
       const refs = Array.from({ length: count }, (_, index) => ref(`${index}.png`));
       const { parts } = await loadContentParts(refs, async () => once(bytes), "ada", never, limits);
@@ -209,7 +209,7 @@ describe("the files of a message", () => {
       heldBytes -= sizeBytes;
       return notices[0];
     };
-    const notices = await Promise.all(Array.from({ length: 12 }, (_, owner) => load(owner)));
+    const notices = await Promise.all(Array.from({ length: 8 }, (_, owner) => load(owner)));
     expect(notices).toEqual(notices.map(() => expect.stringContaining("in an unsupported format")));
     expect(mostBytes).toBeLessThanOrEqual(128 * 1024 * 1024);
   });

@@ -3,11 +3,9 @@ import { silent } from "../../lab/support/log.ts";
 import { startRedis } from "../../lab/support/redis.ts";
 import { makeDataDir, type RunningService, startService } from "../../lab/support/service.ts";
 import { startSandbox } from "../../src/sandbox/server.ts";
+import type { OnEnd } from "../support/listen.ts";
 
 export type CrewRole = "ingress" | "worker";
-
-/** Accepts clean-up functions and runs them in reverse order. */
-export type OnEnd = (end: () => Promise<void> | void) => void;
 
 /** Processes that share the work on one Redis and use one gateway. They end with the test, or when `onEnd` runs. */
 export interface Crew {

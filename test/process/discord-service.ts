@@ -1,8 +1,9 @@
 import type { Discord } from "../../lab/discord-sim/simulator.ts";
 import { startDiscord } from "../support/discord.ts";
+import type { OnEnd } from "../support/listen.ts";
 
-export async function startChannel() {
-  const discord = await startDiscord();
+export async function startChannel(onEnd: OnEnd) {
+  const discord = await startDiscord({}, onEnd);
   const guild = discord.addGuild();
   return { discord, channel: discord.addChannel(guild, "general"), ada: discord.addUser("Ada", guild) };
 }

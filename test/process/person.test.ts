@@ -45,19 +45,13 @@ async function startScene(more: Record<string, string> = {}) {
 }
 
 describe("npm run export and npm run erase", () => {
-  test("export and erase print their usage unless platform and id name the person", async () => {
-    const { run } = await startScene();
-    expect(await run("erase", "ada")).toEqual({ code: 1, output: expect.stringMatching(/^Usage: npm run export/) });
-  });
-
-  test("export and erase work on SQLite while the service is stopped", async () => {
+  test("export and erase check their arguments, and work on SQLite while the service is stopped", async () => {
     const { service, run, id, short, folder } = await startScene();
+    expect(await run("erase", "ada")).toEqual({ code: 1, output: expect.stringMatching(/^Usage: npm run export/) });
     expect(await run("erase", short, "for", "good")).toEqual({ code: 1, output: expect.stringContaining("/forget @") });
     await service.end("SIGTERM");
-    for (const verb of ["export", "erase"]) {
-      const none = "Nothing is stored about slack:nobody. Is the id right?";
-      expect(await run(verb, "slack:nobody")).toEqual({ code: 1, output: expect.stringContaining(none) });
-    }
+    const none = "Nothing is stored about slack:nobody. Is the id right?";
+    expect(await run("export", "slack:nobody")).toEqual({ code: 1, output: expect.stringContaining(none) });
     const { output } = await run("export", short);
     const [, path = ""] = /is in (\S+\.json)/.exec(output) ?? [];
     expect(readFileSync(join(folder, path), "utf8")).toContain("Say: canary");
@@ -71,7 +65,6 @@ describe("npm run export and npm run erase", () => {
     const redis = await startRedis();
     onTestFinished(redis.stop);
     const { run, id, short } = await startScene({ REDIS_URL: redis.url });
-    expect((await run("erase", short)).output).toContain("conversations: 1,");
     expect((await run("erase", short, "for", "good")).output).toContain(`Erased everything about ${id}: 2 messages`);
     expect((await run("erase", id)).output).toContain(`Nothing is stored about ${id}. Is the id right?`);
   });

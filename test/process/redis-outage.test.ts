@@ -1,27 +1,24 @@
-import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import { isRedisMissing, type RedisServer, startRedis } from "../../lab/support/redis.ts";
+import { describe, expect, test } from "vitest";
+import { isRedisMissing, startRedis } from "../../lab/support/redis.ts";
 import { startService } from "../../lab/support/service.ts";
 import { eventually } from "../support/eventually.ts";
 import { startHeldGateway } from "../support/held-gateway.ts";
+import type { OnEnd } from "../support/listen.ts";
 import { startSlack } from "../support/slack.ts";
 import { readMetric } from "./crew.ts";
 import { answersIn, makeFolder } from "./slack-service.ts";
 
 const OUTAGE_METRICS = ["store_reachable", "unkept_answers", "platform_connected"];
 
-describe.skipIf(isRedisMissing)("an answer that ends while Redis is away (needs redis-server)", () => {
-  let redis: RedisServer;
-  beforeEach(async () => {
-    redis = await startRedis({ isKept: true });
-    return () => redis.stop();
-  });
-
-  async function start() {
-    const slack = await startSlack();
+describe.skipIf(isRedisMissing).concurrent("an answer that ends while Redis is away (needs redis-server)", () => {
+  async function start(onEnd: OnEnd) {
+    const redis = await startRedis({ isKept: true });
+    onEnd(redis.stop);
+    const slack = await startSlack({}, onEnd);
     const ada = slack.user({ name: "Ada" });
     const general = slack.channel({ name: "general", members: [ada] });
-    const gateway = await startHeldGateway("Well.");
-    const folder = await makeFolder();
+    const gateway = await startHeldGateway("Well.", onEnd);
+    const folder = await makeFolder(onEnd);
     const open = async () => {
       const service = await startService(folder, {
         SLACK_BOT_TOKEN: slack.botToken,
@@ -30,7 +27,7 @@ describe.skipIf(isRedisMissing)("an answer that ends while Redis is away (needs 
         REDIS_URL: redis.url,
         ...gateway.env,
       });
-      onTestFinished(async () => void (await service.end("SIGKILL")));
+      onEnd(async () => void (await service.end("SIGKILL")));
       slack.deliverTo(`${service.url}/slack/events`);
       return service;
     };
@@ -44,11 +41,13 @@ describe.skipIf(isRedisMissing)("an answer that ends while Redis is away (needs 
     await gateway.say("a leaf.");
     await gateway.finish();
     expect(await answersIn(slack, general, asked)).toEqual(["Tea is a leaf."]);
-    return { slack, ada, general, gateway, open, service, asked, countFailures };
+    return { redis, slack, ada, general, gateway, open, service, asked, countFailures };
   }
 
-  test("an answer that ends while Redis is away is in the history once when Redis returns", async () => {
-    const { slack, ada, general, gateway, service, asked, countFailures } = await start();
+  test("an answer that ends while Redis is away is in the history once when Redis returns", async ({
+    onTestFinished,
+  }) => {
+    const { redis, slack, ada, general, gateway, service, asked, countFailures } = await start(onTestFinished);
     await eventually(countFailures).toBe(1);
     const readMetrics = () => Promise.all(OUTAGE_METRICS.map((name) => readMetric(service, name)));
     await eventually(readMetrics).toEqual([0, 1, 1]);
@@ -62,8 +61,10 @@ describe.skipIf(isRedisMissing)("an answer that ends while Redis is away (needs 
     expect(gateway.asked()[1]).toMatch(/What is tea\?.*Tea is a leaf\..*And coffee\?/);
   });
 
-  test("an answer reaches the history although its process was killed before Redis returned", async () => {
-    const { slack, ada, general, gateway, open, service, asked, countFailures } = await start();
+  test("an answer reaches the history although its process was killed before Redis returned", async ({
+    onTestFinished,
+  }) => {
+    const { redis, slack, ada, general, gateway, open, service, asked, countFailures } = await start(onTestFinished);
     await eventually(countFailures).toBeGreaterThan(0);
     await service.end("SIGKILL");
     await redis.restart();

@@ -2,7 +2,8 @@ import { describe, expect, test } from "vitest";
 import { createDiscord, type Discord } from "../../lab/discord-sim/simulator.ts";
 import { type Channel, type Message, shown, type User } from "../../lab/discord-sim/world.ts";
 import { isRedisMissing } from "../../lab/support/redis.ts";
-import { type OnEnd, readMetric, shareScene, startCrew } from "./crew.ts";
+import type { OnEnd } from "../support/listen.ts";
+import { readMetric, shareScene, startCrew } from "./crew.ts";
 import { answersOf, botMessages } from "./discord-service.ts";
 
 const NUMBERS = Array.from({ length: 150 }, (_, index) => String(index + 1)).join(" ");

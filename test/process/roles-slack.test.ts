@@ -4,8 +4,9 @@ import type { Channel, Message } from "../../lab/slack-sim/world.ts";
 import { isRedisMissing } from "../../lab/support/redis.ts";
 import type { RunningService } from "../../lab/support/service.ts";
 import { eventually } from "../support/eventually.ts";
+import type { OnEnd } from "../support/listen.ts";
 import { type Slack, startSlack } from "../support/slack.ts";
-import { type OnEnd, readMetric, shareScene, startCrew } from "./crew.ts";
+import { readMetric, shareScene, startCrew } from "./crew.ts";
 import { answersIn } from "./slack-service.ts";
 
 const NUMBERS = Array.from({ length: 150 }, (_, index) => String(index + 1)).join(" ");

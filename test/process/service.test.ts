@@ -1,9 +1,11 @@
+import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import type { MessageRow } from "../../adapters/local/page/wire.ts";
 import { makeDataDir, type RunningService, runService, startService } from "../../lab/support/service.ts";
 import { events, hanging, json, ROLE, startFaultServer, stream, words } from "../support/fault-server.ts";
+import type { OnEnd } from "../support/listen.ts";
 import { connectLocal, isBot, isFinal } from "../support/local-client.ts";
-import { type OnEnd, shareScene } from "./crew.ts";
+import { shareScene } from "./crew.ts";
 
 /** A service that the tests in a `describe` share. They can restart it with its data. */
 async function startShared(onEnd: OnEnd) {
@@ -24,7 +26,8 @@ async function startShared(onEnd: OnEnd) {
       onTestFinished(() => client.close());
       const inChat = (all: MessageRow[]) => all.filter(({ chatId }) => chatId === chat);
       return {
-        send: (text: string) => client.send(text, { chat }),
+        send: (text: string, nonce?: string) => client.send(text, { chat, nonce }),
+        repeats: client.repeats,
         messages: () => inChat(client.messages()),
         until: async (holds: (messages: MessageRow[]) => boolean) =>
           inChat(await client.until((all) => holds(inChat(all)))),
@@ -68,6 +71,19 @@ describe("the service as a process", () => {
     );
     const numbers = messages.filter(isFinal).map(({ text }) => Number(/flood (\d+)/.exec(text)?.[1]));
     expect(numbers).toEqual(numbers.toSorted((a, b) => a - b));
+  });
+
+  test("a message that a page sends twice is one message with one answer, and no row arrives twice", async () => {
+    const client = await shared().enter("twice");
+    const nonce = randomUUID();
+    const ids = await Promise.all([client.send("say: once", nonce), client.send("say: once", nonce)]);
+    expect(new Set(ids).size).toBe(1);
+    await client.until((all) => all.some(isFinal));
+    expect(await client.send("say: once", nonce)).toBe(ids[0]);
+    await client.send("say: later");
+    const messages = await client.until((all) => all.some((message) => isFinal(message) && message.text === "later"));
+    expect(messages.map(({ text }) => text)).toEqual(["say: once", "once", "say: later", "later"]);
+    expect(client.repeats()).toBe(0);
   });
 
   test("the service remembers a conversation after a restart", async () => {

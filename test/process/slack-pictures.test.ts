@@ -1,7 +1,8 @@
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { Channel, Json, Message } from "../../lab/slack-sim/world.ts";
 import { isRedisMissing, startRedis } from "../../lab/support/redis.ts";
 import { makeDataDir, startService } from "../../lab/support/service.ts";
+import type { OnEnd } from "../support/listen.ts";
 import { type Slack, startSlack } from "../support/slack.ts";
 
 const PNG = Buffer.from([0x89, 0x50, 0x4e, 0x47]);
@@ -15,16 +16,16 @@ interface Picture {
 }
 
 /** The service as a separate process in a workspace. It can restart with the same data. */
-async function startDrawing(more: Record<string, string> = {}) {
-  const slack = await startSlack();
+async function startDrawing(onEnd: OnEnd, more: Record<string, string> = {}) {
+  const slack = await startSlack({}, onEnd);
   const ada = slack.user({ name: "Ada" });
   const general = slack.channel({ name: "general", members: [ada] });
   const { path, remove } = await makeDataDir();
-  onTestFinished(remove);
+  onEnd(remove);
   async function open() {
     const env = { SLACK_BOT_TOKEN: slack.botToken, SLACK_APP_TOKEN: slack.appToken, SLACK_API_URL: slack.apiUrl };
     const service = await startService(path, { ...env, ...more });
-    onTestFinished(async () => void (await service.end("SIGKILL")));
+    onEnd(async () => void (await service.end("SIGKILL")));
     await slack.until(() => slack.connections() >= 2, "the service to connect");
     return service;
   }
@@ -53,8 +54,10 @@ async function onlyPicture(slack: Slack, channel: Channel): Promise<Picture> {
   return picture;
 }
 
-test("the buttons and the form of an image create images in its thread after a restart of the service", async () => {
-  const { slack, ada, general, service, open } = await startDrawing();
+test.concurrent("the buttons and the form of an image create images in its thread after a restart of the service", async ({
+  onTestFinished,
+}) => {
+  const { slack, ada, general, service, open } = await startDrawing(onTestFinished);
   await ada.command("/imagine", "a lighthouse in the fog --ar 16:9", general);
   const first = await onlyPicture(slack, general);
   expect(Buffer.from(first.bytes.slice(0, 4))).toEqual(PNG);
@@ -89,20 +92,23 @@ test("the buttons and the form of an image create images in its thread after a r
   expect(fourth?.message.threadTs).toBe(first.message.ts);
 });
 
-async function startOnRedis(): Promise<Record<string, string>> {
+async function startOnRedis(onEnd: OnEnd): Promise<Record<string, string>> {
   const redis = await startRedis();
-  onTestFinished(redis.stop);
+  onEnd(redis.stop);
   return { REDIS_URL: redis.url };
 }
 
-describe.each([
+describe.concurrent.each([
   { store: "its own disk", isMissing: false, open: async () => ({}) },
   { store: "Redis (needs redis-server)", isMissing: isRedisMissing, open: startOnRedis },
 ])("the notice of a waiting image with $store", ({ isMissing, open: openStore }) => {
   test.skipIf(isMissing)(
     "the service removes the notice of a waiting image although the process that posted it was killed",
-    async () => {
-      const { slack, ada, general, service, open } = await startDrawing(await openStore());
+    async ({ onTestFinished }) => {
+      const { slack, ada, general, service, open } = await startDrawing(
+        onTestFinished,
+        await openStore(onTestFinished),
+      );
       // One person can have two turns at a time.
       for (const name of ["one", "two", "three"])
         await ada.command("/imagine", `a boat slowly, number ${name}`, general);

@@ -2,6 +2,7 @@ import { onTestFinished } from "vitest";
 import type { Channel, Message } from "../../lab/slack-sim/world.ts";
 import { makeDataDir, type RunningService, startService } from "../../lab/support/service.ts";
 import type { TransportName } from "../support/bolt-app.ts";
+import type { OnEnd } from "../support/listen.ts";
 import { type Slack, startSlack } from "../support/slack.ts";
 
 interface Opened {
@@ -11,27 +12,28 @@ interface Opened {
 
 /**
  * The service as a separate process that is connected to this Slack. `model` selects its gateway. The process ends with
- * the test.
+ * the test, or when `onEnd` runs.
  */
 export async function open(
   slack: Slack,
   transport: TransportName,
   dataDir?: string,
   model: Record<string, string> = {},
+  onEnd: OnEnd = onTestFinished,
 ): Promise<Opened> {
-  const path = dataDir ?? (await makeFolder());
+  const path = dataDir ?? (await makeFolder(onEnd));
   const proof: Record<string, string> =
     transport === "HTTP" ? { SLACK_SIGNING_SECRET: slack.signingSecret } : { SLACK_APP_TOKEN: slack.appToken };
   const env = { SLACK_BOT_TOKEN: slack.botToken, SLACK_API_URL: slack.apiUrl, ...proof, ...model };
   const service = await startService(path, env);
-  onTestFinished(async () => void (await service.end("SIGKILL")));
+  onEnd(async () => void (await service.end("SIGKILL")));
   if (transport === "HTTP") slack.deliverTo(`${service.url}/slack/events`);
   return { service, dataDir: path };
 }
 
-export async function makeFolder(): Promise<string> {
+export async function makeFolder(onEnd: OnEnd = onTestFinished): Promise<string> {
   const { path, remove } = await makeDataDir();
-  onTestFinished(remove);
+  onEnd(remove);
   return path;
 }
 
@@ -50,9 +52,13 @@ function isFinished({ stream, content }: Message): boolean {
   return stream?.state !== "in_progress" && !text.includes('"stop:');
 }
 
-export async function start(transport: TransportName, model: Record<string, string> = {}) {
-  const slack = await startSlack();
+export async function start(
+  transport: TransportName,
+  model: Record<string, string> = {},
+  onEnd: OnEnd = onTestFinished,
+) {
+  const slack = await startSlack({}, onEnd);
   const ada = slack.user({ name: "Ada" });
   const general = slack.channel({ name: "general", members: [ada] });
-  return { slack, ada, general, ...(await open(slack, transport, undefined, model)) };
+  return { slack, ada, general, ...(await open(slack, transport, undefined, model, onEnd)) };
 }

@@ -7,15 +7,15 @@ import { answersIn, open, start } from "./slack-service.ts";
 const EIGHT = "one two three four five six seven eight";
 const MINUTE_MS = 60_000;
 
-describe("the service on Slack", () => {
-  test.each([
+describe.concurrent("the service on Slack in trouble", () => {
+  test.for([
     ["on", "chat.startStream"],
     ["on", "chat.stopStream"],
     ["unknown_method", "chat.postMessage"],
   ] as const)(
     "a service killed between a call and its record has one answer, with streaming %s and at %s",
-    async (streaming, method) => {
-      const { slack, ada, general, service, dataDir } = await start("HTTP");
+    async ([streaming, method], { onTestFinished }) => {
+      const { slack, ada, general, service, dataDir } = await start("HTTP", {}, onTestFinished);
       slack.setStreaming(streaming);
       slack.failNext(method, { isDone: true, answersLateMs: 60_000 });
       const asked = ada.mention(general, `At 30 tokens per second, say: ${EIGHT}`);
@@ -23,7 +23,7 @@ describe("the service on Slack", () => {
       const isCalled = () => slack.requests.some((request) => request.method === method) && looks() > 0;
       await slack.until(isCalled, "the call");
       await service.end("SIGKILL");
-      await open(slack, "HTTP", dataDir);
+      await open(slack, "HTTP", dataDir, {}, onTestFinished);
       // A recovered stream ends before the missing text is written.
       const isWhole = () => slack.texts(general, asked)[0] === EIGHT;
       await slack.until(isWhole, "the whole answer");
@@ -33,9 +33,11 @@ describe("the service on Slack", () => {
     },
   );
 
-  test("a service whose Slack token is revoked exits with a plain sentence, and answers again with a valid token", async () => {
-    const gateway = await startHeldGateway("here again");
-    const { slack, ada, general, service, dataDir } = await start("HTTP", gateway.env);
+  test("a service whose Slack token is revoked exits with a plain sentence, and answers again with a valid token", async ({
+    onTestFinished,
+  }) => {
+    const gateway = await startHeldGateway("here again", onTestFinished);
+    const { slack, ada, general, service, dataDir } = await start("HTTP", gateway.env, onTestFinished);
     ada.mention(general, "Count to ten");
     await gateway.say("one two");
     await slack.until(() => hasShown(slack, general, "one"), "the first words");
@@ -47,15 +49,15 @@ describe("the service on Slack", () => {
       /does not accept the bot token \(token_revoked\)\. .*SLACK_BOT_TOKEN/,
     );
     slack.workspace.revoked = undefined;
-    await open(slack, "HTTP", dataDir, gateway.env);
+    await open(slack, "HTTP", dataDir, gateway.env, onTestFinished);
     const again = ada.mention(general, "Are you there?");
     expect(await answersIn(slack, general, again)).toEqual(["here again"]);
   });
 
-  test.each(["on", "unknown_method"] as const)(
+  test.for(["on", "unknown_method"] as const)(
     "an answer of more than five minutes is shown whole, with streaming %s",
-    async (streaming) => {
-      const { slack, ada, general } = await start("HTTP");
+    async (streaming, { onTestFinished }) => {
+      const { slack, ada, general } = await start("HTTP", {}, onTestFinished);
       slack.setStreaming(streaming);
       const words = Array.from({ length: 90 }, (_, index) => String(index + 1)).join(" ");
       const asked = ada.mention(general, `At 30 tokens per second, say: ${words}`);
@@ -68,8 +70,8 @@ describe("the service on Slack", () => {
     },
   );
 
-  test("an answer names the missing scope if the service cannot read a file", async () => {
-    const { slack, ada, general } = await start("Socket Mode");
+  test("an answer names the missing scope if the service cannot read a file", async ({ onTestFinished }) => {
+    const { slack, ada, general } = await start("Socket Mode", {}, onTestFinished);
     slack.workspace.scopes.delete("files:read");
     const mention = `<@${slack.workspace.bot.id}> Say: done`;
     const asked = ada.upload(general, [{ name: "notes.txt", bytes: Buffer.from("private") }], mention);
@@ -77,8 +79,10 @@ describe("the service on Slack", () => {
     expect(answer).toMatch(/I couldn't read `notes\.txt`: .*the scope files:read is missing/);
   });
 
-  test("the service answers elsewhere after a channel was archived in the middle of an answer", async () => {
-    const { slack, ada, general } = await start("HTTP");
+  test("the service answers elsewhere after a channel was archived in the middle of an answer", async ({
+    onTestFinished,
+  }) => {
+    const { slack, ada, general } = await start("HTTP", {}, onTestFinished);
     const asked = ada.mention(general, `At 10 tokens per second, say: ${EIGHT}`);
     await slack.until(() => hasShown(slack, general, "one"), "the first word");
     general.isArchived = true;

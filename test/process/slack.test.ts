@@ -1,29 +1,33 @@
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { startService } from "../../lab/support/service.ts";
 import { startSlack } from "../support/slack.ts";
 import { answersIn, makeFolder, open, start } from "./slack-service.ts";
 
-describe("the service on Slack", () => {
-  test("the service answers a mention in its thread and remembers the thread after a restart", async () => {
-    const { slack, ada, general, service, dataDir } = await start("Socket Mode");
+describe.concurrent("the service on Slack", () => {
+  test("the service answers a mention in its thread and remembers the thread after a restart", async ({
+    onTestFinished,
+  }) => {
+    const { slack, ada, general, service, dataDir } = await start("Socket Mode", {}, onTestFinished);
     const ready = await fetch(`${service.url}/readyz`);
     expect(await ready.json()).toMatchObject({ status: "ready", checks: { slack: "ok" } });
     const root = ada.mention(general, "My name is Ada.");
     const [first] = await answersIn(slack, general, root);
     expect(first).not.toBe("");
     expect(await service.end("SIGTERM")).toBe(0);
-    await open(slack, "Socket Mode", dataDir);
+    await open(slack, "Socket Mode", dataDir, {}, onTestFinished);
     ada.say(general, "What is my name?", { thread: root });
     const answers = await answersIn(slack, general, root, 2);
     expect(answers[1]).toContain("Ada");
   });
 
-  test("a service killed before its answer answers once, although Slack delivers the question again", async () => {
-    const { slack, ada, general, service, dataDir } = await start("HTTP");
+  test("a service killed before its answer answers once, although Slack delivers the question again", async ({
+    onTestFinished,
+  }) => {
+    const { slack, ada, general, service, dataDir } = await start("HTTP", {}, onTestFinished);
     const asked = ada.mention(general, "At 1 tokens per second, say: once");
     await slack.acknowledged();
     await service.end("SIGKILL");
-    await open(slack, "HTTP", dataDir);
+    await open(slack, "HTTP", dataDir, {}, onTestFinished);
     await slack.redeliver(asked);
     expect(await answersIn(slack, general, asked)).toEqual(["once"]);
     const last = ada.mention(general, "Say: goodbye");
@@ -31,25 +35,27 @@ describe("the service on Slack", () => {
     expect(slack.texts(general, asked)).toEqual(["once"]);
   });
 
-  test.each(["on", "unknown_method"] as const)(
+  test.for(["on", "unknown_method"] as const)(
     "a killed service completes its answer in one message, with streaming %s",
-    async (streaming) => {
-      const { slack, ada, general, service, dataDir } = await start("Socket Mode");
+    async (streaming, { onTestFinished }) => {
+      const { slack, ada, general, service, dataDir } = await start("Socket Mode", {}, onTestFinished);
       slack.setStreaming(streaming);
       const numbers = Array.from({ length: 120 }, (_, index) => String(index + 1)).join(" ");
       const asked = ada.mention(general, `At 60 tokens per second, say: ${numbers}`);
       const hasBegun = () => slack.answers(general, asked).some(({ states }) => states.length >= 2);
       await slack.until(hasBegun, "the beginning of the answer");
       await service.end("SIGKILL");
-      await open(slack, "Socket Mode", dataDir);
+      await open(slack, "Socket Mode", dataDir, {}, onTestFinished);
       expect(await answersIn(slack, general, asked)).toEqual([numbers]);
     },
   );
 
-  test("the service answers in every workspace that installed it, until the workspace removes it", async () => {
-    const slack = await startSlack();
+  test("the service answers in every workspace that installed it, until the workspace removes it", async ({
+    onTestFinished,
+  }) => {
+    const slack = await startSlack({}, onTestFinished);
     const other = slack.addWorkspace("Other");
-    const service = await startService(await makeFolder(), {
+    const service = await startService(await makeFolder(onTestFinished), {
       SLACK_CLIENT_ID: slack.clientId,
       SLACK_CLIENT_SECRET: slack.clientSecret,
       SLACK_STATE_SECRET: "a-secret-for-the-links",

@@ -12,8 +12,8 @@ import type { HistoryEntry } from "../../src/history/record.ts";
 import { NO_RIGHT } from "../../src/port/right.ts";
 import { createStores } from "../../src/store/keyv.ts";
 import { eventually } from "../support/eventually.ts";
-import { listen } from "../support/listen.ts";
-import { type OnEnd, readMetric, shareScene } from "./crew.ts";
+import { listen, type OnEnd } from "../support/listen.ts";
+import { readMetric, shareScene } from "./crew.ts";
 import { answersIn } from "./slack-service.ts";
 
 interface Watch {

@@ -1,6 +1,7 @@
 import { onTestFinished } from "vitest";
 import { createDiscord, type Discord, type SimulatorOptions } from "../../lab/discord-sim/simulator.ts";
 import type { Allowance } from "../../lab/discord-sim/violations.ts";
+import type { OnEnd } from "./listen.ts";
 
 export interface DiscordOptions extends SimulatorOptions {
   /** The rules that this test breaks on purpose. With `"anything"`, the test checks the violations itself. */
@@ -8,9 +9,12 @@ export interface DiscordOptions extends SimulatorOptions {
 }
 
 /** Discord for one test. When the test ends, the simulator closes, and the test fails if the bot broke a rule. */
-export async function startDiscord({ allow = {}, ...options }: DiscordOptions = {}): Promise<Discord> {
+export async function startDiscord(
+  { allow = {}, ...options }: DiscordOptions = {},
+  onEnd: OnEnd = onTestFinished,
+): Promise<Discord> {
   const discord = await createDiscord(options);
-  onTestFinished(async () => {
+  onEnd(async () => {
     await discord.close();
     if (allow !== "anything") discord.assertClean({ allow });
   });

@@ -2,6 +2,7 @@ import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Serv
 import type { AddressInfo, Socket } from "node:net";
 import { buffer } from "node:stream/consumers";
 import { onTestFinished } from "vitest";
+import type { OnEnd } from "./listen.ts";
 
 export interface Received {
   method: string;
@@ -28,7 +29,12 @@ export interface FaultServer {
  * A gateway that misbehaves on request, over a real socket. The n-th request gets the n-th response, and all further
  * requests get the last one. It ends with the test.
  */
-export async function startFaultServer(...answers: Answer[]): Promise<FaultServer> {
+export function startFaultServer(...answers: Answer[]): Promise<FaultServer> {
+  return openFaultServer(onTestFinished, answers);
+}
+
+/** Does the same until `onEnd` runs. */
+export async function openFaultServer(onEnd: OnEnd, answers: Answer[]): Promise<FaultServer> {
   const received: Received[] = [];
   const sockets = new Map<Socket, Promise<void>>();
   let connections = 0;
@@ -55,7 +61,7 @@ export async function startFaultServer(...answers: Answer[]): Promise<FaultServe
     socket.on("close", () => sockets.delete(socket));
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  onTestFinished(async () => {
+  onEnd(async () => {
     for (const socket of sockets.keys()) socket.destroy();
     await new Promise((resolve) => server.close(resolve));
   });

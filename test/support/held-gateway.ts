@@ -1,4 +1,5 @@
 import type { ServerResponse } from "node:http";
+import { onTestFinished } from "vitest";
 import {
   type Answer,
   DONE,
@@ -6,11 +7,12 @@ import {
   FINISH,
   hanging,
   json,
+  openFaultServer,
   ROLE,
-  startFaultServer,
   stream,
   words,
 } from "./fault-server.ts";
+import type { OnEnd } from "./listen.ts";
 
 /** A gateway whose first answer grows and ends when the test says so. All later answers arrive at once. */
 export interface HeldGateway {
@@ -23,8 +25,8 @@ export interface HeldGateway {
   asked(): string[];
 }
 
-/** `whole` is the text of the later answers. The gateway ends with the test. */
-export async function startHeldGateway(whole: string): Promise<HeldGateway> {
+/** `whole` is the text of the later answers. The gateway ends with the test, or when `onEnd` runs. */
+export async function startHeldGateway(whole: string, onEnd: OnEnd = onTestFinished): Promise<HeldGateway> {
   const first = Promise.withResolvers<ServerResponse>();
   let isAsked = false;
   const answer: Answer = (response, received) => {
@@ -34,7 +36,7 @@ export async function startHeldGateway(whole: string): Promise<HeldGateway> {
     if (isFirst) first.resolve(response);
     return (isFirst ? hanging(ROLE) : events(stream(whole)))(response, received);
   };
-  const { url, received } = await startFaultServer(answer);
+  const { url, received } = await openFaultServer(onEnd, [answer]);
   return {
     env: { GATEWAY_BASE_URL: url, GATEWAY_API_KEY: "none", CHAT_MODEL: "held" },
     async say(text) {

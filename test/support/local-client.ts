@@ -10,7 +10,7 @@ export interface LocalClient {
   states(id: number): string[];
   /** How often the server has sent a row with a number that it had sent before. */
   repeats(): number;
-  send(text: string, options?: { chat?: string; fileIds?: string[]; nonce?: string }): Promise<number>;
+  send(text: string, options?: { chat?: string; fileIds?: string[]; nonce?: string | undefined }): Promise<number>;
   press(messageId: number, action: "stop" | "retry" | "approve"): Promise<void>;
   /**
    * Resolves when `holds` returns true for the messages. Checks it at every row. Rejects if no more rows arrive for
