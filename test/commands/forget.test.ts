@@ -21,35 +21,30 @@ async function forget(text: string, count = 3) {
 }
 
 describe("/forget", () => {
-  test("/forget without a known word erases nothing and asks what to erase", async () => {
-    for (const text of ["", "it", "the conversation of yesterday"]) {
-      expect(await forget(text)).toEqual({ erased: [], answer: expect.stringMatching(/^Write `conversation` .*`me`/) });
-    }
-  });
-
-  test("/forget with a word for the conversation erases this conversation", async () => {
-    for (const text of ["conversation", " Here "]) {
-      expect(await forget(text)).toEqual({ erased: ["conversation"], answer: expect.stringContaining("3 messages") });
-    }
+  test.each([
+    [
+      "without a known word asks what to erase",
+      ["", "it", "the conversation of yesterday"],
+      [],
+      /^Write `conversation` .*`me`/,
+    ],
+    ["with a word for the conversation erases it", ["conversation", " Here "], ["conversation"], /3 messages/],
+    ["of everything asks for a confirmation", ["me", "everything", " All "], [], /Nothing is erased yet.*me for good/],
+    [
+      'of everything with "for good" erases everything',
+      ["me for good", "Everything  for good"],
+      ["everything"],
+      /3 messages/,
+    ],
+  ])("/forget %s", async (_, texts, erased, words) => {
+    for (const text of texts) expect(await forget(text)).toEqual({ erased, answer: expect.stringMatching(words) });
   });
 
   test("/forget explains how to name a conversation if this channel has none", async () => {
     expect((await forget("here", 0)).answer).toContain("reply to one of its messages");
   });
 
-  test("/forget of everything erases nothing and asks for a confirmation", async () => {
-    for (const text of ["me", "everything", " All "]) {
-      expect(await forget(text)).toEqual({
-        erased: [],
-        answer: expect.stringMatching(/Nothing is erased yet.*me for good/),
-      });
-    }
-  });
-
-  test('/forget of everything with "for good" erases everything', async () => {
-    for (const text of ["me for good", "Everything  for good"]) {
-      expect(await forget(text)).toEqual({ erased: ["everything"], answer: expect.stringContaining("3 messages") });
-    }
+  test("/forget says that nothing is left if it found nothing", async () => {
     expect((await forget("me for good", 0)).answer).toMatch(/nothing left/);
   });
 

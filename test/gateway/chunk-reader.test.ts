@@ -175,43 +175,101 @@ describe("the slot of a tool call", () => {
     expect(parse).not.toHaveBeenCalled();
   });
 
-  test("a call's slot is its index, whatever the order, even if the index is a string", () => {
-    expect(placesOf([1, "b", "g", ""], [0, "a", "f", "{"], [1, "", "", "{}"], ["0", "", "", "}"])).toEqual([
-      1, 0, 1, 0,
-    ]);
-  });
-
-  test("a new id gets a new slot if all calls have the same index", () => {
-    expect(placesOf([0, "a", "f", '{"x":1}'], [0, "b", "f", '{"x"'], [0, "", "", ":2}"], [0, "c", "g", "{}"])).toEqual([
-      0, 1, 1, 2,
-    ]);
-  });
-
-  test("a call keeps its slot if the server repeats the id or creates a new one for each fragment", () => {
-    expect(placesOf([0, "a", "f", "{"], [0, "a", "f", "}"], [0, "a", "f", ""])).toEqual([0, 0, 0]);
-    expect(placesOf([0, "r1", "f", ""], [0, "r2", "f", '{"x"'], [0, "r3", "f", ":1}"], [0, "r4", "", ""])).toEqual([
-      0, 0, 0, 0,
-    ]);
-    expect(placesOf([undefined, "a", "f", "{"], [undefined, "a", "f", "}"])).toEqual([0, 0]);
-  });
-
-  test("a call without an index gets the next slot for another id, or for a name after complete arguments", () => {
-    expect(placesOf([undefined, "a", "f", ""], [undefined, "b", "f", "{}"], [undefined, "", "", ""])).toEqual([
-      0, 1, 1,
-    ]);
-    expect(placesOf([undefined, "", "f", "{}"], [undefined, "", "f", '{"x":'], [undefined, "", "f", "1}"])).toEqual([
-      0, 1, 1,
-    ]);
-    expect(placesOf([null, "", "f", "{}"], [null, "", "f", ""])).toEqual([0, 0]);
-    expect(placesOf([0, "", "f", "{}"], [0, "", "", " \n"], [0, "", "f", '{"x":{}'], [0, "", "f", "}"])).toEqual([
-      0, 0, 1, 1,
-    ]);
-  });
-
-  test("two calls never share a slot", () => {
-    const places = placesOf([0, "a", "f", "{}"], [0, "b", "f", "{}"], [0, "c", "f", "{}"], [1, "d", "f", "{}"]);
-    expect(places).toEqual([0, 1, 2, 3]);
-  });
+  test.each<[string, Fragment[], number[]]>([
+    [
+      "its index, even as a string",
+      [
+        [1, "b", "g", ""],
+        [0, "a", "f", "{"],
+        [1, "", "", "{}"],
+        ["0", "", "", "}"],
+      ],
+      [1, 0, 1, 0],
+    ],
+    [
+      "new for a new id at the same index",
+      [
+        [0, "a", "f", '{"x":1}'],
+        [0, "b", "f", '{"x"'],
+        [0, "", "", ":2}"],
+        [0, "c", "g", "{}"],
+      ],
+      [0, 1, 1, 2],
+    ],
+    [
+      "never another call's",
+      [
+        [0, "a", "f", "{}"],
+        [0, "b", "f", "{}"],
+        [0, "c", "f", "{}"],
+        [1, "d", "f", "{}"],
+      ],
+      [0, 1, 2, 3],
+    ],
+    [
+      "the same for a repeated id",
+      [
+        [0, "a", "f", "{"],
+        [0, "a", "f", "}"],
+        [0, "a", "f", ""],
+      ],
+      [0, 0, 0],
+    ],
+    [
+      "the same for a new id in each fragment",
+      [
+        [0, "r1", "f", ""],
+        [0, "r2", "f", '{"x"'],
+        [0, "r3", "f", ":1}"],
+        [0, "r4", "", ""],
+      ],
+      [0, 0, 0, 0],
+    ],
+    [
+      "the same for a repeated id without an index",
+      [
+        [undefined, "a", "f", "{"],
+        [undefined, "a", "f", "}"],
+      ],
+      [0, 0],
+    ],
+    [
+      "new for another id without an index",
+      [
+        [undefined, "a", "f", ""],
+        [undefined, "b", "f", "{}"],
+        [undefined, "", "", ""],
+      ],
+      [0, 1, 1],
+    ],
+    [
+      "new for a name after complete arguments",
+      [
+        [undefined, "", "f", "{}"],
+        [undefined, "", "f", '{"x":'],
+        [undefined, "", "f", "1}"],
+      ],
+      [0, 1, 1],
+    ],
+    [
+      "the same for a name without arguments",
+      [
+        [null, "", "f", "{}"],
+        [null, "", "f", ""],
+      ],
+      [0, 0],
+    ],
+    [
+      "the same for white space after complete arguments",
+      [
+        [0, "", "f", "{}"],
+        [0, "", "", " \n"],
+        [0, "", "f", '{"x":{}'],
+        [0, "", "f", "}"],
+      ],
+      [0, 0, 1, 1],
+    ],
+  ])("the slot of a call is %s", (_, fragments, slots) => expect(placesOf(...fragments)).toEqual(slots));
 
   test("an absurd index, or a call beyond the limit, gets no slot", () => {
     expect(placesOf([-1, "", "", ""], [128, "", "", ""], [1e9, "", "", ""])).toEqual([undefined, undefined, undefined]);

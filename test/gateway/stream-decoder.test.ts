@@ -238,29 +238,15 @@ describe("a complete answer", () => {
 });
 
 describe("a malformed answer", () => {
-  test("an answer is malformed if it is a web page", async () => {
-    const { error } = await read(body(200, "text/html", "<!doctype html><title>Welcome</title>"));
-    expect(error).toMatchObject({ kind: "malformed", message: expect.stringContaining("web page") });
-  });
-
-  test("an answer is malformed if it is empty", async () => {
-    const { error } = await read(body(200, "text/event-stream", ""));
-    expect(error).toMatchObject({ kind: "malformed", message: expect.stringContaining("empty") });
-  });
-
-  test("an answer is malformed if it is [DONE] without any choice", async () => {
-    const { error } = await read(events(DONE));
-    expect(error).toMatchObject({ kind: "malformed", message: expect.stringContaining("empty") });
-  });
-
-  test("an answer is malformed if it is JSON but not a completion", async () => {
-    const { error } = await read(json(200, { hello: "world" }));
-    expect(error).toMatchObject({ kind: "malformed" });
-  });
-
-  test("an answer is malformed if it is not HTTP", async () => {
-    const { error } = await read((response) => response.socket?.end("SSH-2.0-OpenSSH_9.6\r\n"));
-    expect(error).toMatchObject({ kind: "malformed", message: expect.stringContaining("not HTTP") });
+  test.each<[string, Answer, string]>([
+    ["a web page", body(200, "text/html", "<!doctype html><title>Welcome</title>"), "web page"],
+    ["empty", body(200, "text/event-stream", ""), "empty"],
+    ["[DONE] without any choice", events(DONE), "empty"],
+    ["JSON but not a completion", json(200, { hello: "world" }), ""],
+    ["not HTTP", (response) => response.socket?.end("SSH-2.0-OpenSSH_9.6\r\n"), "not HTTP"],
+  ])("an answer is malformed if it is %s", async (_, answer, words) => {
+    const { error } = await read(answer);
+    expect(error).toMatchObject({ kind: "malformed", message: expect.stringContaining(words) });
   });
 });
 

@@ -39,28 +39,14 @@ describe("a complete answer", () => {
     expect(chunks).toHaveLength(4);
   });
 
-  test("an answer is complete with a finish_reason and no [DONE]", async () => {
-    const { text, error } = await read(events(ROLE, words("Hello"), FINISH));
-    expect({ text, error }).toEqual({ text: "Hello", error: undefined });
-  });
-
-  test("an answer is complete with [DONE] and no finish_reason", async () => {
-    const { text, error } = await read(events(ROLE, words("Hello"), DONE));
-    expect({ text, error }).toEqual({ text: "Hello", error: undefined });
-  });
-
-  test("an answer is complete if the connection closes after the finish_reason", async () => {
-    const { text, error } = await read(cut(words("Hello"), FINISH));
-    expect({ text, error }).toEqual({ text: "Hello", error: undefined });
-  });
-
-  test("an answer is complete if nothing follows the finish_reason and the connection stays open", async () => {
-    const { text, error } = await read(hanging(words("Hello"), FINISH), { tailMs: 20 });
-    expect({ text, error }).toEqual({ text: "Hello", error: undefined });
-  });
-
-  test("an answer is complete if the last event has no blank line after it", async () => {
-    const { text, error } = await read(events(words("Hello"), "data: [DONE]"));
+  test.each<[string, Answer]>([
+    ["ends with a finish_reason and no [DONE]", events(ROLE, words("Hello"), FINISH)],
+    ["ends with [DONE] and no finish_reason", events(ROLE, words("Hello"), DONE)],
+    ["closes the connection after the finish_reason", cut(words("Hello"), FINISH)],
+    ["leaves the connection open after the finish_reason", hanging(words("Hello"), FINISH)],
+    ["has no blank line after the last event", events(words("Hello"), "data: [DONE]")],
+  ])("an answer is complete if the gateway %s", async (_, answer) => {
+    const { text, error } = await read(answer, { tailMs: 20 });
     expect({ text, error }).toEqual({ text: "Hello", error: undefined });
   });
 
@@ -74,35 +60,17 @@ describe("a complete answer", () => {
 });
 
 describe("a partial answer", () => {
-  test("an answer is partial if it ends with neither finish_reason nor [DONE]", async () => {
-    const { text, error } = await read(events(ROLE, words("Hel")));
+  const character = Buffer.from(words("日本"));
+  test.each<[string, Answer]>([
+    ["it ends with neither finish_reason nor [DONE]", events(ROLE, words("Hel"))],
+    ["the connection closes between two events", cut(words("Hel"))],
+    ["the connection closes inside a line", cut(words("Hel"), words("lo").slice(0, 30))],
+    ["the body ends inside a line", events(words("Hel"), words("lo").slice(0, 30))],
+    ["the body ends inside a character", events(words("Hel"), character.subarray(0, character.indexOf("本") + 1))],
+  ])("an answer is partial if %s", async (_, answer) => {
+    const { text, error } = await read(answer);
     expect(text).toBe("Hel");
     expect(error).toMatchObject({ name: "GatewayError", kind: "interrupted" });
-  });
-
-  test("an answer is partial if the connection closes between two events", async () => {
-    const { text, error } = await read(cut(words("Hel")));
-    expect(text).toBe("Hel");
-    expect(error).toMatchObject({ kind: "interrupted" });
-  });
-
-  test("an answer is partial if the connection closes inside a line", async () => {
-    const { text, error } = await read(cut(words("Hel"), words("lo").slice(0, 30)));
-    expect(text).toBe("Hel");
-    expect(error).toMatchObject({ kind: "interrupted" });
-  });
-
-  test("an answer is partial if the body ends inside a line", async () => {
-    const { text, error } = await read(events(words("Hel"), words("lo").slice(0, 30)));
-    expect(text).toBe("Hel");
-    expect(error).toMatchObject({ kind: "interrupted" });
-  });
-
-  test("an answer is partial if the connection closes inside a character", async () => {
-    const bytes = Buffer.from(words("日本"));
-    const { text, error } = await read(events(words("Hel"), bytes.subarray(0, bytes.indexOf("本") + 1)));
-    expect(text).toBe("Hel");
-    expect(error).toMatchObject({ kind: "interrupted" });
   });
 
   test("an answer with a refusal is partial only if the refusal replaces the answer", async () => {

@@ -92,54 +92,39 @@ function toClaimingPng(width: number, height: number): Buffer {
   ]);
 }
 
+const redirect =
+  (status: number, location: string): Answer =>
+  (response) =>
+    response.writeHead(status, { location }).end();
+const truncated: Answer = (response) => {
+  response.writeHead(200, { "content-length": png.length });
+  response.write(png.subarray(0, 20), () => response.destroy());
+};
+const compressed: Answer = (response) => response.writeHead(200, { "content-encoding": "gzip" }).end(deflateSync(png));
+
 describe("a hostile platform", () => {
-  test("a platform's login page instead of a file becomes one sentence", async () => {
-    const page = "<!doctype html><title>Sign in | hidden</title>";
-    expect(await sentenceFor(send(page, "text/html; charset=utf-8"))).toContain("sent a web page instead");
-  });
-
-  test("a platform's login page with an image type becomes one sentence", async () => {
-    expect(await sentenceFor(send("<!doctype html><html><title>hidden</title>"))).toContain("is a web page");
-  });
-
-  test("the reader does not follow a redirect to a login page", async () => {
-    const location = "https://slack.example/signin?redir=hidden";
-    expect(await sentenceFor((response) => response.writeHead(302, { location }).end())).toContain("another page");
-  });
-
-  test("the reader does not follow a redirect to a cloud's metadata service", async () => {
-    const location = "http://169.254.169.254/latest/meta-data/iam/security-credentials/";
-    expect(await sentenceFor((response) => response.writeHead(307, { location }).end())).toContain("another page");
-  });
-
-  test("the reader does not read a file with an announced size of two gigabytes", async () => {
-    const answer: Answer = (response) => sendEndlessly(response, { "content-length": 2 * 1024 ** 3 });
-    expect(await sentenceFor(answer)).toContain("is larger than 20 MiB");
-  });
-
-  test("the reader aborts an endless file of unknown size at the limit", async () => {
-    expect(await sentenceFor((response) => sendEndlessly(response))).toContain("is larger than 20 MiB");
-  });
-
-  test("the reader aborts a file that arrives byte by byte at the timeout", async () => {
-    expect(await sentenceFor(drip, "/cat.png", { totalTimeoutMs: 200 })).toContain("took too long to arrive");
-  });
-
-  test("the reader aborts a file that never arrives at the timeout", async () => {
-    expect(await sentenceFor(() => {}, "/cat.png", { totalTimeoutMs: 100 })).toContain("took too long to arrive");
-  });
-
-  test("the user learns in one sentence that a connection closed in the middle of a file", async () => {
-    const answer: Answer = (response) => {
-      response.writeHead(200, { "content-length": png.length });
-      response.write(png.subarray(0, 20), () => response.destroy());
-    };
-    expect(await sentenceFor(answer)).toContain("could not be fetched");
-  });
-
-  test("the reader does not decompress a compression bomb", async () => {
-    const answer: Answer = (response) => response.writeHead(200, { "content-encoding": "gzip" }).end(deflateSync(png));
-    expect(await sentenceFor(answer)).toContain("compressed it without being asked");
+  test.each<[string, Answer, string, Partial<GuardedFetchOptions>?]>([
+    ["sends a login page", send("<!doctype html><title>hidden</title>", "text/html; charset=utf-8"), "sent a web page"],
+    ["sends a login page with an image type", send("<!doctype html><html><title>hidden</title>"), "is a web page"],
+    ["redirects to a login page", redirect(302, "https://slack.example/signin?redir=hidden"), "another page"],
+    [
+      "redirects to a cloud's metadata service",
+      redirect(307, "http://169.254.169.254/latest/meta-data"),
+      "another page",
+    ],
+    ["redirects to itself", redirect(301, "/hidden"), "another page"],
+    [
+      "announces two gigabytes",
+      (response) => sendEndlessly(response, { "content-length": 2 ** 31 }),
+      "larger than 20 MiB",
+    ],
+    ["sends an endless file", (response) => sendEndlessly(response), "is larger than 20 MiB"],
+    ["sends a file byte by byte", drip, "took too long to arrive", { totalTimeoutMs: 200 }],
+    ["never sends the file", () => {}, "took too long to arrive", { totalTimeoutMs: 100 }],
+    ["closes the connection in the middle of a file", truncated, "could not be fetched"],
+    ["sends a compression bomb", compressed, "compressed it without being asked"],
+  ])("the user reads one sentence if the platform %s", async (_, answer, words, options) => {
+    expect(await sentenceFor(answer, "/cat.png", options)).toContain(words);
   });
 });
 

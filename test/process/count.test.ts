@@ -36,32 +36,27 @@ function count(files?: Array<{ status: string; tests: string[] }>) {
   return { last: stdout.trimEnd().split("\n").at(-1), said: stdout, code: status };
 }
 
-test("the report of a run in which every test passed counts as success", () => {
-  expect(count([{ status: "passed", tests: ["passed", "passed"] }])).toMatchObject({
-    last: "2 passed, 0 failed",
-    code: 0,
-  });
-});
+test.each([
+  ["passes if every test passed", [{ status: "passed", tests: ["passed", "passed"] }], "2 passed, 0 failed\n", 0],
+  [
+    "passes and lists skipped tests",
+    [{ status: "passed", tests: ["passed", "pending"] }],
+    "1 skipped\n1 passed, 0 failed\n",
+    0,
+  ],
+  ["fails with a failed test", [{ status: "failed", tests: ["passed", "failed"] }], "1 passed, 1 failed\n", 1],
+  [
+    "fails with a file that could not be loaded",
+    [
+      { status: "failed", tests: [] },
+      { status: "passed", tests: ["passed"] },
+    ],
+    "not loaded: a.test.ts: Cannot find module\n1 passed, 1 failed\n",
+    1,
+  ],
+  ["fails without a test", [], "No test ran.\n0 passed, 0 failed\n", 1],
+])("the count of a run %s", (_, files, said, code) => expect(count(files)).toMatchObject({ said, code }));
 
-test("the report of a run with skipped tests counts as success and lists them", () => {
-  const skipped = count([{ status: "passed", tests: ["passed", "pending"] }]);
-  expect(skipped).toMatchObject({ said: "1 skipped\n1 passed, 0 failed\n", code: 0 });
-});
-
-test("the report of a run with a failed test counts as failure", () => {
-  const failed = count([{ status: "failed", tests: ["passed", "failed"] }]);
-  expect(failed).toMatchObject({ last: "1 passed, 1 failed", code: 1 });
-});
-
-test("the report counts a file that could not be loaded as one failure", () => {
-  const unloaded = count([
-    { status: "failed", tests: [] },
-    { status: "passed", tests: ["passed"] },
-  ]);
-  expect(unloaded).toMatchObject({ said: "not loaded: a.test.ts: Cannot find module\n1 passed, 1 failed\n", code: 1 });
-});
-
-test("the report of a run without a test counts as failure, and so does a missing report", () => {
-  expect(count([])).toMatchObject({ said: "No test ran.\n0 passed, 0 failed\n", code: 1 });
+test("the count of a run fails without a report", () => {
   expect(count()).toMatchObject({ last: "0 passed, 0 failed", code: 1 });
 });

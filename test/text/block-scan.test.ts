@@ -18,22 +18,6 @@ describe("a code fence in a split text", () => {
     ]);
   });
 
-  test("a split fence in a quote stays in its quote", () => {
-    expect(shown("> ```\n> first line\n> second line\n> ```\n\nAfter.", 28)).toEqual([
-      "> ```\n> first line\n> ```",
-      "> ```\n> second line\n> ```",
-      "After.",
-    ]);
-  });
-
-  test("a fence in a quote ends with the quote", () => {
-    expect(shown(`> \`\`\`\n> code\n\n${"plain words here ".repeat(3)}`, 30)).toEqual([
-      "> ```\n> code",
-      "plain words here plain words",
-      "here plain words here",
-    ]);
-  });
-
   test("the splitter does not split a fence that fits whole, but starts it in the next part", () => {
     const code = "```\nlet a = 1;\nlet b = 2;\n```";
     expect(shown(`Some words before it.\n${code}\nAfter.`, 40)).toEqual(["Some words before it.", `${code}\nAfter.`]);
@@ -46,10 +30,6 @@ describe("a code fence in a split text", () => {
 
   test("the splitter splits a fence at an empty line if possible", () => {
     expect(shown("```\nfunction one();\n\nfunction two();\nend();\n```", 44)[0]).toBe("```\nfunction one();\n```");
-  });
-
-  test("the splitter closes a fence that is open at the end of the text", () => {
-    expect(shown("Look:\n```js\nlet a;", 40)).toEqual(["Look:\n```js\nlet a;\n```"]);
   });
 
   test("the splitter does not show an incomplete closing line", () => {
@@ -68,49 +48,61 @@ describe("a code fence in a split text", () => {
     expect(shown("````\n```\nx\n", 100)).toEqual(["````\n```\nx\n````"]);
   });
 
-  test("the splitter splits a line of code that is too long, and continues the code", () => {
-    expect(shown("```\n0123456789012345678901234\n```", 20)).toEqual([
-      "```\n012345678901\n```",
-      "```\n234567890123\n```",
-      "```\n4\n```",
-    ]);
-  });
-
   test("the splitter shows a fence whose opening line does not fit as plain text, within the limit", () => {
     const parts = shown(`\`\`\`${"info ".repeat(20)}\ncode();\n\`\`\`\nafter the code`, 30);
     expect(parts.every((part) => part.length <= 30)).toBe(true);
     expect(parts.join("\n")).toContain("code();");
   });
-
-  test("a fence in one line is inline code", () => {
-    expect(shown("```not a fence``` and words that follow it", 30)).toEqual([
-      "```not a fence``` and words",
-      "that follow it",
-    ]);
-  });
 });
 
-describe("a table in a split text", () => {
-  const header = "| a | b |\n|---|---|";
+const HEADER = "| a | b |\n|---|---|";
 
+test.each<[string, string, number, string[]]>([
+  [
+    "keeps a split fence in its quote",
+    "> ```\n> first line\n> second line\n> ```\n\nAfter.",
+    28,
+    ["> ```\n> first line\n> ```", "> ```\n> second line\n> ```", "After."],
+  ],
+  [
+    "ends a fence in a quote with the quote",
+    `> \`\`\`\n> code\n\n${"plain words here ".repeat(3)}`,
+    30,
+    ["> ```\n> code", "plain words here plain words", "here plain words here"],
+  ],
+  ["closes a fence that is open at the end of the text", "Look:\n```js\nlet a;", 40, ["Look:\n```js\nlet a;\n```"]],
+  [
+    "splits a line of code that is too long, and continues the code",
+    "```\n0123456789012345678901234\n```",
+    20,
+    ["```\n012345678901\n```", "```\n234567890123\n```", "```\n4\n```"],
+  ],
+  [
+    "takes a fence in one line for inline code",
+    "```not a fence``` and words that follow it",
+    30,
+    ["```not a fence``` and words", "that follow it"],
+  ],
+  [
+    "does not separate a table from its header",
+    `Words that come before it.\n\n${HEADER}\n| 1 | 2 |`,
+    47,
+    ["Words that come before it.", `${HEADER}\n| 1 | 2 |`],
+  ],
+])("the splitter %s", (_, text, maxLength, parts) => expect(shown(text, maxLength)).toEqual(parts));
+
+describe("a table in a split text", () => {
   test("a split table repeats its header in the next part", () => {
-    expect(shown(`${header}\n| 1 | 2 |\n| 3 | 4 |\n| 5 | 6 |`, 80)).toHaveLength(1);
-    expect(shown(`${header}\n${"| 1 | 2 |\n".repeat(10)}`, 80)).toEqual([
-      `${header}\n${"| 1 | 2 |\n".repeat(6).trimEnd()}`,
-      `${header}\n${"| 1 | 2 |\n".repeat(4).trimEnd()}`,
+    expect(shown(`${HEADER}\n| 1 | 2 |\n| 3 | 4 |\n| 5 | 6 |`, 80)).toHaveLength(1);
+    expect(shown(`${HEADER}\n${"| 1 | 2 |\n".repeat(10)}`, 80)).toEqual([
+      `${HEADER}\n${"| 1 | 2 |\n".repeat(6).trimEnd()}`,
+      `${HEADER}\n${"| 1 | 2 |\n".repeat(4).trimEnd()}`,
     ]);
   });
 
   test("the next part does not repeat a table's header after the table, or if the header is long", () => {
     const long = `| ${"h".repeat(30)} | b |\n|---|---|`;
-    expect(shown(`${header}\n${"| 1 | 2 |\n".repeat(4)}\n${"words ".repeat(12)}`, 80)[1]).toMatch(/^words/);
+    expect(shown(`${HEADER}\n${"| 1 | 2 |\n".repeat(4)}\n${"words ".repeat(12)}`, 80)[1]).toMatch(/^words/);
     expect(shown(`${long}\n${"| 1 | 2 |\n".repeat(10)}`, 80)[1]).toMatch(/^\| 1 \| 2 \|/);
-  });
-
-  test("the splitter does not separate a table from its header", () => {
-    expect(shown(`Words that come before it.\n\n${header}\n| 1 | 2 |`, 47)).toEqual([
-      "Words that come before it.",
-      `${header}\n| 1 | 2 |`,
-    ]);
   });
 });

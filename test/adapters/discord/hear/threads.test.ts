@@ -58,14 +58,12 @@ describe("threads that the bot opens on Discord", () => {
     expect(discord.requests.at(-1)?.params).toEqual({ channel: asked.id });
   });
 
-  test("with threads on auto, the bot answers in the channel while the channel is quiet", async () => {
-    const { channel, second, opened } = await askTwice("auto", { isOver: true });
-    expect(second.reply).toMatchObject({ channelId: channel.id, replyToId: second.messageId });
-    expect(opened).toEqual([]);
-  });
-
-  test("with threads on auto, deleting the growing answer makes the channel quiet again", async () => {
-    const { channel, second, opened } = await askTwice("auto", { isDeleted: true });
+  test.each([
+    ["auto while the channel is quiet", "auto", { isOver: true }],
+    ["auto once the growing answer is deleted", "auto", { isDeleted: true }],
+    ["off", "off", {}],
+  ] as const)("with threads on Discord set to %s, the bot answers in the channel", async (_, mode, options) => {
+    const { channel, second, opened } = await askTwice(mode, options);
     expect(second.reply).toMatchObject({ channelId: channel.id, replyToId: second.messageId });
     expect(opened).toEqual([]);
   });
@@ -74,12 +72,6 @@ describe("threads that the bot opens on Discord", () => {
     const { discord, channel, ada, message } = await startStage({ threads: "on" });
     const asked = discord.people.say(channel, ada, "a question", { mentionBot: true });
     expect((await message(0)).conversationId).toBe(`discord:${asked.id}`);
-  });
-
-  test("with threads off, no question gets a thread", async () => {
-    const { channel, second, opened } = await askTwice("off");
-    expect(second.reply).toMatchObject({ channelId: channel.id, replyToId: second.messageId });
-    expect(opened).toEqual([]);
   });
 
   test("a follow-up question opens no thread", async () => {
