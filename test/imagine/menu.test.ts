@@ -33,7 +33,7 @@ describe("the menu for images", () => {
     }
   });
 
-  test("the menu describes nothing to people who cannot see the image", async () => {
+  test("the menu describes nothing to people who cannot see the picture", async () => {
     const reply = { platform: "test", channelId: "general" };
     const menu = start(pictureTurn({ parts: [done], reply }));
     const elsewhere = { author: ben, reply: { platform: "test", channelId: "elsewhere" } };

@@ -3,7 +3,7 @@ import type { MessageRow } from "../../adapters/local/page/wire.ts";
 import { makeDataDir, startService } from "../../lab/support/service.ts";
 import { connectLocal, isBot } from "../support/local-client.ts";
 
-/** The sandbox takes three seconds for a slow image, and creates two images at a time. */
+/** The sandbox takes five seconds for a slow image, and creates two images at a time. */
 const PROMPT = "/imagine a fox slowly --count 4";
 const pictures = (messages: MessageRow[]) => messages.filter((message) => isBot(message) && message.files.length > 0);
 

@@ -198,7 +198,7 @@ function forged(view: View, changes: Json): View {
 }
 
 describe("a forged imagine form", () => {
-  test("the adapter rejects an imagine form from anyone but the person who opened it", async () => {
+  test("an imagine form is rejected if anyone but its opener sends it", async () => {
     const stage = await startInteractions();
     const view = await openForm(stage);
     for (const sent of [
