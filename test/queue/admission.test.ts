@@ -40,7 +40,7 @@ function takeTurns(waiting: readonly Work[]): string[] {
   }
 }
 
-describe("slots for questions", () => {
+describe("slots for questions in the queue", () => {
   test("one person leaves slots to others, however many questions wait", () => {
     const begun = fill(many(40, (index) => question("ada", `channel ${index}`)));
     expect(begun).toHaveLength(8);
@@ -81,7 +81,7 @@ describe("slots for questions", () => {
     }
   });
 
-  test("one person gets the only slot", () => {
+  test("one person can use the only slot", () => {
     expect(fill([question("ada"), question("ada")], [], 1)).toHaveLength(1);
   });
 
@@ -92,7 +92,7 @@ describe("slots for questions", () => {
   });
 });
 
-describe("turns between people", () => {
+describe("turns between people in the queue", () => {
   test("people take turns, each in order, however much one of them asks", () => {
     const order = takeTurns([...many(4, () => question("ada")), question("ben"), question("ben"), question("cleo")]);
     expect(order).toEqual(["ada", "ben", "cleo", "ada", "ben", "ada", "ada"]);
@@ -137,7 +137,7 @@ describe("turns between people", () => {
   });
 });
 
-describe("work on which the process died", () => {
+describe("the admission of work on which the process died", () => {
   test("work on which the process died runs alone among its kind, next to other work", () => {
     const suspects = many(3, (index) => ({ ...question(`${index}`), isSuspect: true }));
     expect(fill([...suspects, question("ada")]).filter(({ isSuspect }) => isSuspect)).toHaveLength(1);
@@ -145,7 +145,7 @@ describe("work on which the process died", () => {
   });
 });
 
-describe("work that can start", () => {
+describe("the admission of work that can start", () => {
   const picture = (id: string, channelId = "general") => {
     return { ...command("imagine", "a fox", { author: { id, name: id } }), reply: { platform: "test", channelId } };
   };
@@ -158,14 +158,14 @@ describe("work that can start", () => {
     return toWork(lane === undefined ? event : { ...event, lane });
   };
 
-  test("drawings do not count against the limit of conversations", () => {
+  test("image turns do not count against the limit of conversations", () => {
     const mayBegin = running(message("a"), picture("ada"), picture("ben"), action("delete", "job.1"));
     expect(mayBegin(message("b", { author: ben }))).toBe(false);
     expect(running(message("a"), picture("ada"), picture("ben"))(message("b", { author: ben }))).toBe(true);
     expect(running(message("a"), message("b"))(picture(ada.id))).toBe(true);
   });
 
-  test("at most two drawings of a person, four of a channel and eight in all run at a time", () => {
+  test("at most two image turns of a person, four of a channel and eight in all run at a time", () => {
     const two = running(picture(ada.id), picture(ada.id, "other"));
     expect([two(picture(ada.id)), two(picture(ben.id))]).toEqual([false, true]);
     const four = running(...["a", "b", "c", "d"].map((id) => picture(id)));

@@ -29,11 +29,11 @@ async function workOn(toError: () => Error, times: number) {
 }
 
 describe("work that fails", () => {
-  test("work that fails ten times is given up", async () => {
+  test("the queue gives up work that fails ten times", async () => {
     expect(await workOn(() => new Error("always"), 50)).toEqual({ attempts: 10, isGivenUp: true });
   });
 
-  test("work is never given up because a store is unreachable", async () => {
+  test("the queue never gives up work because a store is unreachable", async () => {
     expect(await workOn(() => new StoreError("away"), 50)).toEqual({ attempts: 51, isGivenUp: false });
   });
 });

@@ -92,7 +92,7 @@ describe.skipIf(isRedisMissing)("a partition that a leaving process gives away (
     expect(await shared.connection.client.hVals(key("begun"))).toEqual(["1"]);
   });
 
-  test("a kept lane moves to the new owner when the leaving process dies, which then writes nothing", async () => {
+  test("a running conversation moves to the new owner when the leaving process dies, which then writes nothing", async () => {
     const { leaver, heir } = await leave();
     await leaver.connection.close();
     await heir.untilBegun(1);
@@ -134,7 +134,7 @@ describe.skipIf(isRedisMissing)("a partition that a leaving process gives away (
     expect([...steps, ...heir.texts()]).toEqual(["recalled T", "second"]);
   });
 
-  test("a second delivery counts as one, although it names another conversation", async () => {
+  test("a second delivery of a message counts as the same event, although it names another conversation", async () => {
     const { queue } = await startOne();
     const event = ask("1");
     expect(await queue.accept(event)).toBe(true);

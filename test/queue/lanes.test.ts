@@ -28,8 +28,8 @@ function openLanes() {
   };
 }
 
-describe("lanes", () => {
-  test("a conversation has one place in the line, however much waits in it", () => {
+describe("the lanes of the queue", () => {
+  test("a conversation has one position in the line, however much waits in it", () => {
     const lanes = openLanes();
     for (const text of ["a1", "a2", "a3"]) lanes.add(message(text, { conversationId: "a" }));
     lanes.add(message("b1", { conversationId: "b" }));
@@ -60,7 +60,7 @@ describe("lanes", () => {
     expect(lanes.next()).toBeUndefined();
   });
 
-  test("lanes pass over a conversation that cannot start, which keeps its place", () => {
+  test("lanes skip a conversation that cannot start, which keeps its position", () => {
     const lanes = openLanes();
     for (const id of ["a", "b", "c"]) lanes.add(message(id, { conversationId: id }));
     const isAllowed = { a: false };

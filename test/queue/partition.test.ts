@@ -7,7 +7,7 @@ describe("the partition of a conversation", () => {
     expect(partitionOf("discord:12:99")).toBe(partitionOf("discord:12"));
   });
 
-  test("a private question has the partition of the place in which it is asked", () => {
+  test("a private question has the partition of the channel in which its author asks", () => {
     expect(partitionOf("local:general~ada")).toBe(partitionOf("local:general"));
     expect(partitionOf("slack:T1~U1")).toBe(partitionOf("slack:T1:C1:1.2"));
   });
@@ -16,7 +16,7 @@ describe("the partition of a conversation", () => {
     expect(["slack:T1:C1:1.2", "discord:12:99", "local:general", ""].map(partitionOf)).toEqual([12, 41, 63, 2]);
   });
 
-  test("many places spread over all partitions", () => {
+  test("many conversations spread over all partitions", () => {
     const used = new Set(Array.from({ length: 2_000 }, (_, index) => partitionOf(`slack:T${index}:C:1`)));
     expect(used.size).toBe(PARTITIONS);
   });

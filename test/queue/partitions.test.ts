@@ -17,7 +17,7 @@ const LANE = "test:a";
 const PARTITION = partitionOf(LANE);
 const ALL = Array.from({ length: PARTITIONS }, (_, index) => index);
 
-describe.skipIf(isRedisMissing)("partitions (needs redis-server)", () => {
+describe.skipIf(isRedisMissing)("partitions of the queue (needs redis-server)", () => {
   const shared = shareRedis();
   const client = () => shared.connection.client;
   /** A connection without any known outage. */
@@ -109,7 +109,7 @@ describe.skipIf(isRedisMissing)("partitions (needs redis-server)", () => {
     expect(inside).toEqual({ time: evalsha, hset: evalsha, hgetall: evalsha, mget: evalsha });
   });
 
-  test("partitions stay with a silent process that Redis sees, and leave one that it does not see", async () => {
+  test("a silent process that Redis sees keeps its partitions, and a process that Redis does not see loses them", async () => {
     // A heartbeat from the future, as if Redis's clock had gone back. Its age does not grow, however long the test
     // takes.
     const SILENT_MS = -60_000;

@@ -66,7 +66,7 @@ describe.skipIf(isRedisMissing)("the queue on Redis, with processes that die or 
   });
 
   test.each([false, true])(
-    "the process that resumes aborted work knows that it was started, and later work is not a resumption (having progressed: %s)",
+    "the process that resumes aborted work knows that it was started, and does not take later work for resumed (having progressed: %s)",
     async (hasProgressed) => {
       const taken: boolean[] = [];
       const countBegun = () => shared.connection.client.hVals(begun(partition));
@@ -193,7 +193,7 @@ describe.skipIf(isRedisMissing)("the queue on Redis, with processes that die or 
     expect(said("aborted", "first")).toMatchObject([{ reason: "shutdown" }]);
   });
 
-  test("an event that kills every process is given up, reported and kept for inspection", async () => {
+  test("the queue gives up an event that kills every process, reports it, and keeps it for inspection", async () => {
     await openIngress().accept(message("die"));
     for (let death = 1; death <= 6; death++) {
       await startProcess(`process ${death}`);

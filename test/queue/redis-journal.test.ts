@@ -128,7 +128,7 @@ describe.skipIf(isRedisMissing)("the queue on Redis (needs redis-server)", () =>
     await eventually(() => worker.processes()).toBe(1);
   });
 
-  test("the limit of one person's drawings applies across all processes", async () => {
+  test("the limit of one person's image turns applies across all processes", async () => {
     const world = startWorld();
     const workers = [heldWorker(), heldWorker()];
     for (const { worker } of workers) world.open().start(worker);

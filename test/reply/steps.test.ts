@@ -43,7 +43,7 @@ describe("the steps of a reply", () => {
     expect(steps.all).toEqual([{ ...step("a", "done"), begunAt: 100, endedAt: 200 }]);
   });
 
-  test("running steps are described, each name once", () => {
+  test("a reply describes running steps, and names each once", () => {
     expect(describeRunning([step("a"), step("b", "done"), step("c"), { ...step("d"), title: "doing a" }])).toBe(
       "doing a, doing c",
     );

@@ -9,7 +9,7 @@ function setUp() {
 }
 
 describe("the model's thoughts", () => {
-  test("thoughts are announced at once and then every few seconds", () => {
+  test("a reply announces thoughts at once and then every few seconds", () => {
     const { thinking, told, clock } = setUp();
     for (clock.ms = 0; clock.ms <= 12_000; clock.ms += 100) thinking.add("hm ");
     expect(told).toEqual(["thinking", "thinking, 5 s", "thinking, 10 s"]);
@@ -19,7 +19,7 @@ describe("the model's thoughts", () => {
     expect([thinking.describe(), thinking.pause()]).toEqual(["", false]);
   });
 
-  test("thoughts are quoted once, with only their own time", () => {
+  test("a reply quotes thoughts once, with only their own time", () => {
     const { thinking, clock } = setUp();
     thinking.add("First this.\n");
     clock.ms = 2_000;
@@ -31,7 +31,7 @@ describe("the model's thoughts", () => {
     expect(thinking.takeQuote(false)).toBe("");
   });
 
-  test("long thoughts are quoted in part, and thoughts without words not at all", () => {
+  test("a reply quotes long thoughts in part, and thoughts without words not at all", () => {
     const { thinking } = setUp();
     thinking.add(`a${"😀".repeat(5_000)}`);
     const quote = thinking.takeQuote(true);
@@ -41,7 +41,7 @@ describe("the model's thoughts", () => {
     expect(thinking.takeQuote(true)).toBe("");
   });
 
-  test("thoughts are forgotten when the model is asked again", () => {
+  test("a reply forgets thoughts when the bot asks the model again", () => {
     const { thinking, clock } = setUp();
     thinking.add("In vain.");
     clock.ms = 9_000;

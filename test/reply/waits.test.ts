@@ -20,7 +20,7 @@ const pass = () => vi.advanceTimersByTime(A_WHILE_MS);
 describe("a long wait", () => {
   const held = () => Promise.withResolvers<void>();
 
-  test("a wait is shown with Stop in the message that becomes the answer", async () => {
+  test("a reply shows a wait with Stop in the message that becomes the answer", async () => {
     const { options, channel, until, calls, texts } = setUp();
     const [told, hold] = [held(), held()];
     const visible: string[] = [];
@@ -60,7 +60,7 @@ describe("a long wait", () => {
     expect(texts()).toEqual(["Hello"]);
   });
 
-  test("a wait posts no message for Stop while the platform has its own, however late that is refused", async () => {
+  test("a reply posts no message for Stop while the platform has its own Stop, however late that is refused", async () => {
     const { options, channel, until } = setUp();
     const [hold, asked] = [held(), held()];
     let isOffered = true;
@@ -87,7 +87,7 @@ describe("a long wait", () => {
     await writing;
   });
 
-  test("a wait is written in the fallback way, because a notice with Stop comes before growing text", async () => {
+  test("a reply writes a wait in the fallback way, because a notice with Stop comes before growing text", async () => {
     const { options, texts, until } = setUp();
     const hold = held();
     const fallback = { isActive: false, activate: () => void (fallback.isActive = true) };
@@ -115,7 +115,7 @@ describe("a long wait", () => {
     expect(texts()).toEqual(["_It failed._"]);
   });
 
-  test("a wait is shown only as progress if the platform shows that with Stop, or if an answer is already shown", async () => {
+  test("a reply shows a wait only as progress if the platform shows that with Stop, or if an answer is visible", async () => {
     for (const [traits, posted] of [
       [{}, []],
       [{ waits: "soon" }, ["test:before"]],
@@ -132,7 +132,7 @@ describe("a long wait", () => {
     }
   });
 
-  test("a wait is shown again whenever its words change", async () => {
+  test("a reply shows a wait again whenever its words change", async () => {
     const { options, texts, until } = setUp();
     const hold = held();
     const words = ["waiting", "waiting", "thinking, 10 s", "thinking, 20 s"];
@@ -151,7 +151,7 @@ describe("a long wait", () => {
     expect(texts()).toEqual(["Hello"]);
   });
 
-  test("a wait is not shown once there is text", async () => {
+  test("a reply shows no wait once there is text", async () => {
     const { options, texts } = setUp();
     const waits: string[] = [];
     const run: ProduceText = async (onText) => {
@@ -231,7 +231,7 @@ describe("the steps of a reply in progress", () => {
     expect(shown.at(-1)).toBe("Text done 12.3 s");
   });
 
-  test("steps are described in words if the reply cannot show them", async () => {
+  test("a reply describes steps in words if it cannot show them", async () => {
     let time = 0;
     const { options, steps, shown, until } = setUpSteps(false, () => time);
     const over = Promise.withResolvers<void>();

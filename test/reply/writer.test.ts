@@ -265,7 +265,7 @@ async function countNotes(
   return notes;
 }
 
-test("a growing text is recorded before people see it, at most once in 0.7 s and at most as far ahead of it", async () => {
+test("a process records a growing text before people see it, at most once in 0.7 s and at most as far ahead of it", async () => {
   const notes = await countNotes(100, 100, ({ seen }, { length }) => {
     expect(seen).toBeGreaterThanOrEqual(length);
     expect(seen).toBeLessThanOrEqual(length + 84);
@@ -273,7 +273,7 @@ test("a growing text is recorded before people see it, at most once in 0.7 s and
   expect(notes).toBeLessThanOrEqual(15);
 });
 
-test("a text that grows by less than a call in 0.7 s is recorded no further than people see it", async () => {
+test("a process records a text that grows by less than a call in 0.7 s no further than people see it", async () => {
   let first = true;
   const notes = await countNotes(10, 800, ({ seen }, { length }) => {
     // At the first call, it is not known yet when the next one comes.

@@ -100,7 +100,7 @@ describe("an edit of an answered question", () => {
     expect([requests.length, texts()]).toEqual([1, ["Hello."]]);
   });
 
-  test.skipIf(isOnRedis)("an edit is asked by the next process if the first one died before that", async () => {
+  test.skipIf(isOnRedis)("the next process asks an edited question if the first process died before that", async () => {
     const database = new DatabaseSync(":memory:");
     const question = message("The capital of France?");
     const first = start({ database, scripts: [["Paris."], [held().promise]] });
@@ -188,7 +188,7 @@ describe("Regenerate", () => {
   });
 });
 
-describe("a deletion of an answered question", () => {
+describe("the deletion of an answered question", () => {
   test("deleting an answered question offers to delete its answer", async () => {
     const { accept, idle, texts, labels, press, history } = start({ scripts: [["Paris."]] });
     const question = message("The capital of France?");
@@ -273,7 +273,7 @@ describe("a deletion of an answered question", () => {
 });
 
 describe("a question that has to wait", () => {
-  test("a waiting question is marked until its turn, and its answer follows all parts of the previous one", async () => {
+  test("the bot marks a waiting question until its turn, and answers it below all parts of the previous answer", async () => {
     const hold = held();
     const words = Array.from({ length: 90 }, (_, index) => `word${index}`).join(" ");
     const engine = start({ scripts: [["Begin ", hold.promise, words], ["Second."]], maxLength: 200 });
@@ -303,27 +303,30 @@ describe("a question that has to wait", () => {
     expect(texts().at(-1)).toBe("Second.");
   });
 
-  test.skipIf(isOnRedis)("a waiting question loses its mark even if another process answers it", async () => {
-    const database = new DatabaseSync(":memory:");
-    const platform = fakePlatform();
-    const marks: boolean[] = [];
-    const marked = held();
-    platform.sink.markWaiting = async (_, isWaiting) => {
-      marks.push(isWaiting);
-      marked.resolve();
-      return true;
-    };
-    const first = startEngine({ database, platform, scripts: [[held().promise]] });
-    await first.accept(message("One"));
-    while (first.requests.length === 0) await new Promise(setImmediate);
-    await first.accept(message("Two", { author: ben }));
-    await marked.promise;
-    const second = startEngine({ database, platform });
-    await second.idle();
-    expect(marks).toEqual([true, false]);
-  });
+  test.skipIf(isOnRedis)(
+    "the bot removes the mark of a waiting question even if another process answers it",
+    async () => {
+      const database = new DatabaseSync(":memory:");
+      const platform = fakePlatform();
+      const marks: boolean[] = [];
+      const marked = held();
+      platform.sink.markWaiting = async (_, isWaiting) => {
+        marks.push(isWaiting);
+        marked.resolve();
+        return true;
+      };
+      const first = startEngine({ database, platform, scripts: [[held().promise]] });
+      await first.accept(message("One"));
+      while (first.requests.length === 0) await new Promise(setImmediate);
+      await first.accept(message("Two", { author: ben }));
+      await marked.promise;
+      const second = startEngine({ database, platform });
+      await second.idle();
+      expect(marks).toEqual([true, false]);
+    },
+  );
 
-  test("a waiting question gets no mark if the platform rejects it, and loses one that the platform set late", async () => {
+  test("a waiting question has no mark if the platform rejects it, and loses a mark that the platform set late", async () => {
     const hold = held();
     const engine = start({ scripts: [["Begin ", hold.promise], ["Second."], ["Third."]] });
     const { accept, idle, texts, platform, until } = engine;

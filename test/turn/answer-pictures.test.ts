@@ -40,8 +40,8 @@ function seenIn({ requests }: ReturnType<typeof startEngine>): string[] {
   return content.match(/image was created and shown here for/g) ?? [];
 }
 
-describe("a picture in a chat model's answer", () => {
-  test("a picture in an answer is posted and stored, and the next question shows it to the model", async () => {
+describe("an image in a chat model's answer", () => {
+  test("the bot posts and stores an image in an answer, and shows it to the model in the next question", async () => {
     const engine = start([["Here is a fox.", PICTURE], ["A red one."]]);
     await ask(engine, "draw a fox");
     const [shown] = pictures(engine);
@@ -56,7 +56,7 @@ describe("a picture in a chat model's answer", () => {
     ]);
   });
 
-  test("a picture in an answer over HTTP is posted, even if it is a data URL in the text", async () => {
+  test("the bot posts an image in an answer over HTTP, even if it is a data URL in the text", async () => {
     const images = [{ type: "image_url", image_url: { url: DATA_URL } }];
     const inText = event(chunk({ delta: { content: `A fox: ![fox](${DATA_URL})` } }));
     const answers = [event(chunk({ delta: { content: "A fox:", images } })), inText];
@@ -70,7 +70,7 @@ describe("a picture in a chat model's answer", () => {
     }
   });
 
-  test("an answer can be a picture without text", async () => {
+  test("an answer can consist of an image without text", async () => {
     const engine = start([[PICTURE], ["Yes."]]);
     await ask(engine, "draw a fox");
     expect(pictures(engine)).toHaveLength(1);
@@ -82,14 +82,14 @@ describe("a picture in a chat model's answer", () => {
     expect(seenIn(engine)).toHaveLength(1);
   });
 
-  test("a picture that the gateway sends twice is posted once, next to another one", async () => {
+  test("the bot posts an image that the gateway sends twice once, next to another image", async () => {
     const other = `data:image/gif;base64,${Buffer.from("GIF89a\x01\x00\x01\x00\x00\x00\x00;").toString("base64")}`;
     const engine = start([["Two.", PICTURE, { pictures: [DATA_URL, other] }]]);
     await ask(engine, "draw");
     expect(pictures(engine).map(({ files }) => files[0]?.name)).toEqual(["draw.png", "draw.gif"]);
   });
 
-  test("a picture stays if the answer breaks off after it, and Retry adds a new one", async () => {
+  test("an image stays if the answer breaks off after it, and Retry adds a new one", async () => {
     const cut = new GatewayError("interrupted", "cut");
     const engine = start([
       ["So far", PICTURE, cut],
@@ -105,7 +105,7 @@ describe("a picture in a chat model's answer", () => {
     expect(pictures(engine)).toHaveLength(2);
   });
 
-  test("an answer with invalid picture data says so and offers Retry", async () => {
+  test("an answer with invalid image data says so and offers Retry", async () => {
     const engine = start([["A fox:", { pictures: ["data:image/png;base64,aGVsbG8="] }]]);
     await ask(engine, "draw a fox");
     expect(pictures(engine)).toEqual([]);
@@ -115,7 +115,7 @@ describe("a picture in a chat model's answer", () => {
     expect(labelsOf(engine.channel[0])).toEqual(["retry"]);
   });
 
-  test("the bot posts no picture for a person without the permission", async () => {
+  test("the bot posts no image for a person without the permission", async () => {
     const policy = (): Policy => ({ access: { rules: [{ deny: ["pictures"] }] } });
     const engine = start([["A fox:", PICTURE]], { policy });
     await ask(engine, "draw a fox");
@@ -125,7 +125,7 @@ describe("a picture in a chat model's answer", () => {
   });
 });
 
-describe.skipIf(isOnRedis)("a picture in an answer whose process died", () => {
+describe.skipIf(isOnRedis)("an image in an answer whose process died", () => {
   /** The next process takes over. If it asks the model again, it gets the same answer. */
   async function takeOver(first: ReturnType<typeof start>, { database, platform }: EngineOptions, again: Script[]) {
     first.setTrouble(() => undefined);
@@ -144,7 +144,7 @@ describe.skipIf(isOnRedis)("a picture in an answer whose process died", () => {
   test.each([
     ["upload", "before it knew that the picture was there"],
     ["edit", "before it could end the text"],
-  ])("a picture is posted once and the next question finds it, if the process died at: %s, %s", async (deadly) => {
+  ])("the bot posts an image once and the next question finds it, if the process died at: %s, %s", async (deadly) => {
     const world = { database: new DatabaseSync(":memory:"), platform: fakePlatform() };
     const first = start([["A fox:", PICTURE]], world);
     const dead = Promise.withResolvers<void>();
@@ -158,7 +158,7 @@ describe.skipIf(isOnRedis)("a picture in an answer whose process died", () => {
     await takeOver(first, world, [["A fox:", PICTURE]]);
   });
 
-  test("a picture is posted once and the next question finds it, if the process died in a tool called with it", async () => {
+  test("the bot posts an image once and the next question finds it, if the process died in a tool called with it", async () => {
     const world = { database: new DatabaseSync(":memory:"), platform: fakePlatform() };
     const running = Promise.withResolvers<void>();
     const call = { index: 0, id: "c", type: "function" as const, function: { name: "look", arguments: "{}" } };

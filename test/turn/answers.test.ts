@@ -66,7 +66,7 @@ describe("replies to one message by two people at once", () => {
     expect(shown(engine, 3)).toEqual(["Begin", "Root.\n\nSecond.", "Well?"]);
   });
 
-  test("an edited reply is asked again on its branch", async () => {
+  test("the bot asks an edited reply again on its branch", async () => {
     const cut = new GatewayError("overloaded", "busy");
     const engine = startEngine({ scripts: [["Root."], [cut], ["To Ben."], ["At last."], ["More."]] });
     const { accept, idle, texts } = engine;
@@ -84,7 +84,7 @@ describe("replies to one message by two people at once", () => {
     expect(shown(engine, 3)).toEqual(["Begin", "Root.", "Hello"]);
   });
 
-  test("waiting replies of one person are answered together if they continue the same message", async () => {
+  test("the bot answers waiting replies of one person together if they continue the same message", async () => {
     const hold = held();
     const engine = startEngine({ scripts: [["Root."], ["Other."], [hold.promise, "busy"], ["Both."], ["Apart."]] });
     const { accept, idle } = engine;
@@ -105,7 +105,7 @@ describe("replies to one message by two people at once", () => {
   });
 });
 
-describe("an answer", () => {
+describe("the position of an answer in the history", () => {
   test("an answer follows its question in the history even if something was stored in between", async () => {
     const hold = held();
     const engine = startEngine({ scripts: [["So far", hold.promise, ", so good."], ["Yes."]] });
@@ -142,7 +142,7 @@ describe("a truncated answer that is continued", () => {
   });
 });
 
-describe("messages from before the bot was asked", () => {
+describe("messages from before someone asked the bot", () => {
   const before = (text: string, author = ben): EarlierMessage => {
     const { messageId, at } = message(text);
     return { messageId, author, text, attachments: [], at };
@@ -294,7 +294,7 @@ describe("/forget conversation", () => {
 });
 
 describe("the question that continues an answer", () => {
-  test("the same press makes the same continuation question, which follows the end of that answer", () => {
+  test("two deliveries of one press make the same continuation question, which follows the end of that answer", () => {
     const asked = message("Tell me");
     const record = { ...newRecord([asked], [asked]), posted: ["test:p1", "test:p2"] };
     const press = action("continue", record.id, { conversationId: "test:elsewhere" });

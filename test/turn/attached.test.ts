@@ -64,7 +64,7 @@ async function start(how: Partial<Tool> = {}) {
 const bought = () => Promise.resolve("bought");
 
 describe("the fields that a gateway attached to an answer and to its calls", () => {
-  test("attached fields are returned with the turn's next request, and reach no history, export or button", async () => {
+  test("the next request of the turn returns attached fields, which reach no history, export or button", async () => {
     const { open, platform, received } = await start();
     const engine = open(bought);
     const question = message("buy tea");
@@ -89,7 +89,7 @@ describe("the fields that a gateway attached to an answer and to its calls", () 
   });
 
   test.skipIf(isOnRedis)(
-    "attached fields are returned even if the process died between the call and its result",
+    "the next request returns attached fields even if the process died between the call and its result",
     async () => {
       const { open, platform } = await start();
       const running = Promise.withResolvers<void>();
@@ -105,7 +105,7 @@ describe("the fields that a gateway attached to an answer and to its calls", () 
     },
   );
 
-  test("attached fields are returned after the turn waited for an approval", async () => {
+  test("the next request returns attached fields after the turn waited for an approval", async () => {
     const { open, platform } = await start({ acts: true, approval: { server: "shop" } });
     const engine = open(bought);
     await engine.accept(message("buy tea"));

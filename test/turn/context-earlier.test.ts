@@ -33,7 +33,7 @@ function said(text: string, messageId = `test:${text}`): EarlierMessage {
   return { messageId, author: ben, text, attachments: [], at: 5 };
 }
 
-describe("bringing in earlier messages", () => {
+describe("the earlier messages of a thread in a turn's context", () => {
   test("bringEarlier stores each message under its author, marked as earlier", async () => {
     const { bringEarlier, kept } = setUp({
       messages: [
@@ -105,7 +105,7 @@ describe("bringing in earlier messages", () => {
     expect((await kept()).map(({ id }) => id)).toEqual(["test:a", first.messageId, "test:b"]);
   });
 
-  test("an empty thread is noted with the question in one write, and the next question reads only newer messages", async () => {
+  test("the bot stores the mark of an empty thread with the question in one write, and then reads only newer messages", async () => {
     const { bringEarlier, history, ranges } = setUp({ messages: [] });
     const [first, second] = [message("Hello", { at: 10 }), message("And?", { at: 20 })];
     const { nothingUntil } = await bringEarlier([first], never);
@@ -133,7 +133,7 @@ describe("bringing in earlier messages", () => {
     expect(await bringEarlier([message("And?")], never)).toEqual({});
   });
 
-  test("a failed read of earlier messages is logged without people's words, and the next question retries it", async () => {
+  test("the bot logs a failed read of earlier messages without people's words, and retries it for the next question", async () => {
     const { bringEarlier, history, kept, lines, place, ranges } = setUp(new Error("missing_scope"));
     const first = message("canary");
     expect((await bringEarlier([first], never)).notice).toContain("couldn't read");
@@ -158,8 +158,8 @@ describe("bringing in earlier messages", () => {
   });
 });
 
-describe("overhearing what is said to others", () => {
-  test("an overheard message is stored only if its conversation has a history", async () => {
+describe("messages to others that the bot overhears", () => {
+  test("the bot stores an overheard message only if its conversation has a history", async () => {
     const { overhear, history, kept } = setUp({ messages: [] });
     await overhear([message("to nobody")]);
     expect(await kept()).toEqual([]);

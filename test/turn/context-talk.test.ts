@@ -32,7 +32,7 @@ function setUp(found: EarlierMessage[] | Error) {
 }
 
 describe("the recent messages of a channel", () => {
-  test("channel messages are read around the questions, without those that the conversation has", async () => {
+  test("the bot reads channel messages around the questions, without those that the conversation has", async () => {
     const [first, question] = [message("first"), message("question")];
     const { read, asked } = setUp([
       said("new"),
@@ -60,7 +60,7 @@ describe("the recent messages of a channel", () => {
     expect(talk.map(({ id }) => id)).toEqual(["reply elsewhere", "new"]);
   });
 
-  test("a long channel message is not truncated within a flag emoji", async () => {
+  test("the bot does not truncate a long channel message within a flag emoji", async () => {
     const question = message("question");
     const { read } = setUp([said("long", { text: `x${"🇩🇪".repeat(2_000)}` })]);
     const talk = await read(newRecord([question], [question]), { entries: [], first: undefined }, 15, never);
@@ -76,7 +76,7 @@ describe("the recent messages of a channel", () => {
     expect(asked).toEqual([[question.messageId]]);
   });
 
-  test("channel messages are not read for a private question, or if none are wanted", async () => {
+  test("the bot reads no channel messages for a private question, or if the setting is 0", async () => {
     const { read, asked } = setUp([said("new")]);
     const question = message("question");
     const secret = message("secret", { reply: { platform: "test", channelId: "general", visibleTo: "ada" } });

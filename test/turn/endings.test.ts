@@ -146,7 +146,7 @@ const ENDINGS: ReadonlyArray<[string, Cause, string, boolean, RegExp]> = [
   ["malformed", failed("malformed"), "interrupted", true, /not an answer/],
 ];
 
-describe("describeEnding", () => {
+describe("the words at the end of an answer", () => {
   test("describeEnding says who stopped the answer", () => {
     const noteOf = (stoppedBy: string) => describeEnding({ error: "stopped" }, { ...context, stoppedBy }).note;
     expect(noteOf("you")).toBe("_You stopped this answer._");
@@ -214,7 +214,7 @@ const REASONS = [
   ["broken", "insufficient_system_resource abort network_error error cancelled something_else"],
 ] as const;
 
-test.each(REASONS)("a finish reason means %s if it is one of: %s", (finish, reasons) => {
+test.each(REASONS)("the finish reasons that mean %s are: %s", (finish, reasons) => {
   for (const reason of reasons.split(" ")) expect([reason, readFinish(reason)]).toEqual([reason, finish]);
 });
 
@@ -223,7 +223,7 @@ const answer: ChatMessage = { role: "assistant", content: "Hello." };
 const words: ChatMessage = { role: "user", content: "Hello?" };
 
 describe("options that the model did not accept", () => {
-  test("an option that the model rejected is named under the answer if the channel had set it", async () => {
+  test("the answer names an option that the model rejected if the channel had set it", async () => {
     const message400 = "Unsupported parameter: 'temperature' is not supported with this model.";
     const error = { message: message400, type: "invalid_request_error", code: "unsupported_parameter" };
     const refuse = json(400, { error: { ...error, param: "temperature" } });
@@ -241,14 +241,14 @@ describe("options that the model did not accept", () => {
     expect(texts().slice(1)).toEqual([`Hello.\n\n${note}`, `Hello.\n\n${note}`]);
   });
 
-  test("a rejected option is not mentioned if neither channel nor question needed it", () => {
+  test("the answer does not mention a rejected option that neither channel nor question needed", () => {
     const names = new Set(["temperature", "max_tokens", "response_format", "pictures", "tools", "user"]);
     const messages = [picture, answer, words];
     expect(describeDropped(names, { model: "m", options: {}, messages })).toBe("");
     expect(describeDropped(new Set(), { model: "m", options: { temperature: 1 }, messages: [picture] })).toBe("");
   });
 
-  test("a rejected web search is named", () => {
+  test("the answer names a rejected web search", () => {
     const note = describeDropped(new Set(["web_search_options"]), {
       model: "m",
       options: { web: "low" },
@@ -257,7 +257,7 @@ describe("options that the model did not accept", () => {
     expect(note).toBe("_The model `m` can't search the web, so it answered without a search._");
   });
 
-  test("several rejected options are named in one line", () => {
+  test("the answer names several rejected options in one line", () => {
     const names = new Set(["pictures", "max_tokens", "response_format"]);
     const options = { maxTokens: 100, format: "json" as const };
     expect(describeDropped(names, { model: "m", options, messages: [answer, picture, words] })).toBe(

@@ -61,7 +61,7 @@ describe("an answer from a fallback", () => {
     expect(rows.map(({ model, requests }) => [model, requests])).toContainEqual(["small", 1]);
   });
 
-  test("no fallback answers if the first model had started: the answer breaks off and says why", async () => {
+  test("no fallback answers once the first model has started: the answer breaks off and says why", async () => {
     const { accept, idle, texts } = await start([cut(ROLE, words("Once upon a"))]);
     await accept(message("Tell me a story."));
     await idle();

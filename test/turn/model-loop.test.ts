@@ -88,7 +88,7 @@ async function collect(
   }
 }
 
-describe("runTurn", () => {
+describe("a turn's loop over the model and its tools", () => {
   test("runTurn passes the text on and ends with the gateway's finish reason", async () => {
     const { turn, messages } = setUp(["Forty", "-two", { finish: "length" }]);
     expect(await collect(turn)).toEqual({ text: "Forty-two", finish: "length", error: undefined });

@@ -4,7 +4,7 @@ import type { InboundEvent } from "../../src/port/events.ts";
 import { toTurnId } from "../../src/port/ids.ts";
 import { foldBatch, splitBatch, takeBatch } from "../../src/turn/questions.ts";
 
-describe("takeBatch", () => {
+describe("the batch of questions for one turn", () => {
   test("takeBatch takes the messages that one author wrote while waiting", () => {
     const waiting = [message("one"), message("two"), message("three")];
     expect(takeBatch(waiting)).toEqual(waiting);
@@ -75,7 +75,7 @@ describe("takeBatch", () => {
   });
 });
 
-describe("foldBatch", () => {
+describe("the questions of a batch after their changes", () => {
   test("foldBatch returns the messages after their edits", () => {
     const [first, second] = [message("one"), message("two")];
     expect(foldBatch([first, second, edited(first, "uno"), edited(first, "eins")]).map(({ text }) => text)).toEqual([
@@ -96,7 +96,7 @@ describe("foldBatch", () => {
   });
 });
 
-describe("splitBatch", () => {
+describe("the part of a batch for a resumed turn", () => {
   const [first, second] = [message("one"), message("two")];
   const change = edited(second, "two, changed");
 
@@ -119,7 +119,7 @@ describe("splitBatch", () => {
   });
 });
 
-test("an image request is handled with the Stop that waits behind it, and without later presses", () => {
+test("the bot handles an image request with the Stop that waits behind it, and without later presses", () => {
   const drawn = (event: InboundEvent, kind: "drawing" | "errand"): InboundEvent => {
     return { ...event, lane: { id: "drawing:job", kind, workId: "job" } };
   };

@@ -38,7 +38,7 @@ describe("turn records", () => {
     expect(await records.load("two")).toBeUndefined();
   });
 
-  test("a turn record says who owns a message while it is being written", async () => {
+  test("a turn record names the turn that owns a message while the turn writes it", async () => {
     const { records } = open();
     await records.save({ ...record("one"), posted: ["test:reply1"], phase: "posted" });
     const ofMessage = async (id: string) => [await records.turnOf(id), await records.conversationOf(id)];
@@ -46,7 +46,7 @@ describe("turn records", () => {
     expect(await ofMessage("test:reply3")).toEqual([undefined, undefined]);
   });
 
-  test("a turn record says that a first message may exist until one is known", async () => {
+  test("a turn record says that a first message may exist until a process knows the message", async () => {
     const { records } = open();
     const begun = { ...record("one"), attempts: 1, seen: 40 };
     await records.save(begun);
@@ -243,7 +243,7 @@ describe("the ratings of an answer", () => {
   });
 });
 
-describe("toTurnId", () => {
+describe("the id of a turn", () => {
   test("toTurnId is stable per event, different for other events, and short enough for a button", () => {
     expect(toTurnId("event")).toBe(toTurnId("event"));
     expect(toTurnId("event")).not.toBe(toTurnId("another"));
@@ -251,7 +251,7 @@ describe("toTurnId", () => {
   });
 });
 
-describe("the record of a picture turn", () => {
+describe("the record of an image turn", () => {
   const attachment = { platform: "test", id: "x", name: "a.png", sizeBytes: 3 };
   const done = { state: "done", messageId: "test:1", attachment, text: "Here.", tokens: 5 } as const;
   const turn = pictureTurn({
@@ -267,7 +267,7 @@ describe("the record of a picture turn", () => {
     parts: [{ state: "pending" }, done, { state: "failed", reason: "No.", canRetry: true }, { state: "deleted" }],
   });
 
-  test("a picture record is read back as it was stored, and does not count as an answer", async () => {
+  test("an image turn's record is read back as it was stored, and does not count as an answer", async () => {
     const { records } = open();
     await records.savePicture(turn);
     expect(await records.loadPicture("job")).toEqual(turn);
@@ -278,7 +278,7 @@ describe("the record of a picture turn", () => {
   });
 
   test.each([1, { ...turn, v: 2 }, { ...turn, parts: [{ state: "odd" }] }, { ...turn, prompt: undefined }])(
-    "an unreadable picture record counts as absent",
+    "an unreadable record of an image turn counts as absent",
     async (value) => {
       const { log, lines } = recordingLog();
       const { records, stored } = open(log);
@@ -288,7 +288,7 @@ describe("the record of a picture turn", () => {
     },
   );
 
-  test("a picture record keeps the latest state, however many are stored at once", async () => {
+  test("the record of an image turn keeps the latest state, however many are stored at once", async () => {
     const { records } = open();
     const own = structuredClone(turn);
     const first = records.savePicture(own);
@@ -297,7 +297,7 @@ describe("the record of a picture turn", () => {
     expect(await records.loadPicture("job")).toEqual(own);
   });
 
-  test("an erased picture record is not stored again, and the caller learns that", async () => {
+  test("an erased record of an image turn is not stored again, and the caller learns this", async () => {
     const { records } = open();
     const own = structuredClone(turn);
     expect(await records.savePicture(own)).toBe(true);

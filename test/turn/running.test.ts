@@ -79,8 +79,8 @@ function start() {
   return running;
 }
 
-describe("a picture turn", () => {
-  test("the asker and moderators can stop a picture turn", () => {
+describe("a running image turn", () => {
+  test("the asker and moderators can stop an image turn", () => {
     const running = start();
     expect(running.notice(action("stop", "job.0", { author: ben }))).toBe("refused");
     expect([running.stop.aborted, running.taken()]).toEqual([false, []]);
@@ -92,7 +92,7 @@ describe("a picture turn", () => {
     expect(other.stop.aborted).toBe(true);
   });
 
-  test("a Stop that was pressed before a picture turn's record was read ends it", () => {
+  test("a Stop that a person pressed before an image turn's record was read ends the turn", () => {
     const running = createRunningPictures("job");
     running.notice(action("stop", "job.0"));
     expect(running.stop.aborted).toBe(false);
@@ -100,7 +100,7 @@ describe("a picture turn", () => {
     expect(running.stop.reason).toBe("stopped");
   });
 
-  test("further presses of Retry count as part of a picture turn while it retries, and later ones do not", () => {
+  test("further presses of Retry belong to an image turn while it retries, and later ones do not", () => {
     const running = start();
     const [first, second, third] = [action("retry", "job.0"), action("retry", "job.0"), action("retry", "job.0")];
     running.notice(first);
@@ -111,7 +111,7 @@ describe("a picture turn", () => {
     expect(running.taken()).toEqual([second]);
   });
 
-  test("a picture turn ignores events about other turns", () => {
+  test("an image turn ignores events about other turns", () => {
     const running = start();
     for (const event of [action("stop", "other.0"), action("stop", "job"), action("vary", "job.1"), message("stop")]) {
       expect(running.notice(event)).toBeUndefined();
@@ -135,7 +135,7 @@ describe("the running turns", () => {
     expect(turns.find("job")).toBeUndefined();
   });
 
-  test("the running turns find a picture turn's conversation by its message, and do not count it as an answer", async () => {
+  test("the running turns find an image turn's conversation by its message, and do not count it as an answer", async () => {
     const turns = createRunningTurns();
     const running = createRunningPictures("job");
     running.open(pictureTurn({ posted: ["test:status"] }));

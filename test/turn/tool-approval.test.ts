@@ -57,7 +57,7 @@ describe.skipIf(isOnRedis)("a call with side effects that a crash interrupted", 
     return { second, platform, marks };
   }
 
-  test("an interrupted call is not repeated, and the model and the person learn that its outcome is unknown", async () => {
+  test("the bot does not repeat an interrupted call, and tells the model and the person that its outcome is unknown", async () => {
     const { second, platform, marks } = await die();
     expect(marks).toEqual(["tea"]);
     expect(results(second)).toEqual([expect.stringMatching(/^It is unknown whether shop__buy was done/)]);
@@ -66,7 +66,7 @@ describe.skipIf(isOnRedis)("a call with side effects that a crash interrupted", 
     expect(shown?.draft.buttons.map(({ action }) => action)).toEqual(["rerun"]);
   });
 
-  test("an interrupted call is repeated once if a person asks for it", async () => {
+  test("the bot repeats an interrupted call once if a person asks for it", async () => {
     const { second, platform, marks } = await die();
     const turnId = platform.channel[0]?.draft.buttons[0]?.turnId ?? "";
     const press = action("rerun", turnId);
@@ -79,7 +79,7 @@ describe.skipIf(isOnRedis)("a call with side effects that a crash interrupted", 
     expect(platform.texts()[1]).toBe("There is nothing left to run again.");
   });
 
-  test("an interrupted call is not repeated if the button belongs to other calls", async () => {
+  test("the bot does not repeat an interrupted call if the button belongs to other calls", async () => {
     const { second, platform, marks } = await die();
     const turnId = readTurnId(platform.channel[0]?.draft.buttons[0]?.turnId ?? "");
     for (const id of [turnId, toCallsId(turnId, "other-calls")]) await second.accept(action("rerun", id));
@@ -90,7 +90,7 @@ describe.skipIf(isOnRedis)("a call with side effects that a crash interrupted", 
     );
   });
 
-  test("an interrupted call is repeated automatically if repeating it is harmless", async () => {
+  test("the bot repeats an interrupted call automatically if repeating it is harmless", async () => {
     const { second, marks } = await die({ acts: false });
     expect(marks).toEqual(["tea", "tea"]);
     expect(results(second)).toEqual(["bought"]);
@@ -123,7 +123,7 @@ describe.skipIf(isOnRedis)("a turn that resumes after a start", () => {
 });
 
 describe("a call with side effects", () => {
-  test("a call that timed out is not repeated under another number", async () => {
+  test("the bot does not repeat a call that timed out under another number", async () => {
     const { tool, marks } = counting(() => never, { timeoutMs: 5 });
     const engine = startEngine({ outsideTools: () => [tool], scripts: [[buy("tea")], [buy("tea", "c2")], ["Sorry."]] });
     await engine.accept(message("buy tea"));
@@ -173,7 +173,7 @@ describe("a call with side effects", () => {
     expect(engine.texts()).toEqual(["Green tea it is."]);
   });
 
-  test("a call is new if the model makes it when it is asked again", async () => {
+  test("a call counts as new if the model makes it after another request", async () => {
     const { engine, marks, regenerate } = await buyTea([[buy("milk", "c2")], ["Tea with milk."], ["Both, then."]]);
     await regenerate();
     expect(marks).toEqual(["tea", "milk"]);
@@ -420,7 +420,7 @@ describe("a call that needs approval", () => {
     expect(engine.channel[0]?.draft.buttons[0]?.label).toBe("‹ 2/2");
   });
 
-  test("an approved call is not made if its tool is gone or denied by then, and the model learns of that", async () => {
+  test("the bot does not make an approved call whose tool is gone or denied meanwhile, and tells the model", async () => {
     for (const what of ["gone", "denied"] as const) {
       const { engine, common, marks, id, platform } = await ask();
       await engine.queue.close(0);
@@ -481,13 +481,13 @@ describe("a call that needs approval", () => {
     expect(marks).toEqual(["tea"]);
   });
 
-  test("a short call is refused if it is too long for a card once its hidden characters are shown", async () => {
+  test("the bot refuses a short call that is too long for a card once its hidden characters are visible", async () => {
     const { engine, marks } = await ask([[buy("\u3164".repeat(2_000))], ["Too long."]]);
     expect(marks).toEqual([]);
     expect(results(engine)).toEqual([expect.stringMatching(/^Not run: a user must read/)]);
   });
 
-  test("a call that is too long for a person to read is refused", async () => {
+  test("the bot refuses a call that is too long for a person to read", async () => {
     const { engine, marks } = await ask([[buy("x".repeat(6_100))], ["Too long."]]);
     expect(marks).toEqual([]);
     expect(engine.texts()).toEqual(["Too long."]);
@@ -496,7 +496,7 @@ describe("a call that needs approval", () => {
 });
 
 describe("a prompt of a server", () => {
-  test("a server's prompt is sent to the model as its full text, and the history keeps the person's words", async () => {
+  test("the model gets the full text of a server's prompt, and the history keeps the person's words", async () => {
     const asked: string[] = [];
     const readPrompt = async (_: unknown, message: string) => {
       asked.push(message);
@@ -515,7 +515,7 @@ describe("a prompt of a server", () => {
     expect(engine.texts()).toEqual(["Done.", "You are welcome."]);
   });
 
-  test("an unavailable prompt is reported to the person, and the model is not asked", async () => {
+  test("the person learns that a prompt is unavailable, and the bot does not ask the model", async () => {
     const engine = startEngine({ outside: { readPrompt: async () => "That needs `what` as well." } });
     await engine.accept(message("!shop:restock"));
     await engine.idle();
