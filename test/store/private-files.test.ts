@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdtempSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -16,10 +16,12 @@ describe("createFolder", () => {
   });
 
   test("createFolder leaves an existing folder unchanged, also behind a link", () => {
-    createFolder(root);
+    chmodSync(root, 0o750);
     symlinkSync(root, join(root, "link"));
-    createFolder(join(root, "link"));
-    createFolder(".");
+    const before = readdirSync(root);
+    for (const path of [root, join(root, "link"), "."]) createFolder(path);
+    expect(statSync(root).mode & 0o777).toBe(0o750);
+    expect(readdirSync(root)).toEqual(before);
   });
 
   test("createFolder throws if a file or a dangling link is in the way", () => {

@@ -396,10 +396,13 @@ describe("the typing indicator", () => {
     }
   });
 
-  test("a refused typing indicator delays nothing", async () => {
+  test("a refused typing indicator keeps no answer from being posted", async () => {
     const { discord, channel, sink } = await startSink({ simulator: { allow: "anything" } });
     discord.overwrite(channel, discord.bot.id, { deny: ["SendMessages"] });
     await sink.progress("thinking", signal);
     await discord.until(() => discord.requests.some(({ status }) => status === 403));
+    discord.overwrite(channel, discord.bot.id, { allow: ["SendMessages"] });
+    await sink.post(draft("an answer"), "n", signal);
+    expect(botTexts(discord, channel)).toEqual(["an answer"]);
   });
 });

@@ -29,24 +29,24 @@ function addressed(fields: Body, place?: Parameters<typeof readSlackMessage>[1])
 describe("reading a person's message", () => {
   test.each([
     ["a plain message", {}],
-    ["one with files", { subtype: "file_share", files: [{ id: "F1" }] }],
+    ["a message with files", { subtype: "file_share", files: [{ id: "F1" }] }],
     ["a reply that the channel sees too", { subtype: "thread_broadcast", thread_ts: "90.0" }],
-    ["what somebody does", { subtype: "me_message" }],
-  ])("the adapter reads a Slack message as %s", (_, fields) => {
+    ["a /me message", { subtype: "me_message" }],
+  ])("the adapter reads %s as a message", (_, fields) => {
     expect(read(fields)).toMatchObject({ userId: "U1", isBot: false });
   });
 
   test.each([
-    ["somebody joins", { subtype: "channel_join" }],
-    ["a topic", { subtype: "channel_topic" }],
-    ["the beginning of a conversation with an agent", { subtype: "assistant_app_thread" }],
-    ["a word of Slack's own", { user: "USLACKBOT" }],
-    ["the bot itself", { user: "UBOT" }],
-    ["the bot itself under another name", { user: undefined, bot_id: "B1", subtype: "bot_message" }],
-    ["nobody", { user: undefined }],
-    ["no message", { ts: undefined }],
-    ["nothing that can be read", { ts: 5, text: {}, user: [] }],
-  ])("the adapter does not take a notice about %s for a message", (_, fields) => {
+    ["a notice that a person joined", { subtype: "channel_join" }],
+    ["a notice about a topic", { subtype: "channel_topic" }],
+    ["the start of a conversation with an agent", { subtype: "assistant_app_thread" }],
+    ["a message by Slackbot", { user: "USLACKBOT" }],
+    ["the bot's own message", { user: "UBOT" }],
+    ["the bot's own message under another name", { user: undefined, bot_id: "B1", subtype: "bot_message" }],
+    ["a message without an author", { user: undefined }],
+    ["a message without a ts", { ts: undefined }],
+    ["an unreadable message", { ts: 5, text: {}, user: [] }],
+  ])("the adapter does not read %s as a message", (_, fields) => {
     expect(read(fields)).toBeUndefined();
   });
 
@@ -59,19 +59,34 @@ describe("reading a person's message", () => {
 
 describe("the addressee of a message", () => {
   test.each([
-    ["the bot, where it is mentioned", { text: "hey <@UBOT>" }, CHANNEL, "bot"],
-    ["nobody of the bot's business, in a channel", {}, CHANNEL, undefined],
-    ["the bot, in private", {}, DIRECT, "bot"],
-    ["the bot, in private without the type", {}, { channelId: "D1", channelType: undefined }, "bot"],
-    ["nobody in particular, in a thread", { thread_ts: "90.0" }, CHANNEL, "open"],
-    ["somebody else, in a thread", { thread_ts: "90.0", text: "<@U2> you?" }, CHANNEL, "other"],
-    ["the bot, also beside somebody else", { thread_ts: "90.0", text: "<@U2> ask <@UBOT>" }, CHANNEL, "bot"],
-    ["nobody, in a group", {}, { channelId: "G1", channelType: "mpim" }, undefined],
-    ["the bot, by another bot that mentions it", { bot_id: "B9", text: "<@UBOT> hi" }, CHANNEL, "bot"],
-    ["nobody, by another bot in private", { bot_id: "B9" }, DIRECT, undefined],
-    ["nobody, by another bot in a thread", { bot_id: "B9", thread_ts: "90.0" }, CHANNEL, undefined],
-    ["nobody, at the root of a thread", { thread_ts: "100.000200" }, CHANNEL, undefined],
-  ])("the addressee of a message is %s", (_, fields, place, whom) => {
+    ["a mention in a channel addresses the bot", { text: "hey <@UBOT>" }, CHANNEL, "bot"],
+    ["a message in a channel addresses no one", {}, CHANNEL, undefined],
+    ["a direct message addresses the bot", {}, DIRECT, "bot"],
+    [
+      "a direct message without a channel type addresses the bot",
+      {},
+      { channelId: "D1", channelType: undefined },
+      "bot",
+    ],
+    ["a message in a thread is open to the bot", { thread_ts: "90.0" }, CHANNEL, "open"],
+    [
+      "a mention of another person in a thread addresses that person",
+      { thread_ts: "90.0", text: "<@U2> you?" },
+      CHANNEL,
+      "other",
+    ],
+    [
+      "a mention of the bot and of another person addresses the bot",
+      { thread_ts: "90.0", text: "<@U2> ask <@UBOT>" },
+      CHANNEL,
+      "bot",
+    ],
+    ["a message in a group addresses no one", {}, { channelId: "G1", channelType: "mpim" }, undefined],
+    ["a mention by another bot addresses the bot", { bot_id: "B9", text: "<@UBOT> hi" }, CHANNEL, "bot"],
+    ["a direct message by another bot addresses no one", { bot_id: "B9" }, DIRECT, undefined],
+    ["a message by another bot in a thread addresses no one", { bot_id: "B9", thread_ts: "90.0" }, CHANNEL, undefined],
+    ["the root of a thread addresses no one", { thread_ts: "100.000200" }, CHANNEL, undefined],
+  ])("%s", (_, fields, place, whom) => {
     expect(addressed(fields, place)).toBe(whom);
   });
 });
