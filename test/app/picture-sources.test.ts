@@ -35,7 +35,7 @@ describe("the address of the relay for images", () => {
       { ...REAL, GATEWAY_BASE_URL: "https://gateway.example", PUBLIC_URL: "https://bot.example/" },
       "https://bot.example",
     ],
-  ])("chooseRelayUrl knows how %s reaches the service", (_, env, url) => {
+  ])("chooseRelayUrl finds the address of the service for %s", (_, env, url) => {
     expect(chooseRelayUrl(readConfig(env), HERE)).toBe(url);
   });
 });

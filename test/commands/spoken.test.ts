@@ -34,7 +34,7 @@ describe("a spoken command", () => {
       "“stop”",
     ].map((text): [string, [string, string]] => [text, ["stop", ""]]),
     ["imagine two people where the river bends", ["imagine", "two people where the river bends"]],
-  ])("a spoken command %s", (text, expected) => {
+  ])("the words %j are a spoken command", (text, expected) => {
     expect(spoken(text)).toEqual(expected);
   });
 
@@ -57,7 +57,7 @@ describe("a spoken command", () => {
     "Imagine you’re a pirate and tell me of the sea",
     "imagine that I won",
     "imagine a fox: what would it say?",
-  ])("a spoken command is not %s", (text) => {
+  ])("the words %j are no spoken command", (text) => {
     expect(spoken(text)).toBeUndefined();
   });
 

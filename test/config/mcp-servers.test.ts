@@ -115,7 +115,7 @@ describe("the file of the MCP servers", () => {
       { command: "x", args: null, cwd: null, url: null, $comment: "", _note: "" },
       { transport: { args: [] } },
     ],
-  ])("mcp.json accepts %s of other clients", (_, entry, expected) => {
+  ])("mcp.json accepts what another client writes: %s", (_, entry, expected) => {
     const { servers, refused } = read({ one: entry });
     expect(refused).toEqual([]);
     expect(servers).toMatchObject([{ name: "one", ...expected }]);

@@ -137,7 +137,7 @@ describe("a vendor's base address", () => {
     ],
     ["/openai/v1", "/openai/v1/chat/completions", 1],
     ["", "/chat/completions", 2],
-  ])("the address %s leads to %s, and later requests go there at once", async (base, path, requests) => {
+  ])("the base path %j leads to %s, and later requests go there at once", async (base, path, requests) => {
     const { url, received } = await serveAt(path);
     const gateway = connect(`${url}${base}`);
     expect(await readAnswer(gateway, request, open)).toMatchObject({ text: "Hello", error: undefined });

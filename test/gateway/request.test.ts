@@ -183,7 +183,8 @@ describe("a request that breaks a rule", () => {
     ["no other field", { stream_options: { include_usage: true } }, '"stream_options"'],
     ["no other field: stream", { stream: true }, '"stream"'],
   ];
-  for (const [rule, fields, place] of cases) test(rule, () => expect(problem(fields)).toContain(place));
+  for (const [rule, fields, place] of cases)
+    test(`the client refuses a request: ${rule}`, () => expect(problem(fields)).toContain(place));
 
   test("the error names all problems of a request that breaks rules in one message", () => {
     const message = problem({ model: "", temperature: 3, max_tokens: 0.5, extra: 1 });

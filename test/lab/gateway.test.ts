@@ -92,7 +92,7 @@ describe("the bot with an unusual gateway", () => {
   );
 
   test.each(["picture-in-text", "picture-beside-text"] as const)(
-    "the bot posts the image of a %s and shows no base64",
+    "the bot posts an image that arrives as %s and shows no base64",
     async (trait) => {
       const { text, files } = await ask("say: Look.", [trait]);
       expect(text).toContain("Look.");
@@ -115,7 +115,7 @@ describe("the bot with an unusual gateway", () => {
     "thinks-in-think-tags",
     "thinks-in-thinking-tags",
     "thinks-in-reasoning-tags",
-  ] as const)("the bot separates the reasoning from the answer of a model that %s", async (trait) => {
+  ] as const)("the bot separates the reasoning from the answer of a model with the quirk %s", async (trait) => {
     const gateway = await startDialect({ dialect: "llama-cpp", traits: [trait] });
     const bot = await startBot(gateway, silent);
     onTestFinished(async () => {
@@ -132,7 +132,7 @@ describe("the bot with an unusual gateway", () => {
   });
 
   test.each(["nested-arguments-as-text", "null-arguments", "stray-braces", "harmony-tool-names"] as const)(
-    "the bot runs a tool whose call has %s",
+    "the bot runs a tool whose call has the quirk %s",
     async (trait) => {
       const { text, requests } = await ask("use plan_trip", [trait]);
       expect(text).toContain("The trip goes from ");

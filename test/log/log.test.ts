@@ -108,7 +108,7 @@ describe("createLogger", () => {
       ["error in a field", (log) => log.debug({ failure: error }, "x")],
       ["child's field", (log) => log.child({ secret }).info("x")],
       ["error of a child", (log) => log.child({ err: error, other: error, secret }).info("x")],
-    ])("the log shows the secret in no line as a %s", (_, write) => {
+    ])("the log hides the secret in this part of a line: %s", (_, write) => {
       const { log, lines } = createRecorder();
       write(log);
       expect(lines).toHaveLength(1);

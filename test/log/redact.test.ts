@@ -39,7 +39,7 @@ describe("secrets in a text", () => {
       `/p?u=https%3A%2F%2Fcdn%3Fsig%3D${MARK}`,
     ],
     ["a password in an address", "redis://me:word@host:1", `redis://${MARK}@host:1`],
-  ])("the redacted text contains no %s", (_, given, expected) => {
+  ])("redaction removes %s", (_, given, expected) => {
     expect(text(given)).toBe(expected);
   });
 
@@ -49,7 +49,7 @@ describe("secrets in a text", () => {
     "a token of love",
     "https://a.example/?q=1",
     "v1.2.3",
-  ])("the redacted text keeps %s", (harmless) => expect(text(harmless)).toBe(harmless));
+  ])("redaction keeps %s", (harmless) => expect(text(harmless)).toBe(harmless));
 
   test("redacted text keeps words that a very short secret would remove", () => {
     expect(createRedactor(["a", ""], tokenForms(modules)).text("banana")).toBe("banana");

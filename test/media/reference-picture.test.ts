@@ -100,7 +100,7 @@ describe("the reading of a reference image", () => {
     ["pdf", utf8("%PDF-1.7\n%%EOF"), /^is a PDF/],
     ["bmp", Buffer.concat([Buffer.from("BM"), Buffer.alloc(60)]), /^is a BMP image/],
     ["zip", Buffer.from("PK\x03\x04\x14\0\0\0\0\0", "latin1"), "is not an image"],
-  ])("the reader refuses a %s by name", async (_, bytes, problem) => {
+  ])("the reader refuses a file of this type by name: %s", async (_, bytes, problem) => {
     expect(await readBytes(bytes)).toEqual({ problem: expect.stringMatching(problem) as unknown });
   });
 

@@ -236,7 +236,7 @@ describe("the setup script", () => {
         "20.20.2",
         /needs Node 24\.11\.0 or later, but the one on the PATH is 20\.20\.2, and .*nodejs\.org/,
       ],
-      ["is too old by a little", "24.9.0", /needs Node 24\.11\.0 or later, but the one on the PATH is 24\.9\.0/],
+      ["is a little too old", "24.9.0", /needs Node 24\.11\.0 or later, but the one on the PATH is 24\.9\.0/],
     ])("the setup script names a Node that %s in one sentence", async (_, version, sentence) => {
       install();
       const result = await setUp(["start"], { PATH: makeNode(join(root, "bin"), saying(version)) });

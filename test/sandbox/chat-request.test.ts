@@ -101,7 +101,9 @@ describe("the sandbox refuses a chat completion request", () => {
     ["one choice only", { n: 2 }, "invalid_value n"],
     ["no log probabilities", { logprobs: true }, "invalid_value logprobs"],
     ["stream_options needs stream", { stream_options: { include_usage: true } }, "invalid_value stream_options"],
-  ])("%s", (_rule, fields, expected) => expect(verdict(fields)).toBe(expected));
+  ])("the sandbox refuses a chat completion request: %s", (_rule, fields, expected) =>
+    expect(verdict(fields)).toBe(expected),
+  );
 
   test.each<[string, unknown, string]>([
     ["role is required", { content: "hi" }, "missing_required_parameter messages[0].role"],
@@ -134,7 +136,9 @@ describe("the sandbox refuses a chat completion request", () => {
       { role: "tool", content: "x" },
       "missing_required_parameter messages[0].tool_call_id",
     ],
-  ])("message: %s", (_rule, message, expected) => expect(verdict({ messages: [message] })).toBe(expected));
+  ])("the sandbox refuses a message: %s", (_rule, message, expected) =>
+    expect(verdict({ messages: [message] })).toBe(expected),
+  );
 
   test("the sandbox accepts all thirteen fields at the edges of their ranges", () => {
     const fields = {

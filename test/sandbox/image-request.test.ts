@@ -55,7 +55,7 @@ describe("the sandbox refuses an image generation request", () => {
     ],
     ["role is user or model", { contents: [{ role: "system", parts: [WORDS] }] }, "invalid_value", "contents[0].role"],
     ["unknown fields are named", { contents: [{ parts: [WORDS] }], prompt: "x" }, "unknown_parameter", "prompt"],
-  ])("%s", async (_rule, body, code, param) => {
+  ])("the sandbox refuses an image request: %s", async (_rule, body, code, param) => {
     const sandbox = await start();
     const refusal = await refusalOf(post(`${sandbox.url}/v1beta/models/sandbox-image:generateContent`, body));
     expect(refusal).toMatchObject({ status: 400, type: "invalid_request_error", code, param });
@@ -77,7 +77,7 @@ describe("the sandbox refuses an image generation request", () => {
     ["imageSize is upper case", { imageConfig: { imageSize: "1k" } }, "generationConfig.imageConfig.imageSize"],
     ["imageSize has a number", { imageConfig: { imageSize: "large" } }, "generationConfig.imageConfig.imageSize"],
     ["one candidate only", { candidateCount: 2 }, "generationConfig.candidateCount"],
-  ])("%s", async (_rule, config, param) => {
+  ])("the sandbox refuses an image request: %s", async (_rule, config, param) => {
     const sandbox = await start();
     expect(await refusalOf(draw(sandbox, [WORDS], config))).toMatchObject({ status: 400, param });
   });

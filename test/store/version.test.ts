@@ -40,7 +40,7 @@ describe("a SQLite file", () => {
     ["of version 0.2, whose stamp is 1", `PRAGMA journal_mode = WAL; PRAGMA user_version = 1; ${TABLE}`, OLDER],
     ["with tables and no stamp", TABLE, OLDER],
     ["of a newer version", `PRAGMA user_version = 99; ${TABLE}`, NEWER],
-  ])("the start, a backup and the doctor refuse %s, and leave it unchanged", (_, sql, words) => {
+  ])("the start, a backup and the doctor refuse a SQLite file %s, and leave it unchanged", (_, sql, words) => {
     write(sql);
     const before = readFileSync(path);
     const sentence = `The database ${path} ${words} move the file away to start with an empty one.`;
@@ -89,7 +89,7 @@ describe.skipIf(isRedisMissing)("a Redis database (needs redis-server)", () => {
   test.each([
     ["of version 0.2, which has no stamp", { "identity:pseudonym-key": '{"value":"a key"}' }, OLDER],
     ["of a newer version", { "identity:pseudonym-key": '{"v":99,"value":"a key"}', layout: "99" }, NEWER],
-  ])("every operation and the doctor refuse %s, and leave it unchanged", async (_, entries, words) => {
+  ])("every operation and the doctor refuse a Redis database %s, and leave it unchanged", async (_, entries, words) => {
     for (const [key, value] of Object.entries(entries)) await client.set(`palaver:${key}`, value);
     const where = redis.url.replace(":canary-word@", "");
     const sentence = `The Redis database ${where}/3 (REDIS_URL) ${words} end REDIS_URL with the number of an empty database, such as /1.`;

@@ -80,7 +80,7 @@ export function describeKeyvStore(open: (namespace: string) => Keyv): void {
     ["bytes in an object", { buff: Buffer.from("buzz") }],
     ["double quotes", '"'],
     ["single quotes", "''"],
-  ])("the store accepts a value that is %s", async (_, value) => {
+  ])("the store accepts this value: %s", async (_, value) => {
     await keyv.set("foo", value);
     expect(await keyv.get("foo")).toEqual(value);
   });

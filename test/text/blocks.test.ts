@@ -28,7 +28,7 @@ describe("the reading of a line in a code fence", () => {
     ["``", "undecided"],
     ["```  ", "undecided"],
     ["``x", "content"],
-  ])("readFenceLine takes %j for %s", (text, kind) => expect(readFenceLine(text, 0, fence).kind).toBe(kind));
+  ])("readFenceLine reads the line %j as: %s", (text, kind) => expect(readFenceLine(text, 0, fence).kind).toBe(kind));
 });
 
 describe("the kind of a line", () => {

@@ -120,7 +120,7 @@ describe("prose for Discord", () => {
     ["links are honest", "see [bank.com](https://evil.net/x_(y))", "see `bank.com` (<https://evil.net/x_(y)>)"],
     ["pictures become links", "![cat](https://a.example/c.png)", "[cat](https://a.example/c.png)"],
     ["a link in code is code", "`[a.com](https://b.com)`", "`[a.com](https://b.com)`"],
-  ])("%s", (_, markdown, shown) => expect(rewriteProse(markdown)).toBe(shown));
+  ])("Markdown for Discord is rewritten: %s", (_, markdown, shown) => expect(rewriteProse(markdown)).toBe(shown));
 
   // On Discord each of these is a link, because Discord allows text and spaces around a URL.
   test.each([

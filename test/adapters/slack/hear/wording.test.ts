@@ -8,17 +8,21 @@ const read = (text: string) => readWords(text, ACME, NAMES);
 describe("the words of a message", () => {
   test.each([
     ["people by their names", "ask <@U1> and <@U1|ada>", "ask @Ada and @Ada"],
-    ["somebody nobody knows by the name told with the id, else by the id", "ask <@U2|eve>, <@U2>", "ask @eve, @U2"],
-    ["channels by their names, told or looked up", "<#C1> <#C1|> <#C9|random> <#C8>", "#general #general #random #C8"],
-    ["everybody and groups", "<!here> <!subteam^S1|@team> <!subteam^S1>", "@here @team @group"],
-    ["a moment as Slack shows it", "<!date^1700000000^{date}|14 Nov> ", "14 Nov"],
+    ["an unknown person by the name next to the id, or else by the id", "ask <@U2|eve>, <@U2>", "ask @eve, @U2"],
+    [
+      "channels by their names, from the text or looked up",
+      "<#C1> <#C1|> <#C9|random> <#C8>",
+      "#general #general #random #C8",
+    ],
+    ["everyone and groups", "<!here> <!subteam^S1|@team> <!subteam^S1>", "@here @team @group"],
+    ["a date as Slack shows it", "<!date^1700000000^{date}|14 Nov> ", "14 Nov"],
     ["a bare link", "<https://example.org/a?b=1&amp;c=2>", "https://example.org/a?b=1&c=2"],
     ["a link that shows itself", "<http://example.org|example.org>", "http://example.org"],
     ["a link under other words", "<https://example.org|the page>", "[the page](https://example.org)"],
-    ["an address of mail", "<mailto:a@example.org|a@example.org>", "a@example.org"],
-    ["what people themselves wrote in brackets", "1 &lt; 2 &amp;&amp; &lt;b&gt;", "1 < 2 && <b>"],
-    ["what is escaped twice once", "&amp;lt;", "&lt;"],
-    ["lines as they are", "one\n\n  two", "one\n\n  two"],
+    ["an email address", "<mailto:a@example.org|a@example.org>", "a@example.org"],
+    ["words in brackets that people wrote", "1 &lt; 2 &amp;&amp; &lt;b&gt;", "1 < 2 && <b>"],
+    ["text that was escaped twice as escaped once", "&amp;lt;", "&lt;"],
+    ["line breaks unchanged", "one\n\n  two", "one\n\n  two"],
   ])("readWords shows %s", async (_, text, shown) => {
     expect(await read(text)).toBe(shown);
   });

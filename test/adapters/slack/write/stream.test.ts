@@ -105,7 +105,7 @@ describe("steps in a stream that Slack refuses", () => {
     ["ended", true, withSteps(growing("One"), LOOKING), LOOKED],
     ["ended", false, withSteps(growing("One"), LOOKING), LOOKED],
   ] as const)(
-    "the adapter closes steps with a stream if it is unknown whether Slack shows them, so that they %s there: %s",
+    "the adapter closes the steps of a stream if Slack may not know that they %s: %s",
     async (...[, isDone, first, step]) => {
       const { sink, slack, texts, cards } = await startWriting();
       const { id } = await sink.post(first, "n", signal);
