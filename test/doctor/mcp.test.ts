@@ -67,10 +67,7 @@ test.each([
 test("the doctor names an MCP server that does not answer in time, with its last line, and still lists the others", async () => {
   const counter = await startCountingServer();
   onTestFinished(counter.close);
-  const silent = program("--input-type=module", [
-    "-e",
-    'console.error("fetching tracker"); setInterval(() => {}, 1000)',
-  ]);
+  const silent = program("--input-type=module", ["-e", 'console.error("fetching tracker"); process.stdin.resume()']);
   const fetched = { type: "stdio", command: "/no/npx", args: ["-y", "x"], env: {}, cwd: undefined } as const;
   const servers = [
     toMcpConfig("slow", silent),
