@@ -17,7 +17,7 @@ export interface Differences {
   noFiles?: string;
   noRedelivery?: string;
   noRestart?: string;
-  /** Set if the surface shows one answer at a time. */
+  /** True if the surface shows one answer at a time. */
   noParallel?: string;
   noPrivateFiles?: string;
   /** Set if the surface has no messages except those of its only conversation. */
@@ -544,6 +544,7 @@ function describeSchedules(start: StartSurface, { noOthers, noRestart }: Differe
   const alone = noOthers === undefined ? "ada" : undefined;
   const UNDER_POST = ["pause", "reschedule", "unschedule"];
 
+  /** A surface with a confirmed schedule. */
   async function startHourly(task: string) {
     const surface = await start();
     // A chat must exist on the page.
@@ -589,7 +590,7 @@ function describeSchedules(start: StartSurface, { noOthers, noRestart }: Differe
     await findNote(surface, /It strikes again/);
   });
 
-  test("a run posts nothing if the model has nothing to say", async () => {
+  test("a run with nothing to say posts nothing", async () => {
     const surface = await startHourly("speak only if there is something to say");
     const before = surface.notes().length;
     surface.world.script(["NOTHING_TO_SAY"]);

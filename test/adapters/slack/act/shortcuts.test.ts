@@ -98,7 +98,7 @@ test("Create an image says that images are off", async () => {
   expect(JSON.stringify(view.body)).toContain("switched off");
 });
 
-test("the adapter acknowledges an unknown shortcut and does nothing", async () => {
+test("an unknown shortcut is acknowledged and does nothing", async () => {
   const { ada, general, events } = await startInteractions();
   const pressed = await ada.shortcut("foreign", ada.say(general, "hello"));
   expect([pressed.isAcknowledged, events]).toEqual([true, []]);
