@@ -1,6 +1,8 @@
 import { describe, expect, test } from "vitest";
+import { ApiError } from "../../../../adapters/discord/api/error.ts";
+import { createIsThere } from "../../../../adapters/discord/hear/access.ts";
 import { createStillClock } from "../../../../lab/discord-sim/clock.ts";
-import { botTexts, startStage } from "../stage.ts";
+import { botTexts, signal, startStage } from "../stage.ts";
 
 describe("channels where the bot cannot write", () => {
   test("the bot tells a user once an hour, in a direct message, that it cannot write where they asked", async () => {
@@ -34,4 +36,13 @@ describe("channels where the bot cannot write", () => {
     discord.people.say(thread, ada, "here?", { mentionBot: true });
     expect((await message(0)).text).toBe("here?");
   });
+});
+
+test("isThere waits for a rate limit that other calls have used up", async () => {
+  let calls = 0;
+  const call = async () => {
+    if (calls++ < 3) throw new ApiError("Too many calls.", { status: 429, code: 0, retryAfterMs: 1 });
+    return { data: { id: "1" } };
+  };
+  expect(await createIsThere({ api: { call } })("ada", { platform: "discord", channelId: "1" }, signal)).toBe(true);
 });
