@@ -9,17 +9,16 @@ import type { Right } from "../port/right.ts";
 import type { Fallback, ReplySink } from "../port/sink.ts";
 import { callPlatform, toCallResult, toEditKind, toFailed } from "./platform-call.ts";
 
-/** How long a call waits for its turn, including rate limits. */
+/** Includes waits for rate limits. */
 const TURN_TIMEOUT_MS = 120_000;
-/** How long the platform can take for files. */
 const UPLOAD_TIMEOUT_MS = 60_000;
 /** A message that is complete from the start does not need a way of writing that lets it grow. */
 const WHOLE: Fallback = { isActive: true, activate: () => {} };
 
 /**
- * A sink for messages that do not grow, for example pictures and notices. Its calls share the growing replies' budget
- * and wait for their turn. They retry when the platform asks for a wait, and they always end. `sink` belongs to the
- * reply that is being written at the same time, if there is one.
+ * A sink for messages that do not grow, such as pictures and notices. Its calls share the budget of growing replies,
+ * wait for their turn, and retry after a rate limit. They always end. `sink` belongs to a reply that is written at the
+ * same time, if there is one.
  */
 export type SinkOf = (address: ReplyAddress, sink?: ReplySink) => ReplySink;
 
@@ -58,7 +57,7 @@ export function createPacedSinks({ adapterOf, scheduler, metrics, right }: Paced
       signal.throwIfAborted();
       const bound = AbortSignal.any([signal, AbortSignal.timeout(TURN_TIMEOUT_MS)]);
       const ended = Promise.withResolvers<T>();
-      /** True if a call is in flight or has ended. */
+      /** True while a call is in flight, and after it. */
       let isAtWork = false;
 
       async function write(): Promise<Written> {
@@ -72,7 +71,6 @@ export function createPacedSinks({ adapterOf, scheduler, metrics, right }: Paced
             isAtWork = false;
             return { answer: toFailed(error), behind: true, kind: call.kind };
           }
-          // The caller handles every other failure.
           ended.reject(error);
           return { answer: { ok: true }, behind: false, kind: call.kind };
         }
@@ -85,7 +83,7 @@ export function createPacedSinks({ adapterOf, scheduler, metrics, right }: Paced
         fallback,
         first: call.kind,
       });
-      // An unfinished state can wait, like the edits of a growing reply. Every other call writes a final state.
+      // Unfinished states can wait. Every other call is final.
       if (call.kind === "edit") pace.text(1);
       else pace.end(bound).catch((error: unknown) => isAtWork || ended.reject(error));
       try {

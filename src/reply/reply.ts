@@ -7,51 +7,41 @@ import { callPlatform } from "./platform-call.ts";
 import { describeRunning, rendersSteps } from "./steps.ts";
 import { createReplyWriter, type ReplyWriter, type ReplyWriterOptions } from "./writer.ts";
 
-/** How long the platform can take to accept the final text. After that, the reply is given up. */
+/** If the platform does not accept the final text within this time, the reply is given up. */
 const FINAL_DEADLINE_MS = 120_000;
-/** Longest call that shows progress. It does no harm to skip one. */
+/** Skipping a progress notice does no harm. */
 const PROGRESS_TIMEOUT_MS = 5_000;
-/** A started or finished step counts like this many characters of text, which is about a line. */
+/** A change of a step counts like this many characters, about a line. */
 const STEP_UNITS = 40;
-/**
- * How often the duration of a running step is updated. It counts almost nothing compared with text that waits to be
- * shown.
- */
+/** How often running steps show their duration. A tick is much less urgent than text. */
 const TICK_MS = 5_000;
 const TICK_UNITS = 1;
-/**
- * After this time without text, the bot posts a notice with a Stop button, so that it appears within the first second.
- */
+/** Then a notice with a Stop button appears, within the first second. */
 const STOP_MS = 700;
-/** People wait this long before they ask themselves why, and as long again before they ask how much longer. */
+/** People start to wonder after about this time, and again after the same time. */
 const WAIT_MS = 10_000;
 
-/** How a turn ended: the gateway's finish reason, or the error. */
+/** The gateway's finish reason, or the error. */
 export type Cause = { finish: string } | { error: unknown };
 
 /**
- * Passes an answer's text on while it arrives. Until there is text, the words passed to `tell` are shown instead.
- * Resolves to the finish reason.
+ * Passes the answer's text to `onText`. Until then, the reply shows the words passed to `tell`. Resolves to the finish
+ * reason.
  */
 export type ProduceText = (onText: OnText, tell: (words: string) => void) => Promise<string>;
 
 export interface ReplyOptions extends ReplyWriterOptions {
   scheduler: Scheduler;
-  /** True if the messages show an outdated text, so a notice about a wait can replace it. */
+  /** True if the messages show an outdated text, which a notice can replace. */
   makesWay?: boolean;
-  /**
-   * Says in words what the reply waits for. Called each time another `WAIT_MS` have passed without text. Absent for a
-   * reply that only shows the words passed to `tell`.
-   */
+  /** Says what the reply waits for. Called each `WAIT_MS` without text. Absent if only `tell` describes the work. */
   describeWait?(): string;
-  /** Called with these words when they change, so that they can be shown next to the reply. */
+  /** Called with new words that must be shown next to the reply. */
   onWait?(words: string): void;
-  /** Called when the first text of this attempt is on the platform. */
   onVisible?(): void;
   /**
-   * Called when no more text follows. Chooses the closing. Undefined means that the messages do not change, because
-   * another attempt or process continues them. If it throws, nothing more is written and `writeReply` rejects with that
-   * error.
+   * Chooses the end of the reply. If undefined, the messages do not change. If it throws, nothing more is written and
+   * `writeReply` rejects with that error.
    */
   onEnd(cause: Cause, text: string): Closing | undefined;
 }
@@ -75,8 +65,8 @@ export async function writeReply(produceText: ProduceText, options: ReplyOptions
   const { sink, steps } = options;
   const { budget, room, fallback } = sink;
   const pace = options.scheduler.join(budget, { write: writer.write, room, fallback });
-  // A step does not start a message. Otherwise the message would come before the step's own messages, such as a
-  // picture, and platforms end a growing message after some minutes. If there is text, the next write shows the step.
+  // A step alone does not start a message, because the step's own messages, such as pictures, must come before the
+  // text, and platforms end a growing message after some minutes.
   steps?.follow(() => {
     if (rendersSteps(sink) && writer.text !== "") pace.text(STEP_UNITS);
   });
@@ -108,23 +98,22 @@ export async function writeReply(produceText: ProduceText, options: ReplyOptions
     stopTelling();
     clearInterval(ticking);
     pace.leave();
-    // This reply's last call must not overtake the next writer of these messages.
+    // The next writer of these messages must not overtake this call.
     await writer.settled();
   }
   return writer.text;
 }
 
-/** Shows what the reply waits for while it has no text. Returns a function that ends this. */
+/** Returns a function that stops the notices. */
 function tellWaits(
   { sink, record, describeWait, ...options }: ReplyOptions,
   writer: ReplyWriter,
   tell: (words: string) => void,
 ): () => void {
   if (describeWait === undefined) return () => {};
-  // If there is text, people need no notice.
   const isShown = sink.traits?.waits !== undefined && (record.posted.length === 0 || options.makesWay === true);
   const show = (words: string) => tell(`_${words} …_`);
-  // Checked repeatedly, because the platform can be slow to refuse its own Stop button.
+  // The platform can refuse its own Stop button late.
   const stopping = setInterval(() => {
     if (!isShown || sink.traits?.waits === "late") return;
     clearInterval(stopping);
@@ -144,7 +133,7 @@ function tellWaits(
   };
 }
 
-/** An abort has a `CutReason` as its reason. */
+/** The error of an abort is a `CutReason`, which is a string. */
 function toCutBy(cause: Cause): Step["cutBy"] {
   if (!("error" in cause)) return undefined;
   return typeof cause.error === "string" ? "stop" : "error";
@@ -163,16 +152,13 @@ async function toCause(producing: Promise<string>): Promise<Cause> {
 }
 
 export interface Progress {
-  /** Shows the current work. "" removes the notice. */
+  /** "" removes the notice. */
   show(text: string): void;
-  /** Removes the notice. Resolves when no call for it is in flight. */
+  /** Removes the notice and waits for calls in flight. */
   clear(): Promise<void>;
 }
 
-/**
- * Ignores failures. Shows only the newest text, and no late "thinking" after `clear`. `stop` is the button that stops
- * the work.
- */
+/** Ignores failures. Skips outdated texts. */
 export function createProgress(sink: ReplySink, right: Right, stop?: Button): Progress {
   const show = (text: string) =>
     callPlatform(right, (signal) => sink.progress(text, signal, stop), PROGRESS_TIMEOUT_MS);

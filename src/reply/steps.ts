@@ -1,20 +1,16 @@
 import type { ReplySink, Step } from "../port/sink.ts";
 import { describeStep } from "../port/steps.ts";
 
-/** The steps of one reply and their current state. */
 export interface Steps {
-  /** The current state of each step, in the order in which they started. */
+  /** In the order in which they started. */
   readonly all: readonly Step[];
-  /** Records a step that starts, or its new state. */
+  /** Adds a step, or updates it. */
   note(step: Step): void;
   /** Updates the durations of the running steps. Returns false if none is running. */
   tick(): boolean;
-  /**
-   * The answer has ended, so steps that still run have failed. `cutBy` says what ended them, unless the answer is
-   * complete.
-   */
+  /** Marks running steps as failed. `cutBy` says what ended an incomplete answer. */
   end(cutBy?: Step["cutBy"]): void;
-  /** From now on, calls this listener at each change, instead of the previous one. */
+  /** Calls this listener, and no earlier one, at each change. */
   follow(listener: () => void): void;
 }
 
@@ -25,7 +21,7 @@ export function createSteps(now = () => performance.now()): Steps {
   let tell = () => {};
 
   function note(step: Step): void {
-    // A step that was given up can still report its state.
+    // An abandoned step can still report.
     if (isOver) return;
     const { begunAt = now(), runningMs = 0 } = steps.get(step.id) ?? {};
     steps.set(step.id, { ...step, begunAt, ...(step.state === "running" ? { runningMs } : { endedAt: now() }) });
@@ -53,7 +49,6 @@ export function createSteps(now = () => performance.now()): Steps {
   };
 }
 
-/** True while the messages of the reply show its steps. */
 export function rendersSteps({ traits, fallback }: Pick<ReplySink, "traits" | "fallback">): boolean {
   return traits?.steps === true && fallback?.isActive !== true;
 }
@@ -67,9 +62,7 @@ export function describeRunning(steps: readonly Step[]): string {
   return first.map(describeStep).join(", ");
 }
 
-/** The steps of a reply, by the message that shows them. */
 export interface PlacedSteps {
-  /** Assigns steps to the message with this index while it is the last one. */
   place(steps: readonly Step[], lastIndex: number): void;
   of(index: number): readonly Step[];
 }

@@ -2,31 +2,27 @@ import { FOLD_MARK } from "../text/folded-quote.ts";
 import { neutralize } from "../text/neutralize.ts";
 import { truncate } from "../text/truncate.ts";
 
-/** Milliseconds between two reports, because each is a call to the platform. */
+/** Each report is a call to the platform. */
 const TELL_MS = 5_000;
 
-/** The largest part of the thoughts that is shown, in UTF-16 units. Few people read more in passing. */
+/** In UTF-16 units. Few people read more. */
 const MAX_SHOWN_CHARS = 1_000;
 
-/**
- * The model's thoughts before its answer. They are visible only while the model thinks, and are not part of the answer.
- */
+/** The thoughts are visible while the model thinks, and are not part of the answer. */
 export interface Thinking {
   add(text: string): void;
-  /** The model restarts, so its thoughts so far are outdated. */
+  /** Drops the thoughts, because the model restarts. */
   restart(): void;
-  /** The model does something else now. Returns true if it was thinking until then. */
+  /** Stops the clock. Returns true if the model was thinking. */
   pause(): boolean;
   /** "thinking, 12 s" while it thinks, otherwise "". */
   describe(): string;
-  /** Removes and returns the thoughts so far, as a quote to put before the answer. "" if there are none. */
+  /** Takes the thoughts as a quote to put before the answer. "" if there are none. */
   takeQuote(isFolded: boolean): string;
 }
 
 interface ThinkingOptions {
-  /** Called every few seconds with a description. */
   onTell(words: string): void;
-  /** Milliseconds from any starting point. */
   now?(): number;
 }
 
@@ -78,7 +74,7 @@ export function createThinking({ onTell, now = () => performance.now() }: Thinki
   };
 }
 
-/** A quote with a title. Marks it as foldable if the platform supports that, because Markdown has no syntax for it. */
+/** Marks the quote as foldable if the platform supports that, because Markdown cannot. */
 function toQuote(thoughts: string, lastedMs: number, isFolded: boolean): string {
   const whole = neutralize(thoughts).trim();
   if (whole === "") return "";

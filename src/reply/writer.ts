@@ -9,8 +9,8 @@ import { isRefusal, toCallResult, toEditKind, toFailed } from "./platform-call.t
 import { rendersSteps, type Steps } from "./steps.ts";
 
 /**
- * If calls follow each other quickly, `seen` includes in advance the text of this time, because a note for each call
- * would cost more than the call. After a crash, the reply shows nothing new for about this time.
+ * When calls follow quickly, `seen` includes the text of this time in advance, because a note before each call would
+ * cost more than the call. After a crash, people see no new text for about this time.
  */
 const SEEN_AHEAD_MS = 700;
 /** In UTF-16 units. */
@@ -18,32 +18,28 @@ const MIN_SEEN_AHEAD = 40;
 const MAX_SEEN_AHEAD = 400;
 
 export interface ReplyWriterOptions extends ReplyMessagesOptions {
-  /** The reply's steps, such as tool calls. Absent if there are none. */
   steps?: Steps;
-  /** The id for a growing reply's Stop button. If absent, the turn's id. */
+  /** The id for the Stop button, if it differs from the turn's id. */
   stopId?: string;
-  /** The pages behind the text so far, see `ReplyDraftsOptions`. */
+  /** See `ReplyDraftsOptions`. */
   sources?: () => readonly Source[];
-  /** Ends the reply if the platform does not accept the text. */
+  /** The end of a reply whose text the platform does not accept. */
   refusal(kind: SinkErrorKind): Closing;
-  /** Called with the whole text so far before people see more of it. The call that shows the text waits for this. */
+  /** Called with the whole text before a call shows more of it. The call waits. */
   onSeen(text: string): Promise<void>;
   /**
    * Called after every call that the platform accepted or refused. `isWait` is true if the call showed neither text nor
    * an ending.
    */
   onCall(kind: Change["type"], error: SinkError | undefined, isWait: boolean): void;
-  /** Called with the length of the text that is on the platform, in UTF-16 units. */
+  /** In UTF-16 units. */
   onShown?(units: number): void;
-  /** Called once if the platform rejects every form of this reply for good. */
+  /** Called once if the platform rejects every form of the reply. */
   onRefused(kind: SinkErrorKind): void;
 }
 
-/**
- * The writer of one reply's messages. It knows what they should show and what they do show, and makes the next call.
- */
 export interface ReplyWriter extends Pick<ReplyDrafts, "append" | "text" | "wait" | "end"> {
-  /** Makes the most urgent call with the newest text. Never rejects. Make only one call at a time. */
+  /** Makes the most urgent call with the newest text. Never rejects. One call at a time. */
   write(): Promise<Written>;
   /** Resolves when no call is in flight. Rejects with a `FencedError` if another process took the reply over. */
   settled(): Promise<void>;
@@ -54,13 +50,13 @@ export function createReplyWriter(options: ReplyWriterOptions): ReplyWriter {
   const drafts = createReplyDrafts({
     turnId: options.stopId ?? record.id,
     limits: sink.limits,
-    // If a platform cannot show steps one by one, they are folded into one line at the end.
+    // Such platforms get the steps in one line at the end.
     steps: () => (rendersSteps(sink) || drafts.isOver ? steps?.all : undefined),
     sealed: record.sealed,
     ...(options.sources !== undefined && { sources: options.sources }),
   });
   const messages = createReplyMessages(options);
-  /** After a crash, a new version of the answer does not remove text that people have read. */
+  /** A new version must not show less than people have read. */
   const heldUntil = options.isResumed ? record.seen : 0;
   let refused = false;
   let fenced: FencedError | undefined;
@@ -69,31 +65,30 @@ export function createReplyWriter(options: ReplyWriterOptions): ReplyWriter {
   let inFlight: Promise<unknown> = Promise.resolve();
   const estimateAhead = createAheadEstimate();
 
-  /** Seals a message. Further messages show the rest. */
   async function continueAfterSealed(index: number, draft: Draft, shownLength: number | undefined): Promise<void> {
     const taken = messages.takenAt(index);
-    // The write only repeated the text to be safe.
+    // The text was the same.
     if (JSON.stringify(taken) === JSON.stringify(draft)) return messages.markAsShown(index, draft);
     if (shownLength !== undefined && shownLength > 0) {
       record.sealed = drafts.seal(index + 1, draft, shownLength);
     } else if (taken !== undefined && shownLength === undefined) {
       record.sealed = drafts.seal(index + 1, taken, "all");
     } else {
-      // An earlier attempt left a different or unknown text. Shows everything again, so that nothing is lost.
+      // An earlier attempt left another or an unknown text, so everything is shown again.
       record.sealed = drafts.seal(record.posted.length, draft, "nothing");
     }
     await options.onRecord();
   }
 
-  /** Handles a permanent refusal. The reply continues in another way, or ends. */
+  /** Continues in another way, or ends the reply. */
   async function onRefusal(change: Change, { kind, shownLength }: SinkError): Promise<void> {
     if (kind === "sealed" && change.type === "edit")
       return continueAfterSealed(change.index, change.draft, shownLength);
-    // An earlier attempt may have died after it removed a message and before it recorded that.
+    // An earlier attempt may have removed the message.
     if (kind === "gone" && change.type === "edit" && change.index > 0 && messages.isUnseen(change.index)) {
       return messages.forget(change.index);
     }
-    // A bot often can write in a channel but cannot attach files there.
+    // Bots often can write in a channel without attaching files.
     if (change.type === "upload" && kind !== "gone") return drafts.rejectFile();
     const isOfText = kind === "rejected" || kind === "filtered";
     if (isOfText && change.type !== "remove" && !drafts.isRejected) {
@@ -105,7 +100,7 @@ export function createReplyWriter(options: ReplyWriterOptions): ReplyWriter {
     options.onRefused(kind);
   }
 
-  /** A message that is complete from the start does not need a way of writing that lets it grow. */
+  /** A message that never grows needs no way of growing. */
   function needsFallback(change: Change): boolean {
     return sink.fallback?.isActive === false && change.type === "post" && !change.draft.streaming;
   }
@@ -125,9 +120,9 @@ export function createReplyWriter(options: ReplyWriterOptions): ReplyWriter {
     const kind = toKind(change);
     const wasPosting = record.isPosting;
     let receipt: Receipt = {};
-    // Recorded before the call, because the outcome stays unknown if the process dies during it.
+    // Before the call, because its outcome is unknown if the process dies.
     const ahead = estimateAhead(length);
-    // The end shows all of the text, and the last note can lack the text that `seen` included in advance.
+    // The final call shows everything, but the last note can end before the text that `seen` includes in advance.
     if (length > (drafts.isOver ? noted : record.seen)) {
       record.seen = Math.max(record.seen, drafts.isOver ? length : length + ahead);
       noted = length;
@@ -178,7 +173,7 @@ export function createReplyWriter(options: ReplyWriterOptions): ReplyWriter {
   };
 }
 
-/** Estimates how much text the next calls will show, from the growth since the last call. 0 if calls are rare. */
+/** Estimates from the last growth how much text the next calls show. 0 if calls are rare. */
 function createAheadEstimate(): (length: number) => number {
   let before: { length: number; atMs: number } | undefined;
   return (length) => {
@@ -191,7 +186,7 @@ function createAheadEstimate(): (length: number) => number {
   };
 }
 
-/** Platforms can have separate limits for calls that end a message and calls that let it grow. */
+/** Platforms can limit the last edit of a message separately. */
 function toKind(change: Change): CallKind {
   if (isPost(change)) return "post";
   return change.type === "edit" && !change.draft.streaming ? toEditKind(change.draft) : "edit";
@@ -201,7 +196,7 @@ function isPost({ type }: Change): boolean {
   return type === "post" || type === "upload";
 }
 
-/** After any other error from an adapter, such as a timeout, the outcome of the call is unknown. */
+/** After other errors, such as timeouts, the outcome of the call is unknown. */
 function toSinkError(error: unknown): SinkError {
   if (error instanceof SinkError) return error;
   const quote = ` (${describeError(error)})`;

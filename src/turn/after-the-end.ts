@@ -18,15 +18,16 @@ const STILL_WRITTEN = "I'm still writing this answer.";
 
 const REFUSED = describeEnding({ error: "refused" }, { model: "", now: 0 });
 
-/**
- * The actions that people can take on an ended answer, by its buttons. A promise rejects if its event must be retried.
- */
+/** The actions behind the buttons of an ended answer. A promise rejects if its event must be retried. */
 export interface AfterTheEnd {
-  /** Shows another answer to the same question. Resolves to a refusal if it cannot. */
+  /** Shows another answer to the same question. Resolves to a refusal for the person if that is impossible. */
   show(event: ActionEvent, signal: AbortSignal): Promise<string | undefined>;
-  /** Removes an answer. Resolves in the same cases as `show`. */
+  /** Resolves to a refusal for the person if they cannot remove the answer. */
   remove(event: ActionEvent): Promise<string | undefined>;
-  /** The question that continues a truncated answer, or a refusal. The same event gives the same question. */
+  /**
+   * Resolves to the question that continues a truncated answer, or to a refusal. The same event gives the same
+   * question.
+   */
   toContinuation(event: ActionEvent): Promise<MessageEvent | string>;
   /** Marks the answer as continued, so pressing again does nothing, and removes the button. */
   continued(event: ActionEvent, signal: AbortSignal): Promise<void>;
@@ -37,7 +38,6 @@ export interface AfterTheEnd {
 export function createAfterTheEnd(deps: TurnServices): AfterTheEnd {
   const { records, history, ledger } = deps;
 
-  /** The record of an ended answer, or a refusal. */
   async function findOwn(event: ActionEvent): Promise<TurnRecord | string> {
     const record = await records.load(readEditionId(event.turnId).turnId);
     if (record === undefined) return TOO_OLD;
@@ -105,7 +105,7 @@ export function createAfterTheEnd(deps: TurnServices): AfterTheEnd {
       const isUnseen = record?.phase === "final" && record.isRefused === true && canManage(event, record);
       const retry: Button = { action: "retry", turnId: event.turnId, label: "Retry" };
       const closing = { note: REFUSED.note, buttons: [retry] };
-      // In a channel that accepts no messages, a button can sometimes still change its own message.
+      // A button can sometimes change its own message in a channel that accepts no other messages.
       if (isUnseen && (await rewriteClosing(deps, { ...record, reply: event.reply }, closing, signal))) {
         await records.save({ ...record, isRefused: false });
       }
@@ -114,7 +114,6 @@ export function createAfterTheEnd(deps: TurnServices): AfterTheEnd {
   };
 }
 
-/** Writes a known text into the messages of an answer, and adds or removes messages if needed. */
 async function writeWhole(
   { records, history, right, scheduler, log }: TurnServices,
   record: TurnRecord,
@@ -144,17 +143,15 @@ async function writeWhole(
     onEnd: () => closing,
   });
   if (record.posted.length === count) return;
-  // Replies to the answer's further messages must find it too.
+  // People's replies to the additional messages must find this answer.
   const answer = await readAnswer(history, record);
   if (answer !== undefined) await history.append(record.conversationId, answer, record.posted);
 }
 
-/** Makes the question that continues an answer. The same press makes the same question. */
 export function toContinuationEvent(event: ActionEvent, record: TurnRecord): MessageEvent {
   const { key, author, at } = event;
   const { conversationId, posted } = record;
   const inReplyTo = posted.at(-1);
-  // The continuation gets its own messages.
   const reply = toPressedReply(event, record, 0);
   return {
     kind: "message",
@@ -167,7 +164,7 @@ export function toContinuationEvent(event: ActionEvent, record: TurnRecord): Mes
     text: "Go on exactly where you stopped.",
     attachments: [],
     addressed: "bot",
-    // It continues that answer, not the messages after it.
+    // The question continues that answer, not the messages after the answer.
     ...(inReplyTo !== undefined && { inReplyTo }),
   };
 }

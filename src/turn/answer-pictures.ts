@@ -6,13 +6,11 @@ import type { Ending } from "./endings.ts";
 import type { TurnRecord } from "./record.ts";
 import type { TurnRecords } from "./records.ts";
 
-/** The largest number of pictures from one model answer. Further ones are left out. */
 const MAX_PICTURES = 8;
 
-/** The largest number of a question's characters that are stored as a picture's prompt. */
 const MAX_PROMPT_CHARS = 4_000;
 
-/** A picture in the model's answer, and its place in the conversation. Equal ids mean the same picture. */
+/** Equal ids mean the same picture. */
 interface AnswerPicture {
   id: string;
   conversationId: string;
@@ -20,14 +18,12 @@ interface AnswerPicture {
   after: string | undefined;
   reply: ReplyAddress;
   author: Author;
-  /** The question. */
   prompt: string;
-  /** The model that answered. */
   model: string;
   dataUrl: string;
 }
 
-/** Says as a sentence of Markdown why a picture is missing, and whether a retry can help. */
+/** `reason` is a sentence of Markdown. `canRetry` says whether a retry can help. */
 interface MissingPicture {
   reason: string;
   canRetry: boolean;
@@ -39,22 +35,19 @@ interface MissingPicture {
  */
 export type ShowPicture = (picture: AnswerPicture, signal: AbortSignal) => Promise<MissingPicture | undefined>;
 
-/** The pictures in the answers during one attempt. */
 export interface AnswerPictures {
-  /** Shows the pictures in an answer. `round` counts the attempt's answers from 1. */
+  /** `round` counts the attempt's answers from 1. */
   show(dataUrls: readonly string[], round: number, signal: AbortSignal): Promise<void>;
-  /** Adapts the answer's ending to its pictures. `isEmpty` is true if the answer has no text. */
+  /** Adapts the ending to the pictures. `isEmpty` is true if the answer has no text. */
   toEnding(ending: Ending, isEmpty: boolean): Ending;
   readonly hasAny: boolean;
 }
 
-/** The turn that the pictures belong to. */
 interface PicturedTurn {
   record: Pick<TurnRecord, "conversationId" | "reply" | "author">;
-  /** The question. */
   messages: readonly Pick<MessageEvent, "text">[];
   begin: Pieces["begin"];
-  /** The model that is answering now. */
+  /** The model that is answering at the time of the call. */
   answering(): string;
 }
 
@@ -84,7 +77,7 @@ export function createAnswerPictures(
         const note = `_An image from this answer is missing. ${reason}_`;
         return { outcome: canRetry ? "interrupted" : "complete", note, retry: canRetry };
       }
-      // The pictures' buttons need a message.
+      // The buttons need a message.
       return isEmpty && shown > 0 ? { ...ending, note: "_The answer is an image._" } : ending;
     },
     get hasAny() {
@@ -95,15 +88,14 @@ export function createAnswerPictures(
 
 /** Parts that an attempt shows in addition to the answer, such as pictures. */
 export interface Pieces {
-  /** Starts the next piece of a tool. */
   next(): TurnPiece;
-  /** Starts the piece with this name, which must be unique in the attempt. */
+  /** The name must be unique in the attempt. */
   begin(name: string): Pick<TurnPiece, "id" | "after">;
-  /** Uses up the numbers of the pieces. Returns the history entry that the answer follows. */
+  /** Reserves the numbers of the pieces. Returns the history entry that the answer follows. */
   end(): string | undefined;
 }
 
-/** An attempt that takes over from another process starts the same pieces with the same ids. */
+/** If a process resumes a turn, its pieces get the same ids again. */
 export function createPieces(records: Pick<TurnRecords, "note">, record: TurnRecord): Pieces {
   let count = 0;
 

@@ -16,12 +16,11 @@ import type { WaitingMarks } from "./waiting-marks.ts";
 
 export interface Answers {
   /**
-   * Answers a batch if `isWanted` resolves to true. Otherwise stores it as overheard. If all its messages are deleted,
-   * removes the answer. Resolves to the finished events: a turn that had already started ends without the later ones.
-   * Rejects if the reply could not be written. Call it again in that case.
+   * Answers a batch if `isWanted` resolves to true, and otherwise stores the batch as overheard. If people deleted all
+   * its messages, removes the answer. Resolves to the finished events; a turn that has already started leaves later
+   * events to the next call. Rejects if the reply could not be written; the caller must retry then.
    */
   answer(batch: Batch, isWanted: Promise<boolean>, signal: AbortSignal): Promise<readonly InboundEvent[]>;
-  /** Stores messages to other people, see `Overhear`. */
   overhear: Overhear;
   /**
    * Writes a new answer into the messages of a turn's answer, or continues the answer after a decision about its tool
@@ -32,7 +31,6 @@ export interface Answers {
   reconsider(event: EditedEvent | DeletedEvent, signal: AbortSignal): Promise<boolean>;
 }
 
-/** Events that are handled together, and their messages. */
 export interface Batch {
   events: readonly InboundEvent[];
   messages: readonly MessageEvent[];
@@ -42,7 +40,7 @@ export interface Batch {
 
 interface Retried {
   done: readonly InboundEvent[];
-  /** A sentence for the person if nothing was done. */
+  /** A sentence for the person. Present if nothing was done. */
   refusal?: string;
 }
 
@@ -69,7 +67,6 @@ export function createAnswers(deps: AnswersDeps): Answers {
     { events, isGivenUp }: Omit<Batch, "messages">,
     signal: AbortSignal,
   ): Promise<Retried> {
-    // A turn that crashed keeps its counts.
     const fresh = record.phase === "final" ? { attempts: 0, seen: 0 } : {};
     const how = { mustAsk: true, pressedBy: events[0]?.author };
     const turn = createRunningTurn({ ...record, phase: "posted", ...fresh }, [], how);
@@ -103,7 +100,6 @@ export function createAnswers(deps: AnswersDeps): Answers {
       const isRunning = find(record.id) !== undefined;
       const orphaned = await endOrphan(deps, record, events, isRunning);
       if (orphaned !== undefined) return orphaned;
-      // The person pressed twice, and the answer is already being written.
       if (isRunning) return { done: events };
       const again = await prepareAgain(deps, event, record, signal);
       if (again !== "go on") return again === "done" ? { done: events } : refuse(events, again);
@@ -120,7 +116,7 @@ export function createAnswers(deps: AnswersDeps): Answers {
   };
 }
 
-/** Ends a retry if the question was deleted. Undefined while the question exists. */
+/** Ends a retry if the question was deleted. Resolves to undefined if the question exists. */
 async function endOrphan(
   deps: AnswersDeps,
   record: TurnRecord,
@@ -129,12 +125,12 @@ async function endOrphan(
 ): Promise<Retried | undefined> {
   if (!(await isQuestionGone(deps.history, record))) return undefined;
   if (record.phase === "final" || isRunning) return refuse(events, "The question was deleted.");
-  // An earlier attempt had to remove the answer and did not finish.
+  // An earlier attempt started to remove the answer.
   await takeBack(deps, record);
   return { done: events };
 }
 
-/** A complete answer stays next to the new one. An incomplete answer is replaced. */
+/** A complete answer stays available next to the new one. The new one replaces an incomplete answer. */
 async function toNextEdition({ history }: AnswersDeps, record: TurnRecord): Promise<number> {
   const answer = await readAnswer(history, record);
   if (answer === undefined || answer.partial === true || answer.messages.length === 0) return record.edition;
@@ -163,7 +159,6 @@ async function prepareAgain(
   return "go on";
 }
 
-/** Starts a turn, or continues one from an earlier attempt. */
 async function proceed(
   deps: AnswersDeps,
   turn: RunningTurn,
@@ -172,7 +167,7 @@ async function proceed(
 ): Promise<readonly InboundEvent[]> {
   const { history, log } = deps;
   const { record } = turn;
-  // Stores the answers that could not be stored before, so that this turn sees them.
+  // This turn must see the answers that could not be stored before.
   await deps.lateWrites.replay();
   const [earlier, present] = await Promise.all([
     loadEarlierAttempt(deps, record.id, messages.length > 0),
@@ -188,7 +183,7 @@ async function proceed(
   deps.waiting.clear(own);
   const asked = own.filter((message) => present.includes(message));
   Object.assign(record, earlier, { messageIds: asked.map(({ messageId }) => messageId) });
-  // The noted text can be older than a change to one of its questions.
+  // The stored text can be older than a change to one of the turn's questions.
   const isChange = ({ kind }: InboundEvent) => kind === "edited" || kind === "deleted";
   const isOwn = (event: InboundEvent) =>
     "messageId" in event && earlier?.messageIds?.includes(event.messageId) !== false;
@@ -216,11 +211,11 @@ async function run(deps: AnswersDeps, turn: RunningTurn, signal: AbortSignal): P
     if (record.messageIds.length === 0) return takeBack(deps, record);
     result = await attempt(record, beginning, signal);
     if (result === "forgotten") return removePosted(deps, record);
-    // A changed question gets a new answer, no matter how much of this one people have read.
+    // The answer to a changed question can be shorter than the text that people have read.
     if (result === "superseded") {
       record.seen = 0;
       forgetShownText(record);
-      // If this cannot be stored, the next attempt treats the previous tool calls as if nothing had changed.
+      // If this fails, the next attempt reuses the results of the tool calls from before the edit.
       const restart = async () => (await ledger.open(record)).restart(true);
       await persist(restart, (err) => log.error({ err, turnId: record.id }, "the calls of a turn could not be stored"));
     }

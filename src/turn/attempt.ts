@@ -34,10 +34,10 @@ import { describeUncertain } from "./tool-approval.ts";
 import { toCalls, toNotices, toPersonaMark } from "./trace.ts";
 
 /**
- * Answers a record's messages once: prepares, streams the answer into the reply, and stores it in the history. The
- * controller of `beginning` interrupts it with `stopped`, `given-up` and `superseded`. `signal` is the queue's, with
- * `shutdown`, `forgotten` and `lost`. Uses the channel's settings from the start of the attempt. Rejects if the reply
- * could not be finished, or if another process continues it. The queue then hands the turn out again.
+ * Answers the questions of a record once: prepares, streams the answer into the reply, and stores the answer in the
+ * history. `beginning.controller` interrupts the attempt with `stopped`, `given-up` and `superseded`; `signal` is the
+ * queue's, with `shutdown`, `forgotten` and `lost`. The channel's settings at the start count. Rejects if the reply
+ * could not be finished, or if another process continues it; the queue then hands the turn out again.
  */
 export type Attempt = (record: TurnRecord, beginning: Beginning, signal: AbortSignal) => Promise<AttemptResult>;
 
@@ -49,7 +49,7 @@ export function createAttempt(deps: AttemptDeps): Attempt {
     try {
       const outcome = await stream(prepared);
       if (outcome === undefined) return isAborted(signal, "forgotten") ? "forgotten" : "superseded";
-      // Counts the answer before its record is final, because a process that resumes a final record counts nothing.
+      // The answer must count before its record is final, because a process that resumes a final record counts nothing.
       const { text, ending, hasPictures } = outcome;
       if (ending.outcome !== "waiting" && (text !== "" || hasPictures)) await spending.noteAnswer();
       await report(prepared, outcome, await keep(prepared, outcome));
@@ -77,7 +77,7 @@ async function report(prepared: Prepared, outcome: Outcome, isKept: boolean): Pr
   await display.story.end({ number: ends.length, outcome: how, note, messages: posted.length, used, calls });
 }
 
-/** `isFenced`: this process found out that it lost the turn before the queue did. */
+/** `isFenced` is true if a write showed that another process has the turn, before the queue noticed. */
 async function leave({ deps, record, signal, display, spending }: Prepared, isFenced: boolean): Promise<void> {
   display.story.leave(signal.reason);
   if (isFenced || isAborted(signal, "lost", "shutdown"))
@@ -89,18 +89,17 @@ const OWN_MODEL = "_This channel uses a model chosen here. `/model default` goes
 
 const ONLY_THOUGHT = "_The model hit the length limit before it got to an answer. Press Retry to ask again._";
 
-/** The ending of a scheduled run that has nothing to say. The note replaces an earlier answer. */
+/** A scheduled run had nothing to say. The note replaces an earlier answer. */
 const SILENCE: Ending = { outcome: "complete", note: "_Nothing to report this time._", retry: false };
 
-/** Longest delay until the record has new text. Another process would continue from the record. */
+/** How long a write waits until the record has its text. A process that takes over continues from the record. */
 const SEEN_WAIT_MS = 500;
 
-/** The answer as people see it at the end of the attempt. */
 interface Outcome extends Pick<Produced, "context" | "fallback" | "isInVain"> {
   text: string;
   ending: Ending;
   hasPictures: boolean;
-  /** Messages of the model and of its tools, as they can be stored. */
+  /** Messages of the model and the tools, as they can be stored. */
   messages: ChatMessage[];
   calls: Trace["calls"];
   sources: Source[];
@@ -109,8 +108,8 @@ interface Outcome extends Pick<Produced, "context" | "fallback" | "isInVain"> {
 }
 
 /**
- * Writes the reply while the model is answering. Resolves to undefined if the answer was superseded or its asker is
- * being erased. The messages then do not change.
+ * Writes the reply while the model answers. Resolves to undefined, and changes no message, if the questions changed or
+ * the asker is being erased.
  */
 async function stream(prepared: Prepared): Promise<Outcome | undefined> {
   const { deps, record, beginning, before, model, options, display, ledger } = prepared;
@@ -143,8 +142,7 @@ async function stream(prepared: Prepared): Promise<Outcome | undefined> {
       await records.save(record);
       if (record.posted.length > postedBefore) noteProgress();
     },
-    // A slow store must not slow the reply down. If the process dies during that time, people see slightly less text
-    // for a moment.
+    // A slow store must not slow the reply down. If the process dies meanwhile, people briefly see less text.
     onSeen: (shownText) => {
       noteProgress();
       const shown = { text: shownText, cited: produced.sources.cited() };
@@ -167,7 +165,7 @@ async function stream(prepared: Prepared): Promise<Outcome | undefined> {
     onWait: (words) => showBeside(prepared, produced, words),
     onRefused: (kind) => {
       refusal = describeRefusal(kind);
-      // For these two kinds, the refusal is at the end of the text.
+      // For the other two kinds, the text ends with the refusal.
       record.isRefused = kind !== "rejected" && kind !== "filtered";
       abortWith(beginning.controller, "refused");
     },
@@ -178,7 +176,6 @@ async function stream(prepared: Prepared): Promise<Outcome | undefined> {
     },
     onEnd(cause, text) {
       ending = conclude(prepared, produced, cause, text);
-      // Nothing is posted, so nothing needs an ending.
       if (ending === SILENCE && record.posted.length === 0) return undefined;
       return ending && toClosing(prepared, produced, ending);
     },
@@ -199,8 +196,8 @@ function toOutcome(
 }
 
 /**
- * Decides how the attempt ends when no more text arrives. Returns undefined if the next attempt or an erasure decides
- * about the messages. Throws `cause.error` if another process, or a later attempt, continues the answer.
+ * Decides how the attempt ends when no more text follows. Returns undefined if the next attempt or an erasure changes
+ * the messages. Throws `cause.error` if another process or a later attempt continues the answer.
  */
 function conclude(prepared: Prepared, produced: Produced, cause: Cause, text: string): Ending | undefined {
   const { deps, record, before, options, signal } = prepared;
@@ -220,16 +217,13 @@ function conclude(prepared: Prepared, produced: Produced, cause: Cause, text: st
   return ending;
 }
 
-/** True if another process continues these messages. If not, a sentence ends the visible answer. */
+/** True if another process continues the messages. Otherwise a sentence must end the visible answer. */
 function isHandedOver({ deps, record, signal }: Prepared): boolean {
   if (isAborted(signal, "shutdown")) return record.posted.length === 0 || canBeTakenOver(deps.right);
   return isAborted(signal, "lost");
 }
 
-/**
- * True if only the store has the question and the store is unavailable. The turn restarts when the store is available
- * again.
- */
+/** True if only the store has the question and the store is unavailable. The queue then retries the turn. */
 function lacksQuestion({ beginning }: Prepared, error: unknown): boolean {
   return beginning.messages.length === 0 && isStoreOutage(error);
 }
@@ -254,9 +248,8 @@ function toEnding(prepared: Prepared, { pictures, isSilent }: Produced, cause: C
   const shown = pictures.toEnding(ending, isEmpty);
   if (shown !== ending) return shown;
   if (isSilent && ending.outcome === "complete") return SILENCE;
-  // Continue would have nothing to continue.
   if (ending.outcome === "length" && isEmpty) return { outcome: "failed", note: ONLY_THOUGHT, retry: true };
-  // A retry does not help if the gateway no longer has the model that was chosen for the channel.
+  // The gateway may no longer have the model that people chose for the channel. A retry does not help then.
   const mayBeModel = ending.outcome === "failed" && !ending.retry && model !== deps.model;
   if (mayBeModel) return { ...ending, note: `${ending.note}\n\n${OWN_MODEL}` };
   if (!isEmpty || ending.note !== "") return ending;
@@ -292,14 +285,14 @@ function toClosing(
     note: notes.filter(Boolean).join("\n\n"),
     buttons: toEndingButtons({ ...prepared, sink: display.sink }, ending),
     isPartial: ending.outcome !== "complete",
-    // An answer that waits for a person goes on.
+    // An answer that waits for approval continues later.
     sources: ending.outcome === "waiting" ? [] : sources.all(),
   };
 }
 
 /**
- * Stores the answer in the history, then the record as final. Stores an empty answer too, because Retry fills its
- * place. Resolves to true if the record is stored. If not, the queue hands the question out again.
+ * Stores the answer in the history, then the record as final. Stores an empty answer too, because Retry replaces it.
+ * Resolves to true if the record is stored.
  */
 async function keep(prepared: Prepared, outcome: Outcome): Promise<boolean> {
   const { deps, record, beginning, before, queueSignal } = prepared;
@@ -324,7 +317,7 @@ async function keep(prepared: Prepared, outcome: Outcome): Promise<boolean> {
     queueSignal,
   );
   Object.assign(record, final);
-  // A process that is shutting down has little time left.
+  // A process has little time left during a shutdown.
   const pausesMs = isAborted(queueSignal, "shutdown") ? undefined : PATIENT_PAUSES_MS;
   // Until the stored record is final, the buttons under the answer say that it is still being written.
   return deps.records.save(record, pausesMs);

@@ -21,7 +21,7 @@ import { type ContextSummary, toContextSummary } from "./trace.ts";
 
 const READ_AGAIN_MS = 200;
 
-/** How many messages to read in addition to the window's limit. Messages to other people count only by their tokens. */
+/** How many messages to read beyond the window's limit, because only tokens limit messages to other people. */
 const EARLIER_ENTRIES = 500;
 
 /** Text with more characters per token never fits into the window. */
@@ -29,15 +29,13 @@ const CHARS_PER_TOKEN = 8;
 
 export interface Context {
   messages: ChatMessage[];
-  /** Sentences to show under the answer. */
   notices: string[];
-  /** The entries that the request contains. */
   given: ContextSummary;
-  /** Files in the messages that the model sees, oldest first. The list includes files that the model does not see. */
+  /** Files in the messages that the model sees, oldest first, including files whose content the model does not see. */
   files: AttachmentRef[];
   /** The oldest history entry in `messages`. Undefined if the history has no older ones. */
   oldestShownId: string | undefined;
-  /** The turn's answer so far, if the turn restarts. Absent if it was not read. */
+  /** The turn's previous answer, if the turn restarts. Absent if it was not read. */
   written?: Written;
 }
 
@@ -78,7 +76,7 @@ export function createReadContext(deps: ContextDeps): ReadContext {
       history.find(id),
       history.read(conversationId, { ...most, ...(asked !== undefined && { upToId: asked }) }),
     ]);
-    // A turn that restarts must not see its own answer or any later message.
+    // A restarted turn must not see its own answer or later messages.
     if (own !== undefined) {
       const [before, answer] = await Promise.all([
         history.read(conversationId, { ...most, beforeId: own.entryId }),
@@ -91,7 +89,7 @@ export function createReadContext(deps: ContextDeps): ReadContext {
     return history.read(conversationId, most);
   }
 
-  /** Adds questions that could not be stored. An entry that was addressed to others does not count as the question. */
+  /** Adds questions that the history lacks, or has only as messages to others. */
   function withMessages(entries: readonly HistoryEntry[], messages: readonly MessageEvent[]): HistoryEntry[] {
     const asked = new Set(entries.flatMap(({ id, isEarlier }) => (isEarlier === true ? [] : id)));
     if (messages.every(({ messageId }) => asked.has(messageId))) return [...entries];
@@ -101,7 +99,7 @@ export function createReadContext(deps: ContextDeps): ReadContext {
 
   async function readEntries(record: TurnRecord, messages: readonly MessageEvent[], signal: AbortSignal) {
     try {
-      // Reads twice, because the first read's deadline may have passed while this process was paused.
+      // Retries once, because the first read can time out if this process was paused.
       const look = () => readBranch(record);
       const branch = await retry(look, { pausesMs: [READ_AGAIN_MS], mayPass: isStoreOutage }, signal);
       const entries = withMessages(branch.entries, messages);
@@ -109,7 +107,7 @@ export function createReadContext(deps: ContextDeps): ReadContext {
       return { written: UNWRITTEN, ...branch, entries, first, notices: [] as string[] };
     } catch (error) {
       signal.throwIfAborted();
-      // Without the history, this question is lost.
+      // Only the history has this question.
       if (messages.length === 0) throw error;
       log.error({ err: error, turnId: record.id }, "the history could not be read");
       const notice = "_My storage is unavailable: I wrote this answer without the earlier conversation._";
@@ -135,7 +133,7 @@ export function createReadContext(deps: ContextDeps): ReadContext {
     const room = toRoomForFiles(maxTokens, said.tokens);
     const shown = await showFiles(said.kept, { files, maxTokens: room, owner, showsFiles }, signal);
     const { kept } = fitWindow(whole, { ...limits, filesOf: shown.tokensOf }, estimateTokens);
-    // The history does not store talk.
+    // The talk around the question is not stored.
     const around = new Set(talk.map(({ id }) => id));
     const stored = kept.filter(({ id }) => !around.has(id));
     const dropped = withoutQuoted(entries).length - stored.length;
@@ -160,10 +158,7 @@ export function createReadContext(deps: ContextDeps): ReadContext {
   };
 }
 
-/**
- * Files get the part of the window that is left after people's words, but at least a quarter and at most three
- * quarters.
- */
+/** Files get the rest of the window after people's words: at least a quarter of it, at most three quarters. */
 function toRoomForFiles(maxTokens: number, saidTokens: number): number {
   return Math.floor(Math.min(0.75 * maxTokens, Math.max(0.25 * maxTokens, maxTokens - saidTokens)));
 }
@@ -174,13 +169,12 @@ function withRoot(entries: readonly HistoryEntry[], { first }: Branch): HistoryE
   return isMissing ? [first, ...entries] : [...entries];
 }
 
-/** Drops messages that a question quotes, so that they do not appear twice. */
 function withoutQuoted(entries: readonly HistoryEntry[]): HistoryEntry[] {
   const quoted = new Set(entries.map(({ quotes }) => quotes));
   return entries.filter(({ id, isEarlier }) => isEarlier !== true || !quoted.has(id));
 }
 
-/** How many of the newest messages with files show their files. Older messages show only the files' names. */
+/** How many of the newest messages with files show the content of their files. Older messages show only names. */
 const MESSAGES_WITH_FILES = 4;
 
 const NOT_READ = "Your files were not read: you're not allowed to have files read here.";
@@ -189,25 +183,18 @@ interface FilesOptions {
   files: Pick<Files, "load">;
   maxTokens: number;
   owner: string;
-  /** If false, only the files' names are shown. */
   showsFiles: boolean;
 }
 
-/** The files of a conversation, as one request shows them. */
 interface FilesInContext {
   partsOf(entry: HistoryEntry): ContentPart[];
-  /** True if the content is shown, not only the names. */
   isShown(entry: HistoryEntry): boolean;
-  /** An estimate. */
   tokensOf(entry: HistoryEntry): number;
-  /** One sentence of Markdown for each file in these messages that is not shown completely. */
+  /** One sentence of Markdown for each file in these messages that the model does not see completely. */
   noticesOf(messageIds: readonly string[]): string[];
 }
 
-/**
- * Shows files from the newest entries within `maxTokens`. `owner` is the same as in `Files`. Rejects with the signal's
- * reason.
- */
+/** Shows the files of the newest entries within `maxTokens`. Rejects with the signal's reason. */
 async function showFiles(
   entries: readonly HistoryEntry[],
   { files, maxTokens, owner, showsFiles }: FilesOptions,
@@ -236,13 +223,12 @@ async function showFiles(
   };
 }
 
-/** The longest time that an answer waits for the earlier messages. */
 const EARLIER_TIMEOUT_MS = 5_000;
 
-/** How many of a thread's newest messages to read: more than the usual window shows. */
+/** More messages than the usual window shows. */
 const MAX_EARLIER_MESSAGES = 400;
 
-/** The time stored for a conversation whose earlier messages were never read. */
+/** The stored time if the earlier messages could not be read. */
 const NOTHING_YET = 0;
 
 const ONLY_A_PART = "_I could read only some of the earlier messages here._";
@@ -250,19 +236,16 @@ const ONLY_A_PART = "_I could read only some of the earlier messages here._";
 const NOTHING = "_I couldn't read the earlier messages here._";
 
 /**
- * Adds the earlier messages in the thread, up to the newest of these questions, to the history. The questions are
- * answered together. For the first question in a conversation, adds all earlier messages. For later ones, adds those
- * since the previous question. Does nothing for a private conversation. Has a time limit and ignores failures. Rejects
- * only if `signal` aborts.
+ * Adds the thread's earlier messages up to the newest question to the history: all of them for the first question in a
+ * conversation, otherwise those since the previous question. Does nothing for a private conversation. Has a time limit
+ * and ignores failures. Rejects only if `signal` aborts.
  */
 export type BringEarlier = (questions: readonly MessageEvent[], signal: AbortSignal) => Promise<Brought>;
 
 export interface Brought {
-  /** A sentence for people if the messages before their first question could not be read completely. */
+  /** A sentence for people if the messages before the first question could not be read completely. */
   notice?: string;
-  /**
-   * There were no messages before this time, in Unix milliseconds. The history stores this together with the question.
-   */
+  /** Unix milliseconds. The history stores with the question that there were no messages before this time. */
   nothingUntil?: number;
 }
 
@@ -294,7 +277,7 @@ export function createBringEarlier({ history, adapterOf, log }: BringEarlierDeps
       const range = { ...(until > NOTHING_YET && { since: until }), maxMessages: MAX_EARLIER_MESSAGES };
       const reading = (signal: AbortSignal) => readEarlier(newest, range, signal);
       const { messages, isPartial = false } = await runWithin(EARLIER_TIMEOUT_MS, reading, signal);
-      // Questions keep their order among the other messages. They are stored as questions on their branch.
+      // Questions keep their order among the other messages, and are stored on their own branch.
       const own = new Set(questions.filter(isOnBranch).map(({ messageId }) => messageId)).add(newest.messageId);
       const read = new Set([...own, ...messages.map(({ messageId }) => messageId)]);
       // An earlier attempt read messages up to a question that it could not store.
@@ -309,8 +292,8 @@ export function createBringEarlier({ history, adapterOf, log }: BringEarlierDeps
     } catch (error) {
       signal.throwIfAborted();
       log.warn({ err: error, conversationId }, "earlier messages of a thread could not be read");
-      // The next question retries this. A first question needs a notice, because otherwise the answer would seem to
-      // know everything.
+      // The next question retries this. A first question needs a notice, because its answer would seem to know all
+      // messages.
       if (until !== NOTHING_YET) return {};
       await history.bring(conversationId, [], NOTHING_YET).catch(() => {});
       return { notice: NOTHING };
@@ -318,7 +301,6 @@ export function createBringEarlier({ history, adapterOf, log }: BringEarlierDeps
   };
 }
 
-/** True for a question that replies to one message. The question is stored after that message. */
 function isOnBranch({ inReplyTo }: MessageEvent): boolean {
   return inReplyTo !== undefined;
 }
@@ -339,7 +321,7 @@ export function createOverhear(history: Pick<History, "isNew" | "append">, log: 
   };
 }
 
-/** The largest number of characters to store from one message that was not for the bot. */
+/** Only from messages to other people. */
 const MAX_EARLIER_CHARS = 4_000;
 
 /** Drops repeated and empty messages. */
@@ -360,7 +342,6 @@ function toBounded(text: string): string {
   return `${kept}\n[… ${text.length - kept.length} characters left out …]`;
 }
 
-/** The longest time that an answer waits for the channel's messages around its question. */
 const TALK_TIMEOUT_MS = 5_000;
 
 /**
@@ -375,7 +356,6 @@ type ReadChannelTalk = (
   signal: AbortSignal,
 ) => Promise<HistoryEntry[]>;
 
-/** The history entries that a question continues, and the first entry in its conversation. */
 interface Branch {
   entries: readonly HistoryEntry[];
   first: HistoryEntry | undefined;
@@ -392,7 +372,7 @@ export function createReadChannelTalk({ history, adapterOf, log }: ChannelTalkDe
     const adapter = adapterOf(reply.platform);
     if (adapter.readChannel === undefined || maxMessages < 1 || reply.visibleTo !== undefined) return [];
     const readChannel = adapter.readChannel.bind(adapter);
-    // A thread that others started has no question in the channel.
+    // Its first message is not a question to the bot.
     const began = first === undefined || first.isEarlier === true ? [] : [first.id];
     const ids = [...messageIds.toReversed(), ...began];
     try {
@@ -411,11 +391,11 @@ export function createReadChannelTalk({ history, adapterOf, log }: ChannelTalkDe
   };
 }
 
-/** Counting shorter texts takes less time than looking them up. */
+/** For shorter texts, counting is faster than the cache. */
 const LONG_CHARS = 1_000;
 const MAX_COUNTS = 5_000;
 
-/** The keys are digests, so that no text from people stays in memory. */
+/** Keyed by digests, so that no person's words stay in memory. */
 const counts = new BoundedMap<string, number>(MAX_COUNTS);
 
 /**

@@ -14,7 +14,6 @@ import type { TurnRecord } from "./record.ts";
 import { NotPermittedError } from "./rights.ts";
 import { toRerunButton, toWaitingButtons } from "./tool-approval.ts";
 
-/** The outcome of a turn in the metrics. */
 type Outcome =
   | "complete"
   | "waiting"
@@ -26,20 +25,19 @@ type Outcome =
   | "failed"
   | "shutdown";
 
-/** The reason if a turn ended because its tool calls wait for a person's decision. No gateway sends this reason. */
+/** The finish reason if tool calls wait for a person's decision. No gateway sends it. */
 export const WAITS = "waits for a person";
 
 export interface Ending {
   outcome: Outcome;
-  /** One line of Markdown to put under the text, or alone if there is no text. "" if the answer is complete. */
+  /** One line of Markdown, shown under the text or alone. "" if the answer is complete. */
   note: string;
-  /** True if a retry can help. */
   retry: boolean;
 }
 
 interface EndingContext {
   model: string;
-  /** The name of the person who stopped it. "you" if only that person reads it. */
+  /** "you" if only that person reads the answer. */
   stoppedBy?: string | undefined;
   /** Unix milliseconds. */
   now: number;
@@ -58,13 +56,13 @@ const FINISHED: Readonly<Record<Finish, Ending>> = {
   broken: BROKE_OFF,
 };
 
-/** A busy service returns these statuses. Any other failure is the service's own fault. */
+/** The statuses of a busy service. */
 const BUSY_STATUSES: ReadonlySet<number | undefined> = new Set([429, 503, 529]);
 
-/** Longer countdowns are harder to follow than the clock. */
+/** For longer waits, a clock time is easier to follow than a countdown. */
 const LONGEST_COUNTDOWN_MS = 90_000;
 
-/** Longer waits make no sense, and a very large number is not a valid date. */
+/** A longer wait makes no sense, and a very large one is no valid date. */
 const LONGEST_WAIT_MS = 30 * 86_400_000;
 
 /**
@@ -109,7 +107,7 @@ function describeFinish(reason: string): Ending {
 
 function describeGatewayError(error: GatewayError, { model, now }: EndingContext): Ending {
   const { kind, status, reason, retryAfterMs, isPause } = error;
-  // "The model is not available" can be temporary.
+  // Some gateways send this reason during a short outage.
   const mayPass = reason === "unknown-model" && PASSING.has(kind);
   if (reason !== undefined && !mayPass) return describeRefusal(reason, model);
   const retryLater = `Press Retry ${describeWait(retryAfterMs, now)}.`;
@@ -162,7 +160,7 @@ function describeRefusal(reason: GatewayErrorReason, model: string): Ending {
   );
 }
 
-/** A refusal without a known reason. If there is no status, the request broke the rules of the API. */
+/** Without a status, the request broke the rules of the API. */
 function describeRejected(status: number | undefined, model: string): Ending {
   if (status === 413) return tooLong(model);
   if (status === 404) {
@@ -188,7 +186,7 @@ function toStatus(status: number | undefined): string {
   return status === undefined ? "" : ` (${status})`;
 }
 
-/** An ending after which a retry can succeed. */
+/** Offers Retry. */
 function end(outcome: Outcome, sentence: string): Ending {
   return { outcome, note: `_${sentence}_`, retry: true };
 }
@@ -219,7 +217,6 @@ function isDomException(error: unknown, name: string): boolean {
   return error instanceof DOMException && error.name === name;
 }
 
-/** How an answer ended, from the gateway's `finish_reason`. */
 export type Finish = "whole" | "length" | "filtered" | "broken";
 
 const FINISHES: ReadonlyMap<string, Finish> = new Map<string, Finish>([
@@ -234,38 +231,34 @@ function toEntries(finish: Finish, reasons: string): Array<[string, Finish]> {
   return reasons.split(" ").map((reason) => [reason, finish]);
 }
 
-/**
- * Reads a reason in upper or lower case. An unknown reason, for example `network_error`, means that the answer broke
- * off. Pure.
- */
+/** Pure. An unknown reason, such as `network_error`, means that the answer broke off. */
 export function readFinish(reason: string): Finish {
   return FINISHES.get(reason.toLowerCase()) ?? "broken";
 }
 
-/** Names the model that answered instead, as one line of Markdown. */
 export function describeFallback(fallback: Fallback, model: string): string {
   return `_Answered by ${describeOther(fallback, model)}, because ${describeReason(fallback.because, model)}._`;
 }
 
-/** Names the model that answered, unless it is `model`. Also names the second AI service if that service answered. */
+/** Names the model, unless it is `model`, and the second AI service if that service answered. */
 export function describeOther({ model: other, isSecondGateway }: Fallback, model?: string): string {
   const service = isSecondGateway ? "the second AI service" : "";
   return [other === model ? "" : quoteName(other), service].filter(Boolean).join(" of ");
 }
 
-/** The reason why the first model did not answer, as the end of a sentence. */
+/** Says why the first model did not answer, as the end of a sentence. */
 export function describeReason(because: GatewayErrorKind, model: string): string {
   if (because === "unreachable") return "I couldn't reach the first one";
   if (because === "rate-limited") return `${quoteName(model)} is at its rate limit`;
   return `${quoteName(model)} ${because === "rejected" ? "refused the request" : "didn't answer"}`;
 }
 
-/** Used if tools returned pictures and the model cannot see them. */
+/** The name of an adaptation: tools returned pictures that the model cannot see. */
 export const PICTURES_OF_TOOLS = "pictures of tools";
 
 const SEES_NOTHING = "can't see images, so it answered from the text alone";
 
-/** The request features that people notice, by the names of their adaptations. */
+/** The consequences that people notice, by the names of the adaptations. */
 const CONSEQUENCES: ReadonlyArray<[name: string, consequence: string]> = [
   ["temperature", "doesn't accept a temperature, so it used its own"],
   ["max_tokens", "doesn't accept this length limit, so it used its own"],
@@ -284,8 +277,8 @@ interface Asked {
 }
 
 /**
- * Says which of the asker's options the model did not accept, as one line of Markdown. "" if it accepted all. Mentions
- * missing support for tools only under the first answer in a conversation.
+ * Says which of the channel's options the model did not accept, as one line of Markdown. "" if it accepted all.
+ * Mentions tools only under the first answer of a conversation.
  */
 export function describeDropped(names: ReadonlySet<string>, { model, options, messages }: Asked): string {
   const wanted: Readonly<Record<string, boolean>> = {
@@ -304,7 +297,6 @@ export function describeDropped(names: ReadonlySet<string>, { model, options, me
   return sentences.length === 0 ? "" : `_${sentences.join(" ")}_`;
 }
 
-/** True if the newest question has pictures. */
 function hasPictures(messages: readonly ChatMessage[]): boolean {
   const question = messages.slice(messages.findLastIndex(({ role }) => role === "assistant") + 1);
   return question.some(
@@ -315,12 +307,10 @@ function hasPictures(messages: readonly ChatMessage[]): boolean {
 interface AnswerShown {
   readonly record: Pick<TurnRecord, "id" | "edition" | "scheduled">;
   readonly sink: Pick<ReplySink, "traits">;
-  /** The previous answer, if any. */
   readonly before: HistoryEntry | undefined;
   readonly ledger: Pick<TurnLedger, "waiting" | "uncertain">;
 }
 
-/** The buttons under an answer, however it ended. */
 export function toEndingButtons(shown: AnswerShown, ending: Ending): Button[] {
   return [...toButtonsOfTurn(shown, ending), ...toButtonsOfRun(shown.record)];
 }
@@ -328,7 +318,7 @@ export function toEndingButtons(shown: AnswerShown, ending: Ending): Button[] {
 function toButtonsOfTurn({ record, sink, before, ledger }: AnswerShown, ending: Ending): Button[] {
   const { id: turnId, edition } = record;
   const waiting = ledger.waiting();
-  // Here, another edition would remove the bot's question to people.
+  // A new edition would remove the bot's question to people.
   if (ending.outcome === "waiting" && waiting !== undefined) return toWaitingButtons(turnId, waiting);
   const numbers = [...formerOf(before, edition).map((one) => one.edition), edition];
   const steps = toEditionButtons(turnId, numbers, edition);
@@ -341,12 +331,11 @@ function toButtonsOfTurn({ record, sink, before, ledger }: AnswerShown, ending: 
   return ending.outcome === "complete" ? [...steps, ...toAnswerButtons(record, sink)] : others;
 }
 
-/** True for an answer that hit the length limit and has text to continue from. */
 export function canContinue({ outcome, retry }: Ending): boolean {
   return outcome === "length" && retry;
 }
 
-/** The buttons under a complete answer, if the platform shows any. */
+/** Empty if the platform does not show these buttons. */
 export function toAnswerButtons(
   { id: turnId, edition }: Pick<TurnRecord, "id" | "edition">,
   { traits }: Pick<ReplySink, "traits">,
@@ -361,7 +350,7 @@ export function toAnswerButtons(
   ];
 }
 
-/** The button that shows what the model was given, if the platform supports it. */
+/** Empty if the platform does not support the button. */
 export function toExplainButton(
   { id: turnId }: Pick<TurnRecord, "id">,
   { traits }: Pick<ReplySink, "traits">,
@@ -369,7 +358,7 @@ export function toExplainButton(
   return traits?.secondThoughts === true ? [{ action: "explain", turnId, label: "What did you see?" }] : [];
 }
 
-/** The buttons that lead from one of several answers to the previous and the next. */
+/** The buttons that show the previous and the next of several answers. */
 export function toEditionButtons(turnId: string, editions: readonly number[], shown: number): Button[] {
   const at = editions.indexOf(shown);
   const [before, after] = [editions[at - 1], editions[at + 1]];
@@ -377,7 +366,7 @@ export function toEditionButtons(turnId: string, editions: readonly number[], sh
     return { action: "show", turnId: toEditionId(turnId, edition), label };
   };
   const place = `${at + 1}/${editions.length}`;
-  // Only one button shows "2/3": "back", or "next" for the first answer.
+  // "2/3" appears once: on "back", or on "next" for the first answer.
   if (before === undefined) return after === undefined ? [] : [toButton(after, `${place} ›`)];
   return [toButton(before, `‹ ${place}`), ...(after === undefined ? [] : [toButton(after, "›")])];
 }

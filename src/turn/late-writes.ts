@@ -11,17 +11,14 @@ import { createStoredParser } from "../store/values.ts";
 import { turnRecord } from "./record.ts";
 import type { TurnRecords } from "./records.ts";
 
-/**
- * The largest number of characters in all pending writes. An answer has a few thousand, or more after large tool
- * results.
- */
+/** For all pending writes. An answer has a few thousand characters, or more with large tool results. */
 const MAX_CHARS = 32 * 1024 * 1024;
 const AGAIN_MS = 1_000;
-/** The pause after a failure that is not an outage. Such a failure will probably last. */
+/** Such a failure is not an outage, so it will probably last. */
 const AGAIN_AFTER_FAILURE_MS = 60_000;
-/** How long a turn waits if no other process can take it over. A store needs about this long to restart. */
+/** If no other process can take the turn over. A store restarts in about this time. */
 const PATIENCE_MS = 7_000;
-/** How long a turn waits if its process is shutting down. */
+/** During a shutdown. */
 const LAST_MS = 1_500;
 
 const continuation = z.object({
@@ -34,17 +31,16 @@ const lateWrite = continuation.extend({
   record: turnRecord,
   /** The turn's number of attempts when it ended. */
   attempts: z.number().exactOptional(),
-  /** The questions, if they are missing from the history too. */
+  /** The questions, if the history lacks them too. */
   asked: z.array(continuation).exactOptional(),
 });
 
-/** An answer, the history entry that it follows, and its turn's final record. */
 export type LateWrite = z.infer<typeof lateWrite>;
 
 /**
- * Stores answers that the history could not store when they ended, because the store was unavailable. Also stores their
- * questions if the history lacks these. They are in one list, with a copy in this process's own database. One loop
- * moves each of them to the history exactly once when the store is available again, even after a restart.
+ * Stores answers, and their questions if necessary, that the history could not store because the store was unavailable.
+ * They wait in this process's own database. One loop moves each of them to the history exactly once when the store is
+ * available again, even after a restart.
  */
 export interface LateWrites {
   /**
@@ -58,7 +54,6 @@ export interface LateWrites {
 }
 
 interface LateWritesOptions {
-  /** The caller closes it. */
   database: DatabaseSync;
   history: Pick<History, "appendLate">;
   records: Pick<TurnRecords, "load" | "save">;
@@ -66,16 +61,14 @@ interface LateWritesOptions {
   maxChars?: number;
 }
 
-/** A turn that waits for its write. */
 interface Waiting {
-  /** Writes with the turn's right. */
   write(): Promise<void>;
   stored: PromiseWithResolvers<void>;
 }
 
 /**
- * Starts to move the answers that an earlier process left. `history` and `records` need no right, because the turn's
- * right may have ended long ago, and `appendLate` never replaces a later answer.
+ * Also moves the answers that an earlier process left. `history` and `records` need no right, because the turn's right
+ * may have ended long ago, and `appendLate` never replaces a later answer.
  */
 export function createLateWrites(options: LateWritesOptions): LateWrites {
   const { database, log, maxChars = MAX_CHARS } = options;
@@ -112,7 +105,7 @@ export function createLateWrites(options: LateWritesOptions): LateWrites {
     waiting.delete(id);
   }
 
-  /** Writes with the turn's right as long as the turn waits. */
+  /** Uses the turn's right while the turn waits. */
   async function move({ id, late }: Row): Promise<void> {
     const turn = waiting.get(id);
     try {
@@ -130,7 +123,7 @@ export function createLateWrites(options: LateWritesOptions): LateWrites {
     try {
       const stored = table.all().map(({ id, text }) => ({ id, late: parse(text) }));
       const hasFailed = await moveEach(stored, move, log);
-      // These answers could not be stored on the disk.
+      // These could not be stored in the database.
       const others = Array.from(waiting.keys(), (id) => ({ id }));
       const isFailing = (await moveEach(others, move, log)) || hasFailed;
       if (isFailing && waiting.size === 0) pauseMs = AGAIN_AFTER_FAILURE_MS;
@@ -150,7 +143,7 @@ export function createLateWrites(options: LateWritesOptions): LateWrites {
     timer = setTimeout(() => void replay(), pauseMs).unref();
   }
 
-  /** All callers share one running replay. */
+  /** All callers share the running replay. */
   function replay(): Promise<void> {
     if (isEmpty()) return Promise.resolve();
     replaying ??= replayAll().finally(() => (replaying = undefined));
@@ -159,7 +152,7 @@ export function createLateWrites(options: LateWritesOptions): LateWrites {
 
   void replay();
 
-  /** Waits until the loop has written it, for as long as that makes sense. */
+  /** `isPatient`: without a time limit, until the signal aborts. */
   async function wait(
     late: LateWrite,
     write: Waiting["write"],
@@ -187,7 +180,7 @@ export function createLateWrites(options: LateWritesOptions): LateWrites {
         log.error({ err, turnId: id }, "an answer could not be stored in the history");
         if (err instanceof FencedError) return;
         const isAway = isStoreOutage(err);
-        // An answer that follows nothing can't be added later.
+        // Only an answer that follows an entry can be added later.
         if (isAway && late.after !== undefined) keepOnDisk(late);
         await wait(late, write, isAway && canBeTakenOver(right), signal);
       }
@@ -197,7 +190,6 @@ export function createLateWrites(options: LateWritesOptions): LateWrites {
   };
 }
 
-/** Appending an entry twice changes nothing. */
 async function append(history: History, { asked = [], entry, aliases, after, record }: LateWrite): Promise<void> {
   const { conversationId } = record;
   for (const { entry, after, news } of asked) await history.append(conversationId, entry, [], after, news);
@@ -209,13 +201,13 @@ async function writeWithoutRight(
   { record, attempts = Infinity, asked = [], ...answer }: LateWrite,
 ): Promise<void> {
   const { id, conversationId } = record;
-  // If there is no record, the person may have been erased.
+  // Without a record, the person may have been erased.
   const missing = asked.length > 0 && (await records.load(id)) !== undefined ? asked : [];
   if (!(await history.appendLate(conversationId, answer, missing))) {
     log.warn({ turnId: id }, "an answer was not added to the history, because its question is missing there");
     return;
   }
-  // A newer attempt of another process takes precedence: its record stays.
+  // The record of a newer attempt stays.
   const stored = await records.load(id);
   if (stored?.phase !== "final" && (stored?.attempts ?? 0) <= attempts) await records.save(record);
 }
@@ -225,7 +217,7 @@ interface Row {
   late?: LateWrite | undefined;
 }
 
-/** Rejects in an outage. Any other failure stops only its own answer. Resolves to whether there was one. */
+/** Rejects in an outage. Resolves to true if another failure stopped one of the answers. */
 async function moveEach(rows: readonly Row[], move: (row: Row) => Promise<void>, log: Logger): Promise<boolean> {
   let hasFailed = false;
   for (const row of rows) {

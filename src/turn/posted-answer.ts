@@ -16,12 +16,10 @@ import type { Services } from "../services/services.ts";
 import type { TurnRecord } from "./record.ts";
 import type { TurnServices } from "./records.ts";
 
-/**
- * The largest number of answers to store for one question, including the newest. Each can be as long as a conversation.
- */
+/** The number of stored answers to one question. Each can be as long as a conversation. */
 const MAX_EDITIONS = 5;
 
-/** The answer of a turn in the history, if it has one. Rejects if the store is unavailable. */
+/** Rejects if the store is unavailable. */
 export async function readAnswer(
   history: Pick<History, "read">,
   { conversationId, id }: Pick<TurnRecord, "conversationId" | "id">,
@@ -34,26 +32,26 @@ export function editionOf({ edition = 1 }: HistoryEntry): number {
   return edition;
 }
 
-/** All stored answers of a turn, oldest first. */
+/** Oldest first. */
 export function editionsOf(entry: HistoryEntry): FormerAnswer[] {
   const { at, messages, sources, former = [] } = entry;
   return [...former, { edition: editionOf(entry), at, messages, ...(sources !== undefined && { sources }) }];
 }
 
-/** The answers that stay next to a new one. Rewriting an answer in its place does not change them. */
+/** The answers to keep next to a new one. A rewritten answer keeps the same ones. */
 export function formerOf(before: HistoryEntry | undefined, edition: number): FormerAnswer[] {
   if (before === undefined) return [];
   const former = editionOf(before) === edition ? (before.former ?? []) : editionsOf(before);
   return former.slice(1 - MAX_EDITIONS);
 }
 
-/** The model's text as people saw it. The texts before and after a tool call are separate paragraphs. */
+/** The texts before and after a tool call are separate paragraphs, as people saw them. */
 export function toAnswerText(messages: readonly ChatMessage[]): string {
   const texts = messages.map((message) => (message.role === "assistant" ? textOf(message) : ""));
   return texts.filter(Boolean).join("\n\n");
 }
 
-/** Converts a turn's answer to a history entry. `number` counts the endings of the turn. */
+/** `number` counts the endings of the turn. */
 export function toAnswerEntry(
   { id, edition, author, reply }: TurnRecord,
   {
@@ -84,15 +82,13 @@ export function toAnswerEntry(
   };
 }
 
-/** The buttons of the schedule that made this answer. */
 export function toButtonsOfRun({ scheduled }: Pick<TurnRecord, "scheduled">): Button[] {
   return scheduled?.recurs === true ? toScheduleButtons({ id: scheduled.id, state: "active" }) : [];
 }
 
-/** How long a continuation waits for this. */
 const TIMEOUT_MS = 15_000;
 
-/** Rewrites an ended answer's messages with another ending. Ignores failures. Resolves to true if it succeeded. */
+/** Rewrites the messages of an ended answer with another ending. Resolves to true if it succeeded. Never rejects. */
 export async function rewriteClosing(
   { history, sinkOf, log }: Services,
   record: TurnRecord,
@@ -100,30 +96,29 @@ export async function rewriteClosing(
   signal: AbortSignal,
 ): Promise<boolean> {
   const { id: turnId, reply, posted } = record;
-  // The answer's length then does not show which message has which part of the text.
+  // Otherwise it is unknown which message has which part of the text.
   if (record.sealed !== undefined) return false;
   try {
     const sink = sinkOf(reply);
     const answer = await readAnswer(history, record);
-    // If the text was not stored, only the platform has it.
+    // Only the platform has the text.
     if (answer === undefined) return false;
     const text = createReplyDrafts({ turnId, limits: sink.limits });
     text.append(toAnswerText(answer.messages));
     const buttons = [...closing.buttons, ...toButtonsOfRun(record)];
     text.end({ ...closing, buttons, isPartial: answer.partial === true, sources: answer.sources ?? [] });
-    // The file of an ended answer exists, or is found missing below.
+    // If the file does not exist, `surplus` shows it.
     text.noteFile();
     const drafts = text.render();
-    // The closing may have moved the end to another message. A long answer's file stays.
+    // The closing can move the end of the text to another message. The file of a long answer stays.
     const surplus = posted.slice(drafts.length, text.file() === undefined ? undefined : -1);
     const isAsPosted = drafts.length <= posted.length && surplus.length <= 1;
     if (!isAsPosted) return false;
     await runWithin(
       TIMEOUT_MS,
       async (bound) => {
-        // Rewrites all messages, because thoughts, code or cards that were shown with the text changed where it was
-        // split. Starts with the first message, because it receives the text that the next one will lose. So no part is
-        // ever missing in between.
+        // Thoughts, code or cards in the shown text can have moved every break between messages. Rewrites forwards, so
+        // that no part is missing in between: each message gets the text that the next one loses.
         for (const [index, draft] of drafts.entries()) {
           const id = posted[index];
           if (id !== undefined) await sink.edit(id, draft, bound);
@@ -139,13 +134,12 @@ export async function rewriteClosing(
   }
 }
 
-/** Pause between two checks of whether the process that took the answer over has ended it. */
 const LOOK_MS = 1_000;
 
-/** The number of checks. With the pause, it covers more time than writing an answer needs. */
+/** With the pause, more time than writing an answer takes. */
 const MAX_LOOKS = 900;
 
-/** How long a process that shuts down waits for the removal of its last messages. */
+/** Only for a process that shuts down. */
 const STRAYS_MS = 1_000;
 
 interface RemovalDeps {
@@ -154,20 +148,19 @@ interface RemovalDeps {
   log: Logger;
 }
 
-/** Removes the messages of an obsolete turn, and erases it. Rejects if that must be retried. */
+/** Removes a turn's messages and erases the turn. Rejects if the caller must retry. */
 export async function takeBack(
   deps: RemovalDeps & Pick<TurnServices, "records" | "history">,
   record: TurnRecord,
 ): Promise<void> {
   const { history, records } = deps;
   if (record.attempts === 0 && record.posted.length === 0) return;
-  // Finds the message before the record is saved. If the platform forgot the nonce first, a later retry would post the
-  // message again.
+  // Must come first: when the platform has forgotten the nonce, repeating the post makes another message.
   await findPosted(deps, record);
   await records.save(record);
   await removePosted(deps, record);
   await history.remove(record.id);
-  // Without a history entry, no erasure finds these messages again.
+  // No erasure finds the calls of a turn without a history entry.
   await records.eraseCalls(record.id);
   for (const field of ["shownText", "cited", "waits", "feedback", "reasons", "trace"] as const) delete record[field];
   await records.save({ ...record, posted: [], phase: "final", canRetry: false });
@@ -209,7 +202,7 @@ async function lookForStrays(deps: StraysDeps, record: TurnRecord, lookMs: numbe
   }
 }
 
-/** Removes a reply's messages, starting with the last one. Rejects if that must be retried. */
+/** Starts with the last message. Rejects if the caller must retry. */
 export async function removePosted(deps: RemovalDeps, record: TurnRecord): Promise<void> {
   const { adapterOf, right, log } = deps;
   await findPosted(deps, record);
@@ -224,7 +217,7 @@ export async function removePosted(deps: RemovalDeps, record: TurnRecord): Promi
   }
 }
 
-/** Finds the message of an uncertain post by repeating the post. */
+/** Repeats an uncertain post to learn its id. */
 async function findPosted({ adapterOf, right }: RemovalDeps, record: TurnRecord): Promise<void> {
   if (!record.isPosting) return;
   const sink = adapterOf(record.reply.platform).sink(record.reply, right);

@@ -30,36 +30,31 @@ export interface AttemptDeps extends TurnServices {
   showPicture: ShowPicture;
 }
 
-/** Everything that an attempt knows before it asks the model. No field changes later. */
+/** What an attempt knows before it asks the model. No field changes later. */
 export interface Prepared {
   readonly deps: AttemptDeps;
   readonly record: TurnRecord;
-  /** The questions, and people's edits and button presses during the attempt. */
   readonly beginning: Beginning;
   readonly queueSignal: AbortSignal;
   /** Aborts with `queueSignal`, and when people interrupt the attempt. */
   readonly signal: AbortSignal;
-  /** The channel's settings. */
   readonly channel: ChannelSettings;
   readonly options: AnswerOptions;
   readonly permits: Permits;
   readonly model: string;
-  /** Sentences to show under the answer. */
+  /** Sentences for the end of the answer. */
   readonly notices: readonly string[];
-  /** The answer that this one replaces, if there is one. */
+  /** The answer that this one replaces. */
   readonly before: HistoryEntry | undefined;
   readonly ledger: TurnLedger;
   readonly spending: Spending;
   readonly pieces: Pieces;
   readonly display: Display;
-  /**
-   * Seconds since the newest question, by the platform's clock. If only the store has the question, seconds since the
-   * start of this attempt.
-   */
+  /** Seconds since the newest question, or since the start of the attempt if only the store has the question. */
   secondsSinceAsked(): number;
 }
 
-/** Shows the attempt in its conversation and on the dashboard. */
+/** The attempt in its channel and on the dashboard. */
 interface Display {
   readonly sink: ReplySink;
   readonly steps: Steps;
@@ -68,7 +63,7 @@ interface Display {
 }
 
 /**
- * Notes in the record that an attempt starts. Then reads settings, permissions and earlier tool calls, and chooses the
+ * Writes into the record that an attempt starts, reads settings, permissions and earlier tool calls, and chooses the
  * model.
  */
 export async function prepare(
@@ -80,7 +75,7 @@ export async function prepare(
   const sink = deps.adapterOf(record.reply.platform).sink(record.reply, deps.right);
   const progress = createProgress(sink, deps.right, { action: "stop", turnId: record.id, label: "Stop" });
   progress.show("thinking");
-  // A turn that restarts is no longer final. If this process dies now, another process resumes the turn.
+  // A final record would not be resumed if this process died.
   const phase = record.posted.length > 0 ? "posted" : "received";
   Object.assign(record, { attempts: record.attempts + 1, isRefused: false, phase });
   const [channel, permits, ledger] = await Promise.all([
@@ -113,7 +108,7 @@ export async function prepare(
   };
 }
 
-/** `notice` is set if the model is not the one that was chosen for the channel. */
+/** `notice` is set if the channel's model is not used. */
 async function chooseModel(
   { models, model: configured }: AttemptDeps,
   record: TurnRecord,
@@ -125,17 +120,17 @@ async function chooseModel(
   return { model, notice: model === chosen.model ? chosen.notice : describeOtherModel(chosen.model, model) };
 }
 
-/** Says that the answer came from another model than the channel's. */
 function describeOtherModel(wanted: string, model: string): string {
   return `_${quoteName(model)} answered: you can't use this channel's model, ${quoteName(wanted)}._`;
 }
 
 export interface OutsideTools {
-  /** Resolves when each server of a channel is ready or has failed once. Ignores servers that are `off`. */
+  /**
+   * Resolves when each server of the channel is ready or has failed once. `off` names the channel's disabled servers.
+   */
   tried(place: ReplyAddress, off: readonly string[]): Promise<void>;
-  /** The tools that are offered in a channel. Leaves out those from servers that are `off` there. */
   toolsOf(place: ReplyAddress, off: readonly string[]): readonly Tool[];
-  /** The prompt that a message names. A sentence if the prompt is unavailable. Undefined for any other message. */
+  /** Resolves to the prompt that a message names, to a sentence if the prompt is unavailable, or to undefined. */
   readPrompt(
     place: ReplyAddress,
     message: string,
@@ -144,37 +139,35 @@ export interface OutsideTools {
   ): Promise<ChatMessage[] | string | undefined>;
 }
 
-/** The tokens of one attempt: reserved before each request, counted after it. */
+/** Reserves the tokens of each request in advance and counts the real use afterwards. */
 export interface Spending {
-  /** Reserves quota for a request. Rejects if a quota does not allow the request. */
+  /** Rejects if a quota does not allow the request. */
   reserve(need: { number: number; promptTokens: number }, signal: AbortSignal): Promise<RequestQuota>;
   used: Readonly<Pick<Amounts, "promptTokens" | "completionTokens" | "estimatedTokens">>;
-  /** Describes the limit that leaves the latest request less room than usual. */
+  /** Names the quota that shortens the answer. Undefined if none does. */
   tight(): string | undefined;
-  /** Counts the answer once, even if it restarts. */
+  /** Counts an answer once, even if it restarts. */
   noteAnswer(): Promise<void>;
-  /** Resolves when everything was counted or could not be counted. */
+  /** Resolves when all counting has ended or failed. */
   settled(): Promise<void>;
 }
 
-/** One request's quota and usage. */
 interface RequestQuota {
-  /** Limits the answer's length. If undefined, only the settings limit it. */
+  /** The tokens that the quota allows. Undefined: no limit. */
   maxTokens: number | undefined;
-  /** Counts the request's usage for the model that answered, even if the answer was aborted. */
+  /** Counts the use, even of an aborted answer. */
   settle(outcome: Answered | Unspent): void;
 }
 
-/** The usage of one request, and the model that answered it. */
+/** `model` is the model that answered. */
 interface Answered {
   usage: TokenUsage;
   isEstimated: boolean;
   model: string;
-  /** True if the text ends the turn because it calls no tool. */
+  /** True if the answer calls no tool, so it ends the turn. */
   isAnswer: boolean;
 }
 
-/** `maxTokens` is the channel's length limit for answers, if it has one. */
 function createSpending(
   { quota, usage, metrics }: Services,
   { id, edition, author, reply }: TurnRecord,
@@ -206,7 +199,7 @@ function createSpending(
       tight = reservation.tight;
       return {
         maxTokens: reservation.maxTokens,
-        // Runs in the background, because a slow store must not slow the answer down.
+        // A slow store must not delay the answer.
         settle(outcome) {
           const isAnswer = typeof outcome !== "string" && outcome.isAnswer;
           if (typeof outcome !== "string") note(outcome.usage, outcome.isEstimated);

@@ -26,18 +26,17 @@ import { type AnswerSources, createAnswerSources } from "./sources.ts";
 import { describeWaiting } from "./tool-approval.ts";
 import { type CallTimes, createCallTimes, EMPTY_SUMMARY } from "./trace.ts";
 
-/** The part of the answer that the model has produced so far. */
 export interface Produced {
   hasText: boolean;
   /** The model that answers instead of the chosen one. */
   fallback: Fallback | undefined;
-  /** Names of the changes that the requests needed. */
+  /** The names of the adaptations of the requests. */
   readonly dropped: Set<string>;
   /** Empty until the context is read. The model loop appends its messages. */
   context: Context;
   /** The number of messages in the context before the model loop started. */
   askedCount: number;
-  /** True if the model produced nothing and the previous answer stays. */
+  /** The model produced nothing, so the previous answer stays. */
   isInVain: boolean;
   /** A scheduled run had nothing to say. */
   isSilent: boolean;
@@ -75,7 +74,7 @@ export async function produce(prepared: Prepared, produced: Produced, onText: On
   const { deps, record, beginning, channel, options, permits, signal, display } = prepared;
   const { context: channelMessages = deps.limits.contextMessages } = options;
   const { shownText } = record;
-  // The pages that were cited for rounds in the ledger still count.
+  // With rounds in the ledger, it is unknown which pages belong to this text.
   let earlier = prepared.ledger.rounds.length === 0 ? shownText?.trimEnd() : undefined;
   let emitted = "";
   const { scheduled } = record;
@@ -100,7 +99,7 @@ export async function produce(prepared: Prepared, produced: Produced, onText: On
       onText(prompted);
       return "stop";
     }
-    // Only for this answer, because the history stores the person's own words.
+    // The history stores the person's own words instead.
     context.messages.push(...prompted);
     produced.askedCount = context.messages.length;
     const emit = (text: string) => {
@@ -108,11 +107,11 @@ export async function produce(prepared: Prepared, produced: Produced, onText: On
       if (emitted === "") display.story.firstToken();
       emitted += text;
       if (earlier !== undefined && !isBeginning(earlier, emitted)) {
-        // The answer restarted, so the pages that an earlier process cited are not its own.
+        // The answer restarted without the pages of the text before.
         produced.sources.cite(0, []);
         earlier = undefined;
       }
-      // Clears the progress line. Otherwise it would stay next to the text.
+      // The progress line must not stay next to the text.
       if (produced.thinking.pause() && record.posted.length > 0) display.progress.show("");
       produced.hasText = true;
       if (options.thinking === "shown") show(produced.thinking.takeQuote(display.sink.traits?.foldedQuotes === true));
@@ -123,14 +122,14 @@ export async function produce(prepared: Prepared, produced: Produced, onText: On
     if (finish === WAITS) held?.release();
     else if (held?.end() === false) produced.isSilent = true;
     if (finish === WAITS) {
-      // The calls are text in the reply, so their length is not limited. The history does not store them.
+      // A part of the reply's text, because their length has no limit. The history does not store them.
       const calls = prepared.ledger.waiting()?.calls ?? [];
       onText(`\n\n${describeWaiting(calls, toOffered(prepared, context))}`);
     }
     return finish;
   } catch (error) {
     held?.release();
-    // Keeps the text that people have read, unless the next attempt or an erasure decides about it.
+    // People keep what they have read, unless the next attempt or an erasure changes the messages.
     if (!isAborted(signal, "superseded", "forgotten")) {
       if (shownText !== undefined) repeatShownText(produced.context.messages, shownText, emitted, onText);
       else if (emitted === "") repeatWritten(prepared, produced, onText);
@@ -141,7 +140,6 @@ export async function produce(prepared: Prepared, produced: Produced, onText: On
   }
 }
 
-/** True while one text is the beginning of the other. */
 function isBeginning(one: string, other: string): boolean {
   return one.startsWith(other) || other.startsWith(one);
 }
@@ -151,7 +149,6 @@ export function showBeside({ record, display }: Prepared, { hasText }: Produced,
   if (record.posted.length === 0 || hasText) display.progress.show(words);
 }
 
-/** Shows the previous answer again. */
 function repeatWritten({ record, before }: Prepared, produced: Produced, onText: OnText): void {
   const { messages, written = before } = produced.context;
   if (written === undefined) return;
@@ -195,7 +192,7 @@ function toTurnDeps(prepared: Prepared, produced: Produced): TurnDeps {
       onFailure: (tool, err) => log.warn({ err, tool, turnId: record.id }, "a tool failed"),
     },
     user: deps.pseudonym(record.reply.platform, record.author.id),
-    // An earlier attempt's steps may still be visible.
+    // Steps of an earlier attempt can still be visible.
     onStep: (step) => noteStep(prepared, produced, { ...step, id: `${record.attempts}.${step.id}` }),
     onReasoning: thinking.add,
     showPictures: produced.pictures.show,
@@ -236,10 +233,10 @@ function noteStep({ record, display }: Prepared, { thinking, callTimes }: Produc
   if (words !== "" && !isInReply) progress.show(words);
 }
 
-/** If there are too many tools for one request, people's newest messages decide which are offered. */
+/** Only so many of people's newest messages decide which tools are offered. */
 const MESSAGES_TO_CHOOSE_BY = 2;
 
-/** The longest time that a resumed turn waits for servers that are still starting. */
+/** For a resumed turn whose servers are still starting. */
 const START_MS = 10_000;
 
 /** The tools for one request. If a tool's calls must be recorded but cannot be, leaves out the tool. */

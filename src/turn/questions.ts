@@ -28,22 +28,21 @@ import type { TurnRecords, TurnServices } from "./records.ts";
  */
 
 const QUESTION_GONE = "_The question was deleted._";
-/** Replaces the note under an incomplete answer. */
+/** For an incomplete answer. */
 const PART_WITHOUT_QUESTION = "_The question was deleted. This answer is incomplete._";
 
-/** The largest number of messages that one turn answers. A flood gets several turns instead of one endless prompt. */
+/** A flood of messages gets several turns, because one prompt would be too long. */
 const MAX_BATCH_EVENTS = 20;
 
 /**
- * Chooses the next events in a conversation, oldest first. It combines messages from one author on one branch with
- * their edits, their deletions and a Stop, unless they get separate answers. An image request is combined with its
- * Stop. Every other event is handled alone.
+ * Chooses the next events in a conversation, oldest first. Combines one author's messages on one branch with their
+ * edits, deletions and Stop, and an image request with its Stop. Every other event is handled alone.
  */
 export function takeBatch(waiting: readonly InboundEvent[]): InboundEvent[] {
   const [first, ...rest] = waiting;
   if (first === undefined) return [];
   if (first.lane?.kind === "drawing") {
-    // Pressing a button after a Stop asks for more pictures.
+    // A button pressed after a Stop asks for more pictures.
     const next = rest.findIndex((event) => event.kind !== "action" || event.action !== "stop");
     return [first, ...(next < 0 ? rest : rest.slice(0, next))];
   }
@@ -66,8 +65,7 @@ export function takeBatch(waiting: readonly InboundEvent[]): InboundEvent[] {
       batch.push(event);
       continue;
     }
-    // A command or another person's message in between ends the batch, but changes to the batch's messages still belong
-    // to it.
+    // A command or another person ends the batch. Later changes to its messages still belong to it.
     const isTogether = event.kind === "message" && belongs(event, first) && continuesBranch(event, batch);
     if (!isTogether || ids.size >= MAX_BATCH_EVENTS) open = false;
     else if (open) {
@@ -79,7 +77,6 @@ export function takeBatch(waiting: readonly InboundEvent[]): InboundEvent[] {
 }
 
 function isStopOf(event: InboundEvent, turnId: string, { author }: InboundEvent): boolean {
-  // Another person's Stop is handled separately.
   if (isSpokenStop(event)) return event.author.id === author.id || event.author.isModerator === true;
   return event.kind === "action" && event.action === "stop" && event.turnId === turnId;
 }
@@ -89,7 +86,7 @@ function belongs(event: MessageEvent, first: MessageEvent): boolean {
   return event.author.id === first.author.id && (event.addressed === "other") === (first.addressed === "other");
 }
 
-/** True for a message that is not a reply, or that replies to the batch's first or last message. */
+/** True for a message that does not reply to another one, or replies to the first or last message of the batch. */
 function continuesBranch({ inReplyTo }: MessageEvent, batch: readonly InboundEvent[]): boolean {
   const [first] = batch;
   const last = batch.findLast((event) => event.kind === "message");
@@ -97,7 +94,7 @@ function continuesBranch({ inReplyTo }: MessageEvent, batch: readonly InboundEve
   return inReplyTo === undefined || inReplyTo === begun || inReplyTo === last?.messageId;
 }
 
-/** The messages in a batch after their edits, without the deleted ones. */
+/** Applies the edits and deletions to the batch's messages. */
 export function foldBatch(batch: readonly InboundEvent[]): MessageEvent[] {
   const messages = new Map<string, MessageEvent>();
   for (const event of batch) {
@@ -114,8 +111,8 @@ export function foldBatch(batch: readonly InboundEvent[]): MessageEvent[] {
 }
 
 /**
- * Splits a batch. `own` are the messages of the earlier attempt, or all messages if these are unknown. `done` are the
- * events that the turn completes.
+ * `own` are the messages of the earlier attempt, or all if those are unknown. `done` are the events that the turn
+ * finishes.
  */
 export function splitBatch(
   events: readonly InboundEvent[],
@@ -128,7 +125,6 @@ export function splitBatch(
   return { own: messages.filter(({ messageId }) => !later.has(messageId)), done };
 }
 
-/** Converts a person's message to a history entry. */
 export function toEntry({
   messageId,
   at,
@@ -149,9 +145,8 @@ export function toEntry({
 }
 
 /**
- * Stores the questions in order and stops at the first failure, so that later questions never come before earlier ones.
- * The first one continues the branch that it replies to. The bot follows the conversation from the first question that
- * addresses it. `nothingUntil`: see `HeadNews`. Resolves to true if all are stored. Never rejects.
+ * Stores the questions in order, and none after a failed one. The bot follows the conversation from the first question
+ * to the bot. `nothingUntil`: see `HeadNews`. Resolves to true if all are stored. Never rejects.
  */
 export async function storeQuestions(
   history: Pick<History, "append">,
@@ -172,7 +167,7 @@ export async function storeQuestions(
   return areStored;
 }
 
-/** The messages as arguments of `History.append`: the first one continues the branch it replies to. */
+/** The first message continues the branch that it replies to. */
 export function toContinuations(
   messages: readonly MessageEvent[],
   nothingUntil?: number,
@@ -186,7 +181,7 @@ export function toContinuations(
   });
 }
 
-/** Removes messages that were deleted before they arrived. Keeps all if the store is unavailable. Never rejects. */
+/** Leaves out messages whose deletion arrived first. Keeps all if the store is unavailable. Never rejects. */
 export async function withoutDeleted(
   history: Pick<History, "deletedOf">,
   messages: readonly MessageEvent[],
@@ -201,7 +196,6 @@ export async function withoutDeleted(
   }
 }
 
-/** True if every message of the turn was deleted. */
 export async function isQuestionGone(history: Pick<History, "find">, { messageIds }: TurnRecord): Promise<boolean> {
   const places = await Promise.all(messageIds.map((id) => history.find(id)));
   return places.every((place) => place === undefined);
@@ -212,7 +206,7 @@ export async function change(history: History, event: InboundEvent): Promise<voi
   if (event.kind === "deleted") await history.remove(event.messageId);
 }
 
-/** Applies a change to a question whose answer waits for a person. Resolves to false if it changes nothing. */
+/** Applies a change to a question whose answer waits for approval. Resolves to false if it changes nothing. */
 export async function changeWaiting(
   { records, history, ledger }: TurnServices,
   record: TurnRecord,
@@ -224,7 +218,7 @@ export async function changeWaiting(
   Object.assign(record, { phase: "posted", attempts: 0, seen: 0 });
   if (event.kind === "deleted") {
     record.messageIds = record.messageIds.filter((id) => id !== event.messageId);
-    // If no question is left, the answer's messages are removed too.
+    // Then `takeBack` removes the answer's messages.
     if (record.messageIds.length === 0) record.attempts = 1;
   }
   await records.save(record);
@@ -233,7 +227,7 @@ export async function changeWaiting(
   return true;
 }
 
-/** False for an edit that changes nothing. Platforms report such edits too. */
+/** Platforms also report edits that change nothing. */
 async function isChanged(
   history: Pick<History, "read">,
   { conversationId }: Pick<TurnRecord, "conversationId">,
@@ -247,8 +241,8 @@ async function isChanged(
 }
 
 /**
- * Decides what an edit does to an ended answer. Resolves to the event that asks again, which must be accepted before
- * the edit. Undefined if no new answer is needed.
+ * Resolves to the event that asks again, or to undefined if the edit changes nothing. That event must be accepted
+ * before the edit is done.
  */
 export async function askEdited(
   { records, history, ledger }: TurnServices,
@@ -263,7 +257,7 @@ export async function askEdited(
   return { kind: "action", ...again, action: "regenerate", isSpoken: true };
 }
 
-/** Removes the ended answer to a deleted question, or offers to remove it, depending on the configuration. */
+/** Removes the answer, or offers that, depending on the configuration. */
 export async function cancelDeleted(
   deps: TurnServices & { removesWithQuestion: boolean },
   { messageId }: DeletedEvent,
@@ -284,7 +278,7 @@ async function findEnded(records: TurnRecords, messageId: string): Promise<TurnR
   return record?.phase === "final" && !record.waits && record.posted.length > 0 ? record : undefined;
 }
 
-/** True for a message that the bot itself removed because the answer needed fewer messages. */
+/** True for a message that the bot removed because a new answer needed fewer messages. */
 export async function isLeftBehind({ records, history }: TurnServices, messageId: string): Promise<boolean> {
   const place = await history.find(messageId);
   const record = place && (await records.load(place.entryId));

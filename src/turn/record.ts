@@ -14,7 +14,7 @@ const attachment: z.ZodType<AttachmentRef> = z.object({
   isFleeting: z.literal(true).optional(),
 });
 
-/** Survives a crash, and the buttons use it later. Contains text only while the answer is being written. */
+/** Lets a turn survive a crash, and tells the buttons about the answer. Has text only while the answer is written. */
 export type TurnRecord = z.infer<typeof turnRecord>;
 
 export type Feedback = z.infer<typeof feedback>;
@@ -32,39 +32,37 @@ const call = z.object({
    * finish.
    */
   state: z.enum(["running", "done", "failed", "unknown"]).exactOptional(),
-  /** The places that a search found, without their text. */
   found: foundPlaces.exactOptional(),
 });
 
-/** The context for an answer. It contains message ids but no text, so that people can erase the text. */
+/** What the model saw for an answer. Has message ids but no text, so that erased text is gone. */
 const trace = z.object({
   v: z.literal(1),
   at: z.number(),
   model: z.string(),
-  /** The model that answered instead of `model`. See `Fallback`. */
+  /** The model that answered instead of `model`. */
   fallback: z
     .object({ model: z.string(), isSecondGateway: z.boolean(), because: z.enum(GATEWAY_ERROR_KINDS) })
     .exactOptional(),
   options: answerOptions,
-  /** A hash of the channel's persona. Absent for the configured persona. */
+  /** A hash. Absent for the configured persona. */
   persona: z.string().exactOptional(),
-  /** Ids of the history entries that the model saw, oldest first. `withFiles` are the entries whose files it saw. */
+  /** Ids of history entries, oldest first. `withFiles` are those whose files the model saw. */
   shown: z.array(z.string()),
   withFiles: z.array(z.string()),
-  /** The number of entries that did not fit, if they were counted. */
+  /** The number of entries that did not fit, if known. */
   dropped: z.number(),
   hasOlder: z.boolean(),
-  /** The number of channel messages that the model saw. They are not stored. Absent: 0. */
+  /** The number of messages from the channel, which are not stored. Absent: 0. */
   fromChannel: z.number().exactOptional(),
   calls: z.array(call),
-  /** Notices about missing parts. */
   notices: z.array(z.string()),
   tokens: z.object({ prompt: z.number(), completion: z.number(), estimated: z.number() }),
 });
 
 export type Trace = z.infer<typeof trace>;
 
-/** The port owns these two types. Their additional fields are stored unchanged. */
+/** The port's types. Their other fields are stored unread. */
 const author: z.ZodType<Author> = z.looseObject({ id: z.string(), name: z.string() });
 
 const reply: z.ZodType<ReplyAddress> = z.looseObject({ platform: z.string(), channelId: z.string() });
@@ -73,42 +71,38 @@ export const turnRecord = replyRecord.extend({
   v: z.literal(1),
   conversationId: z.string(),
   reply,
-  /** The asker, who can press the reply's buttons. */
   author,
-  /** The messages that the turn answers. */
   messageIds: z.array(z.string()),
   phase: z.enum(["received", "posted", "final"]),
-  /** How often the turn started without ending. */
+  /** The number of attempts since the last end. */
   attempts: z.number(),
-  /** True if the ending offers a Retry. */
   canRetry: z.boolean(),
-  /** True if the ending offers to continue the truncated answer. */
   canContinue: z.boolean(),
-  /** The number of the answer that is being written or shown. See `HistoryEntry.edition`. */
+  /** The edition that is written or shown. See `HistoryEntry.edition`. */
   edition: z.int(),
-  /** True if the channel rejected further text at some point. The last message can then look unfinished. */
+  /** The channel rejected further text, so the last message can look unfinished. */
   isRefused: z.boolean().exactOptional(),
-  /** The outcomes of its endings so far. There are several after retries. Absent before the first ending. */
+  /** The outcome of each end. Retries add further ones. */
   ends: z.array(z.string()).exactOptional(),
-  /** The run of a schedule that the turn answers, see `ScheduledRun`; absent: a person asked. */
+  /** Present if the turn answers a run of a schedule. */
   scheduled: z.object({ id: z.string(), when: z.string(), recurs: z.literal(true).exactOptional() }).exactOptional(),
-  /** The ending asks a person to allow tool calls. Their decision continues the turn. */
+  /** The answer waits for a person's approval of tool calls. */
   waits: z.literal(true).exactOptional(),
-  /** The number of pieces, such as pictures, that the turn made before this attempt. Absent if none. */
+  /** The number of pieces, such as pictures, from before this attempt. */
   made: z.number().exactOptional(),
-  /** Ids of this attempt's pieces so far, in order. Absent if none. */
+  /** Ids of this attempt's pieces, in order. */
   pieces: z.array(z.string()).exactOptional(),
-  /** People's ratings of the answer, by the people's ids. Only each person's latest rating counts. */
+  /** The latest rating of each person, by the person's id. */
   feedback: z.record(z.string(), feedback).exactOptional(),
-  /** Reasons given with the ratings. */
+  /** By the person's id. */
   reasons: z.record(z.string(), z.string()).exactOptional(),
-  /** The edition that each person rated, if it is not the first one. */
+  /** By the person's id: the rated edition, if it is not the first. */
   judged: z.record(z.string(), z.int()).exactOptional(),
-  /** Identifies the attempt whose text notes count. Absent if there are no notes. */
+  /** The attempt whose notes of the text count. Absent without notes. */
   noter: z.string().exactOptional(),
-  /** The number of this attempt's notes that the record includes. */
+  /** How many of these notes the record includes. */
   noted: z.int().exactOptional(),
-  /** The context that the model got for the newest answer that has ended. Absent before the first end. */
+  /** Absent before the first end. */
   trace: trace.optional().catch(undefined),
 });
 
@@ -127,30 +121,29 @@ const part = z.discriminatedUnion("state", [
   z.object({ state: z.literal("deleted") }),
 ]);
 
-/** One picture in a turn. Its number is its position in the turn, from 1. */
+/** Numbered by its position in the turn, from 1. */
 export type PicturePart = z.infer<typeof part>;
 
-/** The additional fields of a picture turn: the request, and its progress for each part. */
 const pictureFields = {
-  /** The time of the request, Unix milliseconds. */
+  /** Unix milliseconds. */
   at: z.number(),
-  /** The history entry that the pictures follow. Absent means the newest one. */
+  /** The history entry before the pictures. Absent: the newest one. */
   after: z.string().optional(),
   prompt: z.string(),
-  /** How the first reference is used if a button started the turn. */
+  /** Present if a button under a picture started the turn. */
   change: z.enum(["vary", "upscale"]).optional(),
   model: z.string(),
   ratio: z.string().optional(),
   size: z.string().optional(),
   isSpoiler: z.boolean(),
   references: z.array(attachment),
-  /** Empty while the turn waits to start. */
+  /** Empty until the turn starts. */
   parts: z.array(part),
 };
 
 const pictureTurn = turnRecord.extend(pictureFields);
 
-/** A picture turn's record. `posted` is the progress message. `parts` contains the messages with the pictures. */
+/** `posted` is the progress message. `parts` has the messages with the pictures. */
 export type PictureTurn = z.infer<typeof pictureTurn>;
 
 /** Undefined if the value is damaged or has another version. */
@@ -167,7 +160,6 @@ interface Beginning extends Pick<TurnRecord, "id" | "conversationId" | "reply" |
   messageIds?: string[];
 }
 
-/** The record of a turn before any work. */
 export function toFreshRecord({ messageIds = [], ...beginning }: Beginning): TurnRecord {
   return {
     v: 1,
@@ -185,7 +177,7 @@ export function toFreshRecord({ messageIds = [], ...beginning }: Beginning): Tur
   };
 }
 
-/** The new record for an answer turn. The events start with a message, which can be deleted. */
+/** The events start with a message, even if that message was deleted. */
 export function newRecord(events: readonly InboundEvent[], messages: readonly MessageEvent[]): TurnRecord {
   const [first] = events;
   const last = messages.at(-1) ?? first;
@@ -209,23 +201,21 @@ interface Pictured {
   references: readonly AttachmentRef[];
 }
 
-/** A picture that can be opened again, so that it can serve as a reference. */
+/** The file of a picture, if it can be opened again. */
 export function attachmentOf({ parts }: Pick<Pictured, "parts">, number: number): AttachmentRef | undefined {
   const part = parts[number - 1];
   return part?.state === "done" ? part.attachment : undefined;
 }
 
-/** The pictures that can be opened again. */
 export function picturesOf({ parts }: Pick<Pictured, "parts">): AttachmentRef[] {
   return parts.filter(isDone).flatMap(({ attachment }) => attachment ?? []);
 }
 
-/** The references and the pictures that can be opened again. */
 export function filesOf(turn: Pictured): AttachmentRef[] {
   return [...turn.references, ...picturesOf(turn)];
 }
 
-/** False while the turn waits to start. Its record then contains only the waiting message. */
+/** Before that, the record has only the message about the wait. */
 export function hasBegun({ parts }: Pick<Pictured, "parts">): boolean {
   return parts.length > 0;
 }
@@ -234,7 +224,7 @@ export function isDone(part: PicturePart): part is Extract<PicturePart, { state:
   return part.state === "done";
 }
 
-/** True for a picture that was shown, even if it was deleted later. Nothing is left to do for it. */
+/** True for a picture that was shown, even if people deleted it later. */
 export function isSettled({ state }: PicturePart): boolean {
   return state === "done" || state === "deleted";
 }

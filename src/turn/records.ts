@@ -18,73 +18,55 @@ import {
   type TurnRecord,
 } from "./record.ts";
 
-/** The files of picture turns that are stored outside their records: copies and links to them. */
+/** Copies of pictures, and links to them. */
 export interface PictureFiles {
   erase(turn: PictureTurn): Promise<void>;
-  /** Erases all of a person's files. */
   forget(platform: string, authorId: string): Promise<void>;
 }
 
-/** Identifies the turn that is writing a message. */
 const postedBy = z.object({ conversationId: z.string(), turnId: z.string() }).partial();
 
-/** The part of the store for picture turns. */
 interface PictureRecords {
   loadPicture(id: string): Promise<PictureTurn | undefined>;
-  /** Works like `save`, but resolves to false only if the turn was erased meanwhile. The turn then stays erased. */
+  /** Resolves to false only if the turn was erased. It then stays erased. */
   savePicture(turn: PictureTurn): Promise<boolean>;
   /**
-   * Replaces a stored picture turn under its lock, unless `update` returns undefined. Resolves to the result of
-   * `update`. Rejects if the store is unavailable.
+   * Replaces a picture turn under its lock, unless `update` returns undefined. Resolves to the result of `update`.
+   * Rejects if the store is unavailable.
    */
   updatePicture(id: string, update: UpdatePicture): Promise<PictureTurn | undefined>;
-  /** Reads the picture turns of a person. */
   readPictures(owner: Owner): Promise<PictureTurn[]>;
-  /** Erases a picture turn with its files. */
   erasePicture(turn: PictureTurn): Promise<void>;
-  /** Erases a person's or a conversation's picture turns with their files, and resolves to these turns. */
+  /** Also erases the files. Resolves to the erased turns. */
   erasePictures(of: Belonging): Promise<PictureTurn[]>;
 }
 
 export interface TurnRecords extends PictureRecords {
-  /** Also undefined for a picture turn. */
+  /** Resolves to undefined for a picture turn too. */
   load(id: string): Promise<TurnRecord | undefined>;
-  /**
-   * The conversation of an answer that is being written, found by one of the answer's messages. Another process may be
-   * writing it.
-   */
+  /** The conversation of a running answer in any process, by one of its messages. */
   conversationOf(messageId: string): Promise<string | undefined>;
-  /** The turn of that answer. */
+  /** The turn of a running answer in any process, by one of its messages. */
   turnOf(messageId: string): Promise<string | undefined>;
-  /** The turn that answers, or has answered, a person's message. */
+  /** The turn that answers or answered this question. */
   answerTo(messageId: string): Promise<TurnRecord | undefined>;
-  /**
-   * The conversation in which a person's newest question in a channel is being answered. Another process may be
-   * answering it.
-   */
+  /** The conversation in which any process answers a person's newest question in this channel. */
   answeredAt(place: ReplyAddress, authorId: string): Promise<string | undefined>;
-  /**
-   * Saves a record. Resolves to true if it is stored. Failures are logged. `pausesMs` are the pauses before retries if
-   * they differ from the default.
-   */
+  /** Resolves to true if the record is stored. Logs failures. `pausesMs` replaces the usual pauses before retries. */
   save(record: TurnRecord, pausesMs?: readonly number[]): Promise<boolean>;
   /**
-   * Saves the record at the start of an attempt. The notes of earlier attempts no longer count. Resolves like `save`.
+   * Saves the record at the start of an attempt, so that notes of earlier attempts no longer count. Resolves like
+   * `save`.
    */
   begin(record: TurnRecord): Promise<boolean>;
-  /** Updates a stored record. If it was erased, it stays erased. */
+  /** Updates a record, unless it was erased. */
   note(record: TurnRecord): Promise<void>;
-  /**
-   * Notes next to the record how much of the reply's text exists. A process that has lost the turn can still write such
-   * a note, but the note is never read.
-   */
+  /** Stores how much of the text people can have seen. Such a note is never read if its process had lost the turn. */
   noteShownText(record: TurnRecord): Promise<void>;
-  /** Reads which context the model got for the answers to a person, by turn. */
   readTraces(platform: string, authorId: string): Promise<Array<{ turnId: string; given: Trace }>>;
   /**
-   * Stores a person's rating of one edition of a turn's answer, with the reason. It replaces the person's rating of
-   * another edition. An equal rating without a new reason keeps the old reason. Resolves to the new part of what was
-   * stored.
+   * Stores a person's rating of one edition, which replaces the person's rating of another edition. An equal rating
+   * without a reason keeps the earlier reason. Resolves to what is new.
    */
   rate(
     answer: Pick<TurnRecord, "id" | "edition">,
@@ -92,11 +74,10 @@ export interface TurnRecords extends PictureRecords {
     feedback: Feedback,
     reason?: string,
   ): Promise<Rated>;
-  /** Reads a person's ratings of answers. */
   readFeedback(platform: string, authorId: string): Promise<Judgement[]>;
-  /** Erases an answer's tool calls. The record stays. */
+  /** Erases the tool calls but not the record. */
   eraseCalls(id: string): Promise<void>;
-  /** Erases the records of one person's turns, and that person's ratings of other people's answers. */
+  /** Erases a person's records, and their ratings of other people's answers. */
   forget(platform: string, authorId: string): Promise<void>;
 }
 
@@ -119,13 +100,11 @@ const NOT_RATED: Rated = { isNew: false, hasNewReason: false };
 
 export const TURNS = "turns";
 const RATED = "rated:";
-/** How many of a person's newest turns are searched for a running one. */
 const NEWEST_TURNS = 20;
 
-/** Longer than writing an answer takes. After this time, the history knows the answer's messages. */
+/** Longer than an answer takes. After that, the history finds the answer's messages. */
 const POSTED_TTL_MS = 3_600_000;
 
-/** The services of a turn. */
 export interface TurnServices extends Services {
   records: TurnRecords;
   ledger: Ledger;
@@ -137,7 +116,6 @@ interface TurnRecordsOptions extends Pick<Stores, "open" | "inTurn"> {
   log: Logger;
 }
 
-/** The records of all turns, shared by both kinds. */
 function openRecordStore({ open, ttlMs, files, log, ...stores }: TurnRecordsOptions) {
   const keyv = open(TURNS);
   // Two people's ratings at the same time must not overwrite each other.
@@ -151,7 +129,7 @@ function openRecordStore({ open, ttlMs, files, log, ...stores }: TurnRecordsOpti
     return record;
   }
 
-  /** Each retry writes the record's current state, so that a late one does not overwrite a newer state. */
+  /** Each retry writes the current state, so that it cannot replace a newer one. */
   function persistRecord(
     turnId: string,
     write: () => Promise<unknown>,
@@ -170,7 +148,7 @@ function openRecordStore({ open, ttlMs, files, log, ...stores }: TurnRecordsOpti
 
 function createPictureRecords(store: ReturnType<typeof openRecordStore>): PictureRecords {
   const { keyv, ttlMs, files, inTurn, loadAny, persistRecord } = store;
-  /** Turns that were in the store. If one of them is missing, it was erased. */
+  /** Turns that were in the store. If one is missing there, it was erased. */
   const stored = new WeakSet<PictureTurn>();
 
   async function loadPicture(id: string): Promise<PictureTurn | undefined> {
@@ -180,7 +158,7 @@ function createPictureRecords(store: ReturnType<typeof openRecordStore>): Pictur
     return record;
   }
 
-  /** Resolves to false if the turn was erased in the meantime. */
+  /** Resolves to false if the turn was erased. */
   async function putPicture(turn: PictureTurn, writer: Entries): Promise<boolean> {
     const entry = { ...toEntry(turn), ttlMs, ...(stored.has(turn) && { isRewrite: true as const }) };
     const isKept = await writer.write([entry, ...toPointers(turn, ttlMs)]);
@@ -192,7 +170,7 @@ function createPictureRecords(store: ReturnType<typeof openRecordStore>): Pictur
     return (await store.readOf(of)).filter(isPictureTurn);
   }
 
-  /** Erases files first, so that an interrupted erasure can restart from the record. */
+  /** Erases files first, because an interrupted erasure needs the record to restart. */
   async function erase(turn: PictureTurn): Promise<void> {
     await files.erase(turn);
     await inTurn(turn.id, (keyv) => keyv.deleteMany([turn.id, ...toPointers(turn, ttlMs).map(({ key }) => key)]));
@@ -221,7 +199,7 @@ function createPictureRecords(store: ReturnType<typeof openRecordStore>): Pictur
   };
 }
 
-/** Records by id. A record belongs to its asker, and a rating's pointer belongs to the person who rated. */
+/** A record belongs to its asker. A pointer to a rating belongs to the person who rated. */
 export function createTurnRecords(options: TurnRecordsOptions): TurnRecords {
   const { ttlMs, files } = options;
   const records = openRecordStore(options);
@@ -247,7 +225,6 @@ export function createTurnRecords(options: TurnRecordsOptions): TurnRecords {
     return postedBy.safeParse(await keyv.get(toPosted(messageId))).data ?? {};
   }
 
-  /** Ids of the turns whose answers a person rated. */
   async function ratedBy(platform: string, id: string): Promise<string[]> {
     const keys = await keyv.keysOf({ platform, id });
     return keys.filter((key) => key.startsWith(RATED)).map((key) => key.slice(RATED.length).split(":", 1)[0] ?? "");
@@ -329,26 +306,24 @@ const noteOfText = z.object({
   noter: z.string(),
   number: z.int(),
   seen: z.number(),
-  /** The text from this position on. Absent if the answer cannot be continued from it. */
+  /** The start of `text` in the whole text. Absent if the answer cannot be continued. */
   from: z.int().exactOptional(),
   text: z.string().exactOptional(),
   isWhole: z.boolean().exactOptional(),
-  /** The cited pages; absent: as in the note before. */
+  /** Absent: as in the note before. */
   cited: z.array(source).exactOptional(),
 });
 
 /**
- * Notes of the text of running answers: a list next to each record. Each note contains the text since a note that is
- * certainly stored, so it stays small even if the answer is long.
+ * The notes of running answers: one list per record. A note has only the text since the last note that is certainly
+ * stored, so it is small even for a long answer.
  */
 function createNotes({ keyv }: ReturnType<typeof openRecordStore>) {
-  /** The text and the cited pages in the newest note that is definitely stored. */
+  /** The content of the last note that is certainly stored. */
   const stored = new WeakMap<TurnRecord, Pick<TurnRecord, "shownText" | "cited">>();
 
   return {
-    /**
-     * Each attempt gets a new id, so that the notes of a process that has lost the turn count as an earlier attempt's.
-     */
+    /** The new id invalidates the notes of all other processes. */
     begin(record: TurnRecord): OwnedEntry {
       Object.assign(record, { noter: randomBytes(6).toString("base64url"), noted: 0 });
       stored.set(record, { ...record });

@@ -7,14 +7,12 @@ import { type TurnLedger, toShown } from "../tools/ledger.ts";
 import type { TurnRecord } from "./record.ts";
 import type { TurnServices } from "./records.ts";
 
-/**
- * The state of an attempt without a record, for example because the store was unavailable. It may have posted messages.
- */
+/** An attempt without a readable record. It may have posted messages. */
 const BEGUN_UNNOTED: Partial<TurnRecord> = { attempts: 1, isPosting: true };
 
 /**
- * Reads what an earlier attempt at a turn recorded. An answer must not wait for an unreachable store, but a slow store
- * is asked twice.
+ * Resolves to the record of an earlier attempt, or undefined if there was no attempt. Rejects only if the turn cannot
+ * start without the record.
  */
 export async function loadEarlierAttempt(
   { records, right, log }: TurnServices,
@@ -22,18 +20,18 @@ export async function loadEarlierAttempt(
   isAsked: boolean,
 ): Promise<Partial<TurnRecord> | undefined> {
   try {
-    // Without the record, an answer could start with less text than people have read.
+    // Retries once, because without the record an answer could start with less text than people have read.
     const record = await records.load(id).catch(() => records.load(id));
     return record ?? (right.isResumed ? BEGUN_UNNOTED : undefined);
   } catch (error) {
-    // Only the record shows how far the earlier process came. Retries when the store is available again.
+    // Only the record says how much the earlier process showed.
     if (!isAsked || right.isResumed) throw error;
     log.error({ err: error, turnId: id }, "the record of a turn could not be read");
     return BEGUN_UNNOTED;
   }
 }
 
-/** Counts the outcome of an earlier attempt, because its process may have died before it did. */
+/** Counts the end of an earlier attempt, because its process may have died before it did. */
 export async function countEarlierEnd({ watch, log }: TurnServices, record: Partial<TurnRecord>): Promise<void> {
   const { id, conversationId, reply, author, ends = [], posted = [], phase, trace } = record;
   const outcome = ends.at(-1);
@@ -52,15 +50,15 @@ export async function countEarlierEnd({ watch, log }: TurnServices, record: Part
   }
 }
 
-/** The text of an answer so far, and the pages that the gateway cites for it. */
+/** An answer's text and the pages that the gateway cited for it. */
 interface ShownText {
   text: string;
   cited: Source[];
 }
 
 /**
- * Notes the model's text for a process that takes the answer over, without other text that people read. That process
- * continues the text. If it `isWhole`, the process only shows it.
+ * Writes the model's text into the record. A process that takes over continues the text, or only shows it if it
+ * `isWhole`.
  */
 export function noteShownText(
   record: TurnRecord,
@@ -74,8 +72,8 @@ export function noteShownText(
 }
 
 /**
- * Prepares the record for the process that continues after a shutdown. The last note of the growing text is shorter
- * than `shownText` but longer than what people have seen. Returns true if there is something to note.
+ * Writes the text into the record during a shutdown, because the last note can lack its end. Returns true if the caller
+ * must store the record's text.
  */
 export function noteHandOver(
   record: TurnRecord,
@@ -95,25 +93,23 @@ export function forgetShownText(record: TurnRecord): void {
   delete record.cited;
 }
 
-/** The text that an earlier process showed after the text in the ledger's rounds. */
+/** The part of the shown text that follows the rounds in the ledger. Undefined if there is none. */
 export function readBegun({ shownText = "" }: TurnRecord, ledger: TurnLedger): string | undefined {
   const before = ledger.rounds.map((round) => toShown(round) && `${toShown(round)}\n\n`).join("");
   return shownText.startsWith(before) && shownText.length > before.length ? shownText.slice(before.length) : undefined;
 }
 
-/** The start of the request to continue an answer. The answer's last words follow. */
+/** The request for the rest of an answer. The answer's last words follow. */
 const GO_ON =
   "Your answer was cut off. Go on exactly where it stopped: begin with its last words, exactly as quoted below, then write the rest, and nothing else.";
 
-/** In UTF-16 units. A model repeats this much before people see new text. */
+/** In UTF-16 units. The model must repeat these words before people see new text. */
 const LAST_CHARS = 32;
 
-/** Some models write a preface first, or reopen a code block. */
+/** Some models start with a preface, or reopen a code block. */
 const MAX_PREFACE_CHARS = 40;
 
-/**
- * True for a text that does not start with the last words and is longer than they are by more than `MAX_PREFACE_CHARS`.
- */
+/** False for a text so short that an answer from the start would look like its continuation. */
 function isContinuable(shownText: string): boolean {
   const beginning = shownText.trim();
   return readRest(beginning, toLastWords(beginning)) === undefined;
@@ -129,10 +125,9 @@ export interface Asked {
 type Ask<A> = (asked: A, onText: OnText, signal: AbortSignal) => Promise<void>;
 
 /**
- * Requests the rest of an answer whose text `shownText` an earlier process has shown. If the model repeats the last
- * words, joins the rest to them. Otherwise the model answers from the start, and nothing is passed on until the new
- * text is longer than `shownText`. If the model only calls tools, resolves to the text that the next answer has to
- * continue. Text that was not passed on is not part of the answer.
+ * Requests the rest of an answer whose beginning `shownText` people have read. If the model repeats the last words,
+ * joins the rest to them. Otherwise asks for a whole new answer, and holds its text until it is longer than
+ * `shownText`. If the model only calls tools, resolves to the text that the next answer must continue.
  */
 export async function goOn<A extends Asked>(
   asked: A,
@@ -181,7 +176,6 @@ async function askForRest<A extends Asked>(
     return "elsewhere";
   } finally {
     const { answer } = further;
-    // Treats all of it as if one request had returned it.
     if (isJoined) answer.content = beginning + readRest(answer.content, lastWords);
     if (isJoined || heard === "") Object.assign(asked, further, { messages });
   }
@@ -214,7 +208,7 @@ async function askAnew<A extends Asked>(
   if (held) onText(held);
 }
 
-/** The end of a text, from the start of a word if it has words. */
+/** The end of a text, from the start of a word if possible. */
 function toLastWords(text: string): string {
   const end = text.slice(-LAST_CHARS);
   const word = /\s\S/.exec(end.slice(0, LAST_CHARS / 2));
@@ -222,14 +216,14 @@ function toLastWords(text: string): string {
   return word === null ? end.replace(/^[\uDC00-\uDFFF]/, "") : end.slice(word.index + 1);
 }
 
-/** The text after the last words. Undefined if they are missing or appear too late. */
+/** The text after the last words. Undefined if the words are missing or too far from the start. */
 function readRest(text: string, lastWords: string): string | undefined {
   const begun = text.trimStart();
   const at = begun.indexOf(lastWords);
   return at < 0 || at > MAX_PREFACE_CHARS ? undefined : begun.slice(at + lastWords.length);
 }
 
-/** Adds the text that an earlier process showed and that this one did not reach. */
+/** Adds the text that people have read and that the model has not repeated. */
 export function repeatShownText(messages: ChatMessage[], shownText: string, emitted: string, onText: OnText): void {
   const rest = shownText.startsWith(emitted) ? shownText.slice(emitted.length) : "";
   if (rest.trim() === "") return;

@@ -17,23 +17,19 @@ import { canManage, NOT_YOURS } from "./rights.ts";
 
 export interface Beginning {
   controller: AbortController;
-  /** The turn's messages after `changes`, if they are known. */
+  /** The questions after `changes`. Empty if only the store has them. */
   messages: MessageEvent[];
-  /** False if some of them are missing from the history. */
+  /** False if the history lacks some of the questions. */
   areStored: boolean;
-  /** Changes to the messages since the previous attempt. */
+  /** Changes to the questions since the previous attempt. */
   changes: Array<EditedEvent | DeletedEvent>;
-  /** If true, the first request is made even while the model is paused. */
+  /** If true, the first request ignores the circuit breaker. */
   mustAsk: boolean;
-  /** The person who pressed Retry, if anyone did. */
   pressedBy?: Author;
-  /** The person who stopped the attempt, if anyone did. */
   stoppedBy(): Author | undefined;
-  /** Sentences to show under the answer. */
   notices: readonly string[];
 }
 
-/** A turn that is being answered, and the events that affect it meanwhile. */
 export interface RunningTurn {
   readonly kind: "answer";
   readonly id: string;
@@ -41,15 +37,12 @@ export interface RunningTurn {
   /** Interrupts the attempt if the event changes or stops this turn. Refuses another person's Stop. */
   notice(event: InboundEvent): "refused" | undefined;
   missStore(): void;
-  /** Adds a note under the answer. */
   tell(notice: string): void;
-  /** Gives the turn up. The next attempt ends at once and says so. */
+  /** Makes the next attempt end at once and say so. */
   giveUp(): void;
-  /** Takes over the events so far. After that, the record contains only the messages that still exist. */
+  /** Applies the events that have arrived, and starts an attempt with the questions that still exist. */
   begin(): Beginning;
-  /** True if another attempt is needed after this result. */
   mustGoOn(result: AttemptResult): boolean;
-  /** Changes and stops that the turn has applied. */
   taken(): readonly InboundEvent[];
 }
 
@@ -60,7 +53,7 @@ export function createRunningTurn(
 ): RunningTurn {
   const taken: InboundEvent[] = [];
   const notices: string[] = [];
-  /** The known text and attachments of each message. They distinguish an edit from a repeated event. */
+  /** The text and files of each message, to recognize edits that change nothing. */
   const bodies = new Map(known.map((message) => [message.messageId, bodyOf(message)]));
   let messages = [...known];
   let pending: Array<EditedEvent | DeletedEvent> = [];
@@ -80,7 +73,7 @@ export function createRunningTurn(
   function change(event: EditedEvent | DeletedEvent): void {
     if (!record.messageIds.includes(event.messageId)) return;
     if (event.kind === "edited") {
-      // Platforms also send an edit when they add something themselves, such as a preview.
+      // Platforms also report an edit when they add a preview.
       if (bodies.get(event.messageId) === bodyOf(event)) return;
       bodies.set(event.messageId, bodyOf(event));
     }
@@ -116,13 +109,13 @@ export function createRunningTurn(
       record.messageIds = record.messageIds.filter((id) => !deleted.includes(id));
       controller = new AbortController();
       if (stoppedBy !== undefined) abortWith(controller, "stopped");
-      // The answer is complete and only needs to be shown.
+      // A complete text only has to be shown.
       if (isGivenUp && record.isShownWhole !== true) abortWith(controller, "given-up");
       return { controller, messages, areStored, changes, mustAsk, pressedBy, notices, stoppedBy: () => stoppedBy };
     },
     mustGoOn(result) {
       if (result === "superseded") return true;
-      // A stopped turn restarts only on Retry. It is removed if its question is deleted.
+      // A stopped turn restarts only on Retry, but is removed with its questions.
       if (stoppedBy === undefined && !isGivenUp) return pending.length > 0;
       return record.messageIds.every((id) =>
         pending.some((event) => event.kind === "deleted" && event.messageId === id),
@@ -137,8 +130,8 @@ function bodyOf({ text, attachments }: MessageEvent | EditedEvent): string {
 }
 
 /**
- * `superseded`: the messages changed during the answer, so it must restart. `forgotten`: the asker is being erased, so
- * nothing was stored and all of the answer's messages must be removed.
+ * `superseded`: people changed the questions, so the answer must restart. `forgotten`: the asker is being erased, so
+ * nothing is stored and the caller must remove all of the answer's messages.
  */
 export type AttemptResult = "ended" | "superseded" | "forgotten";
 
@@ -146,24 +139,18 @@ const MAX_WAITING = 1_000;
 
 type Running = RunningTurn | RunningPictures;
 
-/** The turns that this process runs, and the picture turns that wait here. Events reach them immediately. */
+/** The turns that run in this process, and the picture turns that wait here. */
 export interface RunningTurns {
-  /** A turn counts as running before its work first awaits, so that it misses no interruption. */
+  /** Registers the turn before the work first awaits, so that the turn misses no interruption. */
   whileRunning<T>(turn: Running, work: () => Promise<T>): Promise<T>;
-  /**
-   * Counts the turn as waiting until it runs. If another process runs it, this one is not told, so the oldest are
-   * dropped.
-   */
+  /** Another process can run a waiting turn without this process noticing, so the oldest are dropped. */
   wait(turn: RunningPictures): void;
-  /** The waiting turn with this id. */
   findWaiting(id: string): RunningPictures | undefined;
-  /** The running turn with this id. */
   find(id: string): Running | undefined;
-  /** Passes a change or a Stop to its turn. Returns a refusal for another person's Stop. */
+  /** Passes an event to the turns that it concerns. Returns a refusal for another person's Stop. */
   interrupt(event: InboundEvent): string | undefined;
-  /** True while an answer is being written in this conversation. */
   isAnswering(conversationId: string): boolean;
-  /** The conversation of a running turn, found by one of its messages or of the messages that it answers. */
+  /** Finds a running turn's conversation by a message of the turn, or by one of its questions. */
   conversationOf(messageId: string): string | undefined;
 }
 
@@ -198,22 +185,21 @@ export function createRunningTurns(): RunningTurns {
   };
 }
 
-/** A picture turn that runs or waits, and the button presses that arrive meanwhile. */
+/** A picture turn that runs or waits. */
 export interface RunningPictures {
   readonly kind: "pictures";
   readonly id: string;
   /** Undefined until the record is read. */
   readonly record: PictureTurn | undefined;
-  /** Aborts with `stopped` or `given-up`. Finished pictures stay, and the others end. */
+  /** Aborts with `stopped` or `given-up`. Finished pictures stay. */
   readonly stop: AbortSignal;
-  /** A Stop for this turn ends it. Another person's Stop is refused. */
+  /** Stops the turn on its Stop button. Refuses another person's Stop. */
   notice(event: InboundEvent): "refused" | undefined;
-  /** Sets the record. Presses that arrived before now take effect. */
+  /** Sets the record and applies the button presses that arrived before. */
   open(record: PictureTurn): void;
-  /** Until this is called with `false`, another press of Retry counts as part of this turn. */
+  /** While this is true, another press of Retry counts as part of this turn. */
   retries(isRetrying: boolean): void;
   giveUp(): void;
-  /** Presses that the turn has applied. */
   taken(): readonly InboundEvent[];
 }
 

@@ -2,26 +2,25 @@ import type { Step } from "../port/sink.ts";
 import { joinSources, type Source } from "../text/sources.ts";
 import type { TurnLedger } from "../tools/ledger.ts";
 
-/** The pages behind one answer. */
 export interface AnswerSources {
   /**
    * Sets the pages that the gateway cites in a round. They replace earlier ones of that round. Round 0 has the pages
    * that were cited to an earlier process.
    */
   cite(round: number, sources: readonly Source[]): void;
-  /** An earlier answer is shown instead, with its own pages. */
+  /** Shows an earlier answer's pages instead. */
   replace(sources: readonly Source[]): void;
-  /** The cited pages of all rounds. Stays the same list until one is added. */
+  /** The pages that the gateway cited, of all rounds. */
   cited(): Source[];
   /** The cited pages, then the others that tools read. A page keeps its number while the answer grows. */
   all(): Source[];
 }
 
 interface AnswerSourcesOptions {
-  /** The pages that were cited to an earlier process, for text that this one continues. */
+  /** The pages that were cited to an earlier process. */
   before: readonly Source[];
   ledger: Pick<TurnLedger, "rounds">;
-  /** If the store is unavailable, only the steps know what a tool has read. */
+  /** The steps have the pages that tools read if the ledger is unavailable. */
   steps: { readonly all: readonly Step[] };
 }
 

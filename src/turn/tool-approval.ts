@@ -1,5 +1,5 @@
-// How people approve tool calls: what they see of calls that wait or may have been made, and what their decision does.
-// `runRound` stops the turn until the decision. The ledger has the state of each call.
+// How people approve tool calls: the text and buttons for calls that wait or may have run, and the effect of a
+// decision. `runRound` stops the turn until the decision. The ledger stores the state of each call.
 import { createHash } from "node:crypto";
 import type { ActionEvent } from "../port/events.ts";
 import { readCallsId, toCallsId } from "../port/ids.ts";
@@ -15,7 +15,7 @@ import type { TurnServices } from "./records.ts";
 /** How long tool calls wait for a person. */
 const MAX_WAIT_MS = 86_400_000;
 
-/** Shows the calls that wait for approval as Markdown, each with its server and all arguments that the server gets. */
+/** Shows the waiting calls as Markdown, each with its server and all arguments that the server gets. */
 export function describeWaiting(calls: readonly LedgerCall[], tools: readonly Tool[]): string {
   const cards = calls.map((call) => {
     const server = tools.find(({ name }) => name === call.name)?.approval?.server;
@@ -27,7 +27,7 @@ export function describeWaiting(calls: readonly LedgerCall[], tools: readonly To
   return cards.join("\n\n");
 }
 
-/** The arguments as the tool gets them. If the tool is unavailable, the arguments as the model wrote them. */
+/** The arguments as the tool gets them, or as the model wrote them if the tool is unavailable. */
 function readArguments(call: LedgerCall, tools: readonly Tool[]): unknown {
   const ready = readCall(toToolCall(call), tools);
   if (typeof ready !== "string") return ready.args;
@@ -47,18 +47,17 @@ export function toWaitingButtons(turnId: string, waiting: WaitingCalls): Button[
   ];
 }
 
-/** The label for repeating calls that may have been made. */
 export function toRerunButton(turnId: string, uncertain: readonly LedgerCall[]): Button {
   return { action: "rerun", turnId: toCallsId(turnId, toDigest(uncertain)), label: "Run it again" };
 }
 
 /**
- * 132 bits. With so many bits, no one can find other calls with the same digest. The digest still fits into every
- * platform's ids.
+ * With 132 bits, no one can construct other calls with the same digest. Longer digests do not fit into some platforms'
+ * ids.
  */
 const DIGEST_CHARS = 22;
 
-/** Identifies these calls, asked at this time. If the same calls are asked later, they get another digest. */
+/** Identifies these calls and the time of the question about them. */
 function toDigest(calls: readonly LedgerCall[], at = 0): string {
   const shown = calls.map(({ id, name, arguments: json, rerunBy = "" }) => [id, name, json, rerunBy]);
   return createHash("sha256")
@@ -67,7 +66,7 @@ function toDigest(calls: readonly LedgerCall[], at = 0): string {
     .slice(0, DIGEST_CHARS);
 }
 
-/** Says which calls may have been made. "" if there are none. */
+/** Names the calls that may have run. "" if there are none. */
 export function describeUncertain(calls: readonly LedgerCall[]): string {
   if (calls.length === 0) return "";
   const names = [...new Set(calls.map(({ name }) => quoteName(name)))].join(", ");
@@ -126,7 +125,7 @@ function describeDecision({ action, author }: ActionEvent): string {
   return action === "always" ? `_${name} allowed that for this conversation._` : `_${name} allowed that once._`;
 }
 
-/** The calls no longer wait for a person, and they are not made. */
+/** Marks the waiting calls as denied and ends the answer. */
 export async function cancelWaiting(deps: TurnServices, record: TurnRecord, signal: AbortSignal): Promise<void> {
   await (await deps.ledger.open(record)).decide("denied", "");
   const { waits: _, ...over } = record;

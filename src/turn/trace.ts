@@ -15,7 +15,7 @@ import type { Trace, TurnRecord } from "./record.ts";
 import type { TurnServices } from "./records.ts";
 import { maySee, NOT_HERE } from "./rights.ts";
 
-/** The largest number of calls in one trace, because each answer stores a trace. */
+/** Each stored answer has a trace. */
 const MAX_CALLS = 20;
 
 const MAX_ARGUMENT_CHARS = 300;
@@ -24,7 +24,6 @@ const MAX_NOTICES = 5;
 
 const MAX_NOTICE_CHARS = 500;
 
-/** The history entries that a request contains. */
 export type ContextSummary = Pick<Trace, "shown" | "withFiles" | "dropped" | "hasOlder" | "fromChannel">;
 
 export const EMPTY_SUMMARY: ContextSummary = { shown: [], withFiles: [], dropped: 0, hasOlder: false };
@@ -42,7 +41,7 @@ export function toPersonaMark(persona: string): string {
   return createHash("sha256").update(persona).digest("base64url").slice(0, 16);
 }
 
-/** When each call started and ended, by the id of its step. */
+/** Times by the id of a step. */
 export interface CallTimes {
   note(step: Step): void;
   find(id: string): { at: number; tookMs?: number; state: Step["state"] } | undefined;
@@ -59,7 +58,7 @@ export function createCallTimes(now: () => number): CallTimes {
   };
 }
 
-/** A turn's tool calls. Each message in `messages` is a round. The ledger knows how interrupted calls ended. */
+/** Each message in `messages` is a round. The ledger has the outcome of calls from earlier attempts. */
 export function toCalls(
   messages: readonly ChatMessage[],
   attempt: number,
@@ -88,9 +87,8 @@ export function toNotices(notices: readonly string[]): string[] {
 
 const TOO_OLD = "This answer is too old: I no longer know what I was given for it.";
 
-/** How many more entries to read, because others can be between the shown ones. */
+/** Other entries can be between the shown ones. */
 const SPARE_ENTRIES = 20;
-/** Longest time for checking what a person can still open. */
 const FOUND_MS = 10_000;
 
 /** Describes in one Markdown message which context the model saw. Rejects if the store is unavailable. */
@@ -104,7 +102,7 @@ export function createExplain({ records, history, settings, adapterOf }: TurnSer
     return isSame ? `of this channel, ${quoteName(current)}` : "of this channel, changed since";
   }
 
-  /** Only this person reads the explanation, so only their rights count, as they are now. */
+  /** Only the person who asks reads this, so their current rights count. */
   async function describeFound({ found }: Trace["calls"][number], { author, reply }: ActionEvent): Promise<string[]> {
     if (found === undefined) return [];
     const signal = AbortSignal.timeout(FOUND_MS);
@@ -159,7 +157,7 @@ function describeTokens({ tokens: { prompt, completion, estimated } }: Trace): s
   return `${prompt} read, ${completion} written${estimated > 0 ? ", estimated" : ""}`;
 }
 
-/** Describes the entries that the model saw. An entry that is missing has been erased. */
+/** A missing entry has been erased. */
 function describeMessages({ shown }: Trace, entries: readonly HistoryEntry[]): string[] {
   const known = new Map(entries.map((entry) => [entry.id, entry]));
   const found = shown.flatMap((id) => known.get(id) ?? []);
@@ -209,7 +207,7 @@ function describeMissing({ dropped, hasOlder, notices, fromChannel = 0 }: Trace)
   ];
 }
 
-/** Drops the oldest messages first, then the last lines, until the text fits into one message on the platform. */
+/** Drops the oldest messages, then the last lines, until the text fits into one message. */
 function fit(
   head: readonly string[],
   messages: readonly string[],

@@ -8,20 +8,18 @@ import { callPlatform } from "../reply/platform-call.ts";
 import { toKeyPart } from "../store/key-part.ts";
 import type { Stores } from "../store/keyv.ts";
 
-/** How long a mark can stay. */
 const TTL_MS = 86_400_000;
 
 const CALL_MS = 5_000;
 
-/** The pause between attempts to remove a mark while a rate limit forbids it, and the number of attempts. */
+/** A rate limit can forbid the removal, so it is retried this often after this pause. */
 const PAUSE_MS = 1_000;
 
 const MAX_ATTEMPTS = 90;
 
 /**
- * Marks a question that waits for its turn until any process starts that turn. Ignores failures. Needs no right
- * (`NO_RIGHT`), because nothing depends on a mark, and a mark sometimes has to be removed after the turn has ended in
- * another process.
+ * Marks a question on the platform while it waits for its turn. Any process can remove the mark. Ignores failures.
+ * Needs no right (`NO_RIGHT`), because nothing depends on a mark, and a mark can outlive its turn.
  */
 export interface WaitingMarks {
   show(message: MessageEvent): void;
@@ -46,8 +44,7 @@ export function createWaitingMarks({ open, adapterOf, log }: WaitingMarksDeps): 
     async function change(): Promise<void> {
       try {
         if (isWaiting === (await keyv.has(key))) return;
-        // Stores the mark first. The process that starts the turn then knows, even after a crash, that a mark can
-        // exist.
+        // Stores the mark before showing it, so that the process that starts the turn always knows about it.
         if (isWaiting) await keyv.set(key, 1, TTL_MS);
         let attempts = 1;
         let isDone = await tell();
