@@ -1,22 +1,19 @@
-/**
- * Chooses the next work, so that people and channels share the slots for parallel work. It is pure and works on plain
- * data, so all queues decide alike, wherever they store their events.
- */
+/** Chooses the next work so that people and channels share the slots. Pure, so all queues choose alike. */
 
 import type { EventLane } from "../port/events.ts";
 
-/** Work that waits for a slot or has one. `person` and `channel` are keys that are only compared for equality. */
+/** `person` and `channel` are only compared for equality. */
 export interface Work {
   kind: EventLane["kind"];
   person: string;
   channel: string;
-  /** True if the process died more than once during this work. */
+  /** True if processes died during this work. */
   isSuspect: boolean;
 }
 
 /**
- * People take turns in rounds. This is start-time fair queueing that counts each piece of work as one. `next` has the
- * round of a person's next work if it is later than `now`. Everyone else is in round `now`.
+ * People take turns in rounds (start-time fair queueing; each piece of work counts as one). `next` has the rounds of
+ * people whose next work is later than `now`.
  */
 export interface Rounds {
   readonly now: number;
@@ -26,21 +23,21 @@ export interface Rounds {
 export const FIRST_ROUND: Rounds = { now: 0, next: new Map() };
 
 export interface Choice {
-  /** Index of the chosen work in `waiting`. */
+  /** Index in `waiting`. */
   index: number;
   rounds: Rounds;
 }
 
-/** Images take long, so they have a separate limit and do not use up the slots for conversations. */
+/** Images take long, so they have their own limit. */
 const MAX_DRAWINGS = 8;
 const MAX_DRAWINGS_OF_PERSON = 2;
 const MAX_DRAWINGS_IN_CHANNEL = 4;
-/** The share of the slots that is reserved for channels without running work. */
+/** The share of the slots for channels without running work. */
 const RESERVE_FOR_CHANNELS = 1 / 8;
 
 /**
- * Chooses the work to start: the oldest work of the person in the earliest round. `waiting` is in the order of arrival.
- * `places` counts all slots except those for images. Undefined if no work can start.
+ * Chooses the oldest work of the person in the earliest round. `waiting` is in the order of arrival. `places` is the
+ * number of slots without those for images. Undefined if no work can start.
  */
 export function chooseNext(
   rounds: Rounds,
@@ -68,9 +65,9 @@ function roundOf({ now, next }: Rounds, person: string): number {
 }
 
 /**
- * Decides which work can start next to the running work. A question can start only if its author holds fewer slots than
- * are free. For example, of 16 slots the first person gets at most 8 and a second person 4, so the next asker still
- * finds a slot. The last slots are for channels without running work. Short tasks wait only if all slots are taken.
+ * A question can start if its author has fewer slots than are free: of 16 slots, the first person gets up to 8 and a
+ * second one 4, so the next asker still finds a slot. The last slots are for channels without running work. Short tasks
+ * only need a free slot.
  */
 function createAdmission(running: readonly Work[], places: number): (work: Work) => boolean {
   const drawings = running.filter(isDrawing);
@@ -83,7 +80,7 @@ function createAdmission(running: readonly Work[], places: number): (work: Work)
   const hasSuspect = running.some(({ isSuspect }) => isSuspect);
 
   return ({ kind, person, channel, isSuspect }) => {
-    // Only one suspect runs at a time. Otherwise the process's next death would be blamed on all of them.
+    // Otherwise the next death would count against all suspects.
     if (isSuspect && hasSuspect) return false;
     if (kind === "errand") return free > 0;
     if (kind === "question") {

@@ -3,30 +3,28 @@ import type { Work } from "../port/right.ts";
 import { isStoreOutage } from "../store/outage.ts";
 import type { Worker } from "./queue.ts";
 
-/**
- * After this many failures in a row, the work is given up. Otherwise one event could block its conversation forever.
- */
+/** After this many failures in a row, the work is given up, because it blocks its conversation. */
 const MAX_FAULTS = 10;
 /**
- * After this many deaths of a process, the work that was open is given up. Giving up gets the same number of attempts,
- * because it can kill the process too.
+ * After this many deaths of a process, its work is given up. Giving up has as many attempts, because it can kill the
+ * process too.
  */
 const MAX_TAKEN_UP = 5;
-/** Work that was open at this many deaths in a row may have caused them. */
+/** Work that was open at this many deaths may have caused them. */
 export const SUSPECT_DEATHS = 2;
 
 export interface Failures {
-  /** Failures in a row. */
+  /** In a row. */
   failures: number;
-  /** Failures that the work itself caused, not an outage of the store. */
+  /** Failures without those from an outage of the store. */
   faults: number;
-  /** True if the work is given up. Its people get a notice, and nothing else happens. */
+  /** True if the worker only has to notify the author. */
   isGivenUp: boolean;
 }
 
 export const NO_FAILURES: Failures = { failures: 0, faults: 0, isGivenUp: false };
 
-/** The next step after a failure, which starts in `pauseMs`. `drop` is for work that could not be given up properly. */
+/** `drop`: the work could not even be given up. */
 export interface RetryDecision extends Failures {
   next: "again" | "give-up" | "drop";
   pauseMs: number;
@@ -47,15 +45,11 @@ export function judgeFailure(
   return { ...after, isGivenUp: true, next: before.isGivenUp ? "drop" : "give-up", pauseMs: 0 };
 }
 
-/** True if there were too many deaths for another attempt. */
 export function isDeadly(deaths: number): boolean {
   return deaths > MAX_TAKEN_UP;
 }
 
-/**
- * Finishes given-up work with the worker's notice. Without a notice if the notice kills the process too, or if there is
- * no person to notify.
- */
+/** Lets the worker notify the author, unless that kills the process too, or there is no one to notify. */
 export async function giveUpWork(
   worker: Worker,
   events: readonly InboundEvent[],

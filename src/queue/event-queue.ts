@@ -10,29 +10,29 @@ import { abandon, createLaneWork, createRun, cutWork, type LaneWork, type Run } 
 import { createLanes, type Lane, type Lanes, type Source } from "./lanes.ts";
 import { CUT_MS, type Queue, type QueueOptions, RETRY_MS, type Worker } from "./queue.ts";
 
-/** How long `close` waits for an unavailable journal. */
+/** For an unavailable journal. */
 const HAND_OVER_MS = 500;
-/** How long `close` waits for the last calls of work that did not finish in time. */
+/** For the last calls of abandoned work. */
 const LATE_MS = 750;
 
 export interface EventQueueOptions extends QueueOptions {
-  /** Events that only this process can answer go to `own`, all others to `shared`. */
+  /** `own` has the events that only this process can answer. */
   journals: { own: Journal; shared?: Journal | undefined; isOwn?(event: InboundEvent): boolean };
-  /** Called when another process took over work from this one. */
+  /** Called when another process took over a lane. */
   onTakenOver?(): void;
 }
 
-/** The state that the parts of the queue share. */
+/** Shared by the parts of the queue. */
 interface Desk {
   readonly lanes: Lanes;
   readonly running: Set<Run>;
   worker: Worker | undefined;
   isClosing: boolean;
-  /** Starts all work that is allowed to start. */
+  /** Starts all work that can start. */
   dispatch(): void;
 }
 
-/** The queue. It has the order of the work in memory, and stores the events in journals until their work is done. */
+/** Keeps the order of the work in memory, and the events in journals until their work is done. */
 export function createEventQueue(options: EventQueueOptions): Queue {
   const { journals, log, retryMs = RETRY_MS, cutMs = CUT_MS } = options;
   const { shared = journals.own, isOwn } = journals;
@@ -49,7 +49,7 @@ export function createEventQueue(options: EventQueueOptions): Queue {
       if (desk.isClosing) throw new Error("This process is shutting down and accepts no more events.");
       return pick(event).accept(event);
     },
-    // Also aborts answers that only this process can write, because another process may be showing them.
+    // Reaches other processes too, because they can show answers of this process.
     tell: (event) => shared.tell(event),
     start(worker) {
       desk.worker = worker;
@@ -70,7 +70,7 @@ export function createEventQueue(options: EventQueueOptions): Queue {
     progressed(workId) {
       const isOf = ({ lane }: Run) => lane.taken.some(({ event }) => laneOf(event).workId === workId);
       const run = running.values().find(isOf);
-      // The next progress deletes the count, because one death does not matter to work that had progressed.
+      // Without deaths there is nothing to forget. Later progress then deletes the counts.
       if (run === undefined || run.lane.taken.every(({ deaths }) => deaths === 0)) return;
       for (const entry of run.lane.taken) entry.deaths = 0;
       const notNoted = (err: unknown) => log.warn({ err, laneId: run.lane.id }, "progress could not be stored");
@@ -91,7 +91,7 @@ export function createEventQueue(options: EventQueueOptions): Queue {
     async close(graceMs) {
       desk.isClosing = true;
       const cutAt = performance.now() + graceMs;
-      // A journal outage must not delay the end of running work.
+      // An outage must not delay the end of running work.
       await within(Promise.all(all.map((journal) => journal.handOver())));
       const lateMs = Math.min(cutMs / 2, LATE_MS);
       if (!(await untilEnded(running, Math.max(0, cutAt - performance.now()), cutMs - lateMs))) {
@@ -99,7 +99,7 @@ export function createEventQueue(options: EventQueueOptions): Queue {
         const late = Promise.allSettled([...running].map(({ working }) => working));
         for (const run of running) abandon(run);
         await within(endOf(running));
-        // A call in flight can still post a message. This work then removes the message, because no other process can.
+        // A late call can post a message that only this work can remove.
         await waitAtMost(late, lateMs);
       }
       await within(Promise.all(all.map((journal) => journal.close())));
@@ -109,7 +109,7 @@ export function createEventQueue(options: EventQueueOptions): Queue {
 
 function createDispatch(desk: Desk, { perform }: LaneWork, places: () => number): () => void {
   const { lanes, running } = desk;
-  /** Caches the conversion, because each decision looks at the work in all waiting lanes. */
+  /** Each decision looks at the work in all waiting lanes. */
   const works = new WeakMap<InboundEvent, Work>();
   let rounds = FIRST_ROUND;
 
@@ -123,11 +123,11 @@ function createDispatch(desk: Desk, { perform }: LaneWork, places: () => number)
   }
 
   function choose(ready: readonly Lane[]): Lane | undefined {
-    // If a lost lane comes back, it waits until its former work in this process has ended.
+    // The earlier work in a lost lane must end before the lane can start again.
     const busy = new Set([...running].map(({ lane }) => lane.id));
     const mayStart = ({ id, source, partition }: Lane) => source.partitions.get(partition) === "open" && !busy.has(id);
     const able = ready.filter(mayStart);
-    // A lane without waiting entries is done and about to free its slot.
+    // The work in an empty lane is over.
     const under = [...running].filter(({ lane }) => lane.waiting.length > 0).map(({ lane }) => toLaneWork(lane));
     const choice = chooseNext(rounds, able.map(toLaneWork), under, places());
     rounds = choice?.rounds ?? rounds;
@@ -148,7 +148,7 @@ function createDispatch(desk: Desk, { perform }: LaneWork, places: () => number)
   };
 }
 
-/** Sorts a journal's entries into lanes, and aborts work that belongs to another process. */
+/** Sorts entries into lanes, and aborts work that another process has taken over. */
 function createReader(
   source: Source,
   desk: Desk,
@@ -162,7 +162,6 @@ function createReader(
   const runsOf = (partition: number) => [...running].filter(({ lane }) => isOf(partition)(lane));
   const runOf = (lane: Lane) => running.values().find((run) => run.lane === lane);
 
-  /** Another process works on the lane, or soon will. */
   function lose(run: Run): void {
     if (run.controller.signal.aborted) return;
     log.warn({ laneId: run.lane.id }, "another process has taken over a lane");
@@ -190,7 +189,7 @@ function createReader(
       if (isAtEnd && isOurs) partitions.set(partition, "open");
       dispatch();
       if (partitions.get(partition) !== "open") return;
-      // No slot was free, so the bot shows the person that the event waits.
+      // All slots are taken.
       for (const { lane, event } of fresh) if (lane.state !== "active") desk.worker?.onWaiting?.(event);
     },
     onGiving(partition) {
@@ -216,7 +215,7 @@ function createReader(
     async onErase(partition, person) {
       const isTheirs = toErased(person);
       const dropped = lanes.drop(({ event }, lane) => isOf(partition)(lane) && isTheirs(event));
-      // A command from this person may be waiting here too.
+      // The person's own erasure command can wait in this partition.
       await cutWork(runsOf(partition), (event) => isErasedWith(event) && isTheirs(event));
       return dropped;
     },
@@ -229,10 +228,7 @@ async function endOf(running: ReadonlySet<Run>): Promise<void> {
   await Promise.all([...running].map(({ ended }) => ended));
 }
 
-/**
- * Lets running work continue for `graceMs`, then aborts it. Resolves to false if it has not ended within another
- * `cutMs`.
- */
+/** Aborts running work after `graceMs`. Resolves to false if the work has not ended `cutMs` later. */
 async function untilEnded(running: ReadonlySet<Run>, graceMs: number, cutMs: number): Promise<boolean> {
   const grace = setTimeout(() => {
     for (const { controller } of running) abortWith(controller, "shutdown");
@@ -245,7 +241,7 @@ async function untilEnded(running: ReadonlySet<Run>, graceMs: number, cutMs: num
   }
 }
 
-/** Waits only briefly, and ignores a failure. */
+/** Bounded by `HAND_OVER_MS`. Ignores failures. */
 async function within(task: Promise<unknown>): Promise<void> {
   await Promise.race([task.catch(() => {}), sleep(HAND_OVER_MS, undefined, { ref: false })]);
 }

@@ -14,7 +14,7 @@ const givenUp = z.object({
   reason: z.string(),
 });
 
-/** An event that was given up, for the operator. Contains none of a person's words. */
+/** For the operator. Has none of a person's words. */
 export type GivenUp = z.infer<typeof givenUp>;
 
 export async function noteGivenUp(client: RedisConnection["client"], event: GivenUp): Promise<void> {

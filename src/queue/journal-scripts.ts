@@ -1,21 +1,19 @@
 import { PART_KEYS } from "./partition.ts";
 import { SILENT_MS } from "./partition-scripts.ts";
 
-/** The keys in Redis in addition to those of the partitions. */
 export const JOURNAL_KEYS = {
-  /** Marks an event as accepted. */
   claim: (eventKey: string) => `palaver:queue:claim:${eventKey}`,
   /** The conversation in which a message waits. */
   message: (messageId: string) => `palaver:queue:message:${messageId}`,
-  /** The previous owner's list of calls against a partition's rate limits. */
+  /** A partition's calls against rate limits, for its next owner. */
   calls: (partition: number) => `palaver:parts:calls:${partition}`,
-  /** A channel for events that reach every process now or never. */
+  /** A channel. Its events reach every connected process, and are not stored. */
   told: "palaver:parts:told",
 } as const;
 
 /**
- * KEYS: the claim, the partition's journal and, for a message, its conversation and the claim of its deletion. ARGV:
- * the claim's milliseconds to live, the event, its conversation. Returns 0 if the event was claimed before.
+ * KEYS: the claim, the journal; for a message also its conversation and the claim of its deletion. ARGV: the claim's
+ * lifetime in ms, the event, its conversation. Returns 0 if the event was claimed before.
  */
 export const ACCEPT = `
 if not redis.call('SET', KEYS[1], '1', 'NX', 'PX', ARGV[1]) then return 0 end
@@ -25,9 +23,8 @@ if KEYS[3] then redis.call('SET', KEYS[3], ARGV[3], 'PX', ARGV[1]) end
 return 1`;
 
 /**
- * KEYS: the owner, the mark of the lane, the journal, the counts of starts. ARGV: the owner's value, the entries.
- * Returns a list that starts with a word. After "gone" it has the missing entries. After "started" it says if this is a
- * resumption, and has the number of deaths so far.
+ * KEYS: the owner, the lane's mark, the journal, the counts of starts. ARGV: the owner's value, the entries. Returns a
+ * word and more: after "gone" the missing entries, after "started" "1" for a resumption and the number of deaths.
  */
 export const BEGIN = `
 local owner, mark = unpack(redis.call('MGET', KEYS[1], KEYS[2]))
@@ -42,9 +39,8 @@ local known = redis.call('HEXISTS', KEYS[4], ARGV[2])
 return { 'started', tostring(known), tostring(redis.call('HINCRBY', KEYS[4], ARGV[2], 1) - 1) }`;
 
 /**
- * Ends the work on a lane. KEYS: the owner or the mark of the lane, the journal, the counts of starts, the
- * conversations of messages. ARGV: the value, the lane if it is a kept one, the entries. Returns 0 if another process
- * took over.
+ * KEYS: the owner or the lane's mark, the journal, the counts of starts, the conversations of messages. ARGV: the
+ * value, the lane if it is kept, the entries. Returns 0 if another process took over.
  */
 const toEnd = (change: string) => `
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
@@ -62,7 +58,7 @@ export const SETTLE = toEnd(`
   redis.call('HDEL', KEYS[3], ARGV[at])
 `);
 
-/** For aborted work. Leaves a count of 0, so that the next start counts as a resumption. */
+/** For aborted work. A count of 0 makes the next start a resumption. */
 export const UNCOUNT = toEnd(`
   local begun = tonumber(redis.call('HGET', KEYS[3], ARGV[at]) or 0)
   if begun > 0 then redis.call('HSET', KEYS[3], ARGV[at], begun - 1) end
@@ -74,8 +70,8 @@ if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 1 then redis.call('HSET', KEYS[1],
 return 1`;
 
 /**
- * KEYS: the journal, the counts of starts. ARGV: for each entry its id, the mark of its lane, the key of its message's
- * conversation. Returns how many entries remain because another process still works on their lanes.
+ * KEYS: the journal, the counts of starts. ARGV: for each entry its id, its lane's mark, the key of its message's
+ * conversation. Returns the number of entries on which another process still works.
  */
 export const ERASE = `
 local left = 0

@@ -3,60 +3,55 @@ import type { Right } from "../port/right.ts";
 import type { ErasedPerson } from "./event-lane.ts";
 import type { GivenUp } from "./given-up.ts";
 
-/** An accepted event that is stored until its work is done. */
+/** An accepted event. It is stored until its work is done. */
 export interface Entry {
-  /** Ids grow within a partition. See `isBefore`. */
+  /** Ids grow within a partition, see `isBefore`. */
   readonly id: string;
   readonly event: InboundEvent;
   readonly partition: number;
-  /** How often a process died during this work, as the number of starts without an end. */
+  /** The number of starts that did not end, because the process died. */
   deaths: number;
 }
 
-/** The engine's side of a journal. It learns which entries to work on, and which no longer belong to this process. */
+/** The queue's side of a journal. */
 export interface JournalReader {
-  /** This process now owns the partition. The partition's entries follow, oldest first. */
+  /** This process now owns the partition. Its entries follow. */
   onTaken(partition: number): void;
-  /**
-   * Receives entries in order. `isAtEnd` is true if all older entries have been read, so work in this partition can
-   * start.
-   */
+  /** Receives entries in order. `isAtEnd`: no older entries follow, so work can start. */
   onEntries(partition: number, entries: readonly Entry[], isAtEnd: boolean): void;
-  /**
-   * This process gives the partition to another one. Synchronously returns the lanes whose running work finishes here.
-   */
+  /** This process gives the partition away. Returns at once the lanes whose work finishes here. */
   onGiving(partition: number): readonly string[];
   /** Another process took the partition. */
   onLost(partition: number): void;
-  /** Another process took over a lane. The lane's work was finishing here after its partition was given away. */
+  /** Another process took over a lane of a partition that this process gave away. */
   onLaneLost(laneId: string): void;
   /** Another process has ended its work on a lane. */
   onLaneFreed(laneId: string): void;
-  /** A person is being erased. Resolves to the dropped entries when this process no longer works for that person. */
+  /** Resolves to the dropped entries when this process no longer works for the person. */
   onErase(partition: number, person: ErasedPerson): Promise<readonly Entry[]>;
-  /** Lanes that are being worked on, in one partition or in all. */
+  /** The number of running lanes, in one partition or in all. */
   running(partition?: number): number;
-  /** Some process called `tell`. */
+  /** A process called `tell`. */
   onTold(event: InboundEvent): void;
 }
 
-/** The right to work on one lane. It lasts from its start until `settle` or `uncount`. */
+/** The right to work on a lane, until `settle` or `uncount`. */
 export interface LaneRight {
-  /** The right to write for this work. It has no fence if no other process can take over. */
+  /** Has no fence if no other process can take over. */
   readonly held: Right;
-  /** Deletes finished entries. Rejects with a `FencedError` if another process took over. */
+  /** Removes finished entries. Rejects with a `FencedError` if another process took over. */
   settle(done: readonly Entry[]): Promise<void>;
-  /** The work was aborted without a result. This does not count as a death of the process. */
+  /** The work was aborted, which is not a death. */
   uncount(): Promise<void>;
-  /** The work made progress, so earlier deaths no longer count. */
+  /** After progress, earlier deaths no longer count. */
   countAnew(): Promise<void>;
-  /** The queue no longer waits for this work. From now on, the work must not write. */
+  /** The queue gives the work up, so it must not write any more. */
   revoke(): void;
 }
 
 /**
- * The result of a start. `kept`: the lane's previous process is still finishing its work. `fenced`: the partition
- * belongs to another process. `gone`: these entries were erased or settled meanwhile.
+ * `kept`: the previous owner still works on the lane. `fenced`: another process owns the partition. `gone`: these
+ * entries were erased or settled.
  */
 export type Start =
   | { type: "started"; right: LaneRight; deaths: number }
@@ -64,37 +59,30 @@ export type Start =
   | { type: "kept" | "fenced" };
 
 /**
- * Stores accepted events, durably and in order within each lane, and passes those in the owned partitions to the
- * engine. The interface is deliberately narrow, so that a log with partitions and one consumer per partition (NATS
- * JetStream, Kafka) can implement it.
+ * Stores accepted events in order within each lane, and passes those of owned partitions to the queue. The interface is
+ * narrow, so that a log with one consumer per partition (NATS JetStream, Kafka) could implement it.
  */
 export interface Journal {
-  /**
-   * Claims the event's key for 48 h and stores the event. Returns false if the key is already claimed, or if the
-   * message was deleted before it arrived.
-   */
+  /** Claims the event's key for 48 h. Returns false if it was claimed before, or if the message was already deleted. */
   accept(event: InboundEvent): Promise<boolean>;
-  /** Connects the engine. */
   open(reader: JournalReader): void;
-  /** `works` is true if this process owns partitions. Otherwise it only accepts events. */
+  /** With `works`, this process owns partitions. Otherwise it only accepts events. */
   start(works: boolean): Promise<void>;
-  /** Starts work on a lane's first entries and counts the start, unless another process has the right to the lane. */
+  /** Starts work on a lane's first entries, and counts the start. */
   begin(lane: LaneName, entries: readonly Entry[]): Promise<Start>;
   conversationOf(messageId: string): Promise<string | undefined>;
-  /** Sends the event to every connected process at once. Does not store it. */
+  /** Reaches every connected process at once. The event is not stored. */
   tell(event: InboundEvent): Promise<void>;
-  /** Erases a person's entries. Resolves when no process works on them any more. */
+  /** Erases a person's entries. Resolves when no process works for the person. */
   forget(person: ErasedPerson): Promise<void>;
-  /** Erases stored entries and resolves to their events. Does not interrupt running work. */
+  /** Erases entries regardless of running work. Resolves to their events. */
   erase(isErased: (event: InboundEvent) => boolean): Promise<InboundEvent[]>;
   noteGivenUp(givenUp: GivenUp): Promise<void>;
-  /**
-   * The number of conversations that this process can run in parallel, including slots that other processes leave free.
-   */
+  /** The number of slots for conversations, with those that other processes leave free. */
   places(own: number): number;
-  /** The number of processes that share the journal, including this one. */
+  /** Includes this process. */
   processes(): number;
-  /** Gives all partitions away. Running work continues under its own right. */
+  /** Gives all partitions away. Running work continues. */
   handOver(): Promise<void>;
   close(): Promise<void>;
 }
@@ -104,7 +92,7 @@ export interface LaneName {
   readonly partition: number;
 }
 
-/** True if an entry id is older than another one in the same partition. Ids are "17", or "time-number" as in Redis. */
+/** True if an entry is older than another one of its partition. Ids are "17", or "time-number" as in Redis. */
 export function isBefore(one: string, other: string): boolean {
   const [oneMs = 0, oneNumber = 0] = one.split("-").map(Number);
   const [otherMs = 0, otherNumber = 0] = other.split("-").map(Number);

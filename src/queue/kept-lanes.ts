@@ -7,44 +7,44 @@ import { KEEP, KEPT_MS } from "./partition-scripts.ts";
 import type { Reach } from "./reach.ts";
 
 export const KEEP_MS = 1_000;
-/** A margin, because clocks drift and a call that starts now arrives a little later. */
+/** Clocks drift, and a call that starts now arrives later. */
 export const MARGIN_MS = 300;
 
 export const laneIds = z.array(z.string());
 
-/** A partition that this process owns, or owned when it started to keep its lanes. */
+/** A partition of this process, or a former one with kept lanes. */
 export interface Holding {
   readonly partition: number;
-  /** The owner's value, which is also the value of the marks. */
+  /** The value of the owner's key and of the marks. */
   readonly value: string;
-  /** True if the partition was given away or lost. */
   isOver: boolean;
 }
 
 export interface Mark {
   readonly holding: Holding;
-  /** Until this time, no other process can take the lane. By the monotonic clock. */
+  /** No other process can take the lane before this time of the monotonic clock. */
   until: number;
   /** True if Redis has confirmed the mark. */
   isMarked: boolean;
 }
 
-/** Lanes in which a previous owner's work continues. Each has a mark in Redis that is renewed every second. */
+/**
+ * Lanes whose work continues after their partition was given away. Each has a mark in Redis, which is renewed every
+ * second.
+ */
 export interface KeptLanes {
-  /** The mark of the continuing work that started with this right. */
   markOf(holding: Holding, laneId: string): Mark | undefined;
   has(laneId: string): boolean;
   hasOf(partition: number): boolean;
-  /** `until` is the time until which this process certainly owns the lane. Only a response from Redis extends it. */
+  /** Until `until`, this process certainly owns the lane. Only Redis extends it. */
   add(laneId: string, holding: Holding, until: number): Mark;
-  /** The mark is gone in Redis. */
   lose(laneId: string): void;
   forget(laneId: string): void;
-  /** Renews all marks. Never rejects. */
+  /** Never rejects. */
   renewal: SingleRun;
 }
 
-/** Redis has the mark. The message that set it was sent at `fromMs`. */
+/** Redis confirmed the mark in response to a message sent at `fromMs`. */
 export function confirm(mark: Mark, fromMs: number): void {
   mark.isMarked = true;
   mark.until = fromMs + KEPT_MS - MARGIN_MS;
@@ -77,7 +77,7 @@ export function createKeptLanes({ client, reach, log, onLost }: KeptLanesOptions
     });
     if (lost === undefined) return;
     for (const [laneId, mark] of due) {
-      // The work may have finished meanwhile and removed the mark.
+      // The work may have ended and removed the mark.
       if (kept.get(laneId) !== mark) continue;
       if (lost.includes(laneId)) lose(laneId);
       else confirm(mark, fromMs);

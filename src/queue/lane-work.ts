@@ -8,37 +8,35 @@ import type { Entry, LaneRight, Start } from "./journal.ts";
 import type { Lane, Lanes } from "./lanes.ts";
 import type { Worker } from "./queue.ts";
 
-/** If another process still works on a lane, this process retries after this time, or when the other one finishes. */
+/** The pause while another process works on the lane, unless that process reports its end earlier. */
 const KEPT_RETRY_MS = 1_000;
 
-/** Work on a lane. */
 export interface Run {
   readonly lane: Lane;
   readonly controller: AbortController;
   readonly abandoned: PromiseWithResolvers<never>;
   right?: LaneRight;
-  /** Events that arrived before the worker listened. Undefined when it listens. */
+  /** Events before the worker listens. Undefined when it listens. */
   missed: InboundEvent[] | undefined;
-  /** True if its partition moved to another process meanwhile. The work finishes here under its own right. */
+  /** True if the partition was given away. The work finishes here under its own right. */
   isKept: boolean;
   ended: Promise<void>;
-  /** The worker's part. It continues even if it is abandoned. */
+  /** The worker's promise. It can outlive the run. */
   working: Promise<unknown>;
 }
 
 export interface LaneWorkOptions {
   lanes: Lanes;
   log: Logger;
-  /** Pause before failed work is retried. It doubles from the first value to the second. */
+  /** The pause before a retry, doubling from the first value to the second. */
   retryMs: readonly [first: number, longest: number];
-  /** Called when a lane is back in the line after its pause. */
+  /** Called when a lane can start again after its pause. */
   onReady(): void;
 }
 
 export interface LaneWork {
-  /** Works on the next entries in a lane, and settles the finished ones. Never rejects. */
+  /** Never rejects. */
   perform(run: Run, worker: Worker): Promise<void>;
-  /** Ends the pause of a lane. */
   wake(lane: Lane): void;
 }
 
@@ -57,7 +55,7 @@ export function createRun(lane: Lane): Run {
   };
 }
 
-/** Stops waiting for this work and forbids it to write. */
+/** Stops waiting for the work, and forbids it to write. */
 export function abandon(run: Run): void {
   run.right?.revoke();
   run.abandoned.reject(new Error("The work did not finish in time."));
@@ -90,16 +88,13 @@ export function createLaneWork({ lanes, log, retryMs, onReady }: LaneWorkOptions
     }
   }
 
-  /** Called when the lane could not be started. */
   function putBack(lane: Lane, start: Exclude<Start, { type: "started" }>): void {
     lane.taken = [];
     if (start.type === "gone") end(lane, start.entries);
     else pause(lane, KEPT_RETRY_MS);
   }
 
-  /**
-   * Removes finished entries from the journal. During an outage it retries only this step and does not repeat the work.
-   */
+  /** During an outage, retries only this step, not the work. */
   async function settle({ lane, right, abandoned }: Run, done: readonly Entry[]): Promise<void> {
     for (let attempt = 0; ; attempt++) {
       try {
@@ -150,7 +145,7 @@ export function createLaneWork({ lanes, log, retryMs, onReady }: LaneWorkOptions
       .catch((err: unknown) => log.warn({ err, laneId: lane.id }, "given-up work could not be stored as given up"));
   }
 
-  /** Keeps the order within a lane, so that later events wait for the failed one. */
+  /** Later events in the lane wait for the failed one. */
   function pause(lane: Lane, pauseMs: number): void {
     if (!isHere(lane)) return lanes.remove(lane);
     lane.state = "pausing";
@@ -164,7 +159,7 @@ export function createLaneWork({ lanes, log, retryMs, onReady }: LaneWorkOptions
     onReady();
   }
 
-  /** Called when the work on a lane has ended. The owner of its partition handles the remaining events. */
+  /** The remaining events belong to the owner of the partition. */
   function end(lane: Lane, done: readonly Entry[]): void {
     if (!lanes.has(lane)) return;
     lanes.finish(lane, done);
@@ -187,7 +182,7 @@ function callWorker(
   run.missed = undefined;
   for (const event of missed) worker.onAccepted(event);
   run.working = working;
-  // The queue ignores the result of abandoned work.
+  // No one waits for abandoned work.
   working.catch(() => {});
   return Promise.race([working, abandoned.promise]);
 }
@@ -197,7 +192,7 @@ function toEntries({ waiting }: Lane, events: readonly InboundEvent[]): Entry[] 
   return waiting.filter(({ event }) => keys.has(event.key));
 }
 
-/** Aborts the work on lanes and resolves when the work has ended. */
+/** Resolves when the aborted work has ended. */
 export async function cutWork(runs: Iterable<Run>, isErased: (event: InboundEvent) => boolean): Promise<void> {
   const theirs = [...runs].filter(({ lane }) => lane.taken.some(({ event }) => isErased(event)));
   for (const { controller } of theirs) abortWith(controller, "forgotten");

@@ -2,38 +2,35 @@ import { type Failures, NO_FAILURES } from "./attempts.ts";
 import { laneOf } from "./event-lane.ts";
 import { type Entry, isBefore, type Journal, type LaneName } from "./journal.ts";
 
-/** A journal and those of its partitions that this process owns. A partition is in `open` once its backlog is read. */
+/** A journal and its partitions that this process owns. A partition is `open` when its backlog is read. */
 export interface Source {
   readonly journal: Journal;
   readonly partitions: Map<number, "reading" | "open">;
 }
 
-/** Entries that are handled one after another, because they belong to one conversation or to one image. */
+/** Entries of one conversation or one image, which run one after another. */
 export interface Lane extends Failures, LaneName {
-  /** The source of the lane's entries. */
   readonly source: Source;
   readonly conversationId: string;
-  /** Oldest first. Entries that are being worked on stay until they are done. */
+  /** Oldest first, including those in `taken`. */
   waiting: Entry[];
   state: "idle" | "ready" | "active" | "pausing";
-  /** The entries that are being worked on. */
+  /** The entries of the running work. */
   taken: readonly Entry[];
 }
 
-/** Keeps the waiting lanes in order in memory. Each lane has one place in the line, however many entries it has. */
+/** The lanes in memory. Each has one place in the line, however many entries it has. */
 export interface Lanes {
-  /** Undefined if the entry is already known. */
+  /** Undefined if the entry is known. */
   add(source: Source, entry: Entry): Lane | undefined;
-  /** Activates one of the lanes in line. The chooser gets them with the longest waiting first. */
+  /** Activates one of the lanes in line, which the chooser gets in order. */
   next(choose: (ready: readonly Lane[]) => Lane | undefined): Lane | undefined;
-  /** Removes finished entries. If more entries wait in the lane, it goes to the end of the line. */
+  /** Removes finished entries. A lane with more entries goes to the end of the line. */
   finish(lane: Lane, done: readonly Entry[]): void;
-  /** Puts a lane back into the line. */
   resume(lane: Lane): void;
-  /** Forgets a lane with all its entries. */
   remove(lane: Lane): void;
   has(lane: Lane): boolean;
-  /** Removes and returns waiting entries. Leaves those that are being worked on, because their work settles them. */
+  /** Removes and returns waiting entries, but none of running work, which settles its entries itself. */
   drop(isDropped: (entry: Entry, lane: Lane) => boolean): Entry[];
   all(): Iterable<Lane>;
   waiting(): number;
@@ -63,7 +60,7 @@ export function createLanes(): Lanes {
       return lane;
     },
     next(choose) {
-      // All their entries were dropped.
+      // Without entries there is nothing to start.
       for (const { id } of ready.filter(isEmpty)) lanes.delete(id);
       ready = ready.filter((lane) => !isEmpty(lane));
       const lane = choose(ready);
@@ -101,10 +98,7 @@ export function createLanes(): Lanes {
   };
 }
 
-/**
- * Usually appends. An entry that is read again or fills a gap goes before others. Returns false if the entry is already
- * there.
- */
+/** Inserts in order of ids; usually appends. Returns false if the entry is there. */
 function insert(entries: Entry[], entry: Entry): boolean {
   let at = entries.length;
   while (at > 0) {

@@ -1,26 +1,25 @@
 import { PART_KEYS, PARTITIONS } from "./partition.ts";
 
 /**
- * A process keeps its partitions this long without a heartbeat if Redis still sees its connection, and less if Redis
- * does not.
+ * A process without heartbeats keeps its partitions for `SILENT_MS` while Redis sees its connection, and for `GONE_MS`
+ * otherwise.
  */
 export const SILENT_MS = 3_000;
 export const GONE_MS = 1_500;
-/** A process without a heartbeat for this long has missed at least one and may be dead. */
+/** A process silent for this long may be dead. */
 const MISSED_MS = 700;
 /** A mark must be renewed within this time. */
 export const KEPT_MS = 3_000;
 
-/** If a heartbeat arrives this late, it takes no partitions from other processes. */
+/** A heartbeat that arrives this late takes no partitions from others. */
 const LATE_MS = 1_000;
 const OWNER = PART_KEYS.owner("");
 const { members: MEMBERS, epoch: EPOCH } = PART_KEYS;
 
 /**
- * ARGV: process, slots, running conversations, Redis's time when this is sent if it is known, and the owned partitions
- * as "partition:epoch …" if an outage has just ended. With these, the heartbeat takes nothing from others and restores
- * owners that the server lost. The response ends with the milliseconds until a process that lost its connection counts
- * as dead, or with -1.
+ * ARGV: process, slots, running conversations, Redis's time at sending if known, and just after an outage the owned
+ * partitions as "partition:epoch …". With these, the heartbeat takes nothing from others, and restores owners that the
+ * server lost. The response ends with the milliseconds until a process that lost its connection counts as dead, or -1.
  */
 export const BEAT = `
 local time = redis.call('TIME')
@@ -77,9 +76,9 @@ end
 return { processes, all, elsewhere, share, table.concat(own, ' '), now, soon or -1 }`;
 
 /**
- * ARGV: the process if it is leaving, so that it no longer gets a share. Then for each partition its number, the
- * owner's value, the number of running lanes and their ids. Returns the lost lanes. If the response is lost, a second
- * run finds the marks of the first.
+ * ARGV: the process if it leaves and needs no share; then for each partition its number, the owner's value, the number
+ * of running lanes and their ids. Returns the lost lanes. Running it again after a lost response finds the first run's
+ * marks.
  */
 export const RELEASE = `
 local member = redis.call('HGET', '${MEMBERS}', ARGV[1])

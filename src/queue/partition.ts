@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
 
-/** This number must never change, because processes with different versions share the work. */
+/** Must never change, because processes of different versions share the work. */
 export const PARTITIONS = 64;
 
 /**
- * A conversation's partition, counted from 0. All conversations in one place, such as a Slack workspace or a Discord
- * channel, share a partition, because their replies share a rate limit. Any process can compute it without the adapter.
+ * A partition from 0. All conversations of a Slack workspace or a Discord channel share one, because their replies
+ * share a rate limit.
  */
 export function partitionOf(conversationId: string): number {
   const [place = ""] = /^[^:~]*(?::[^:~]*)?/.exec(conversationId) ?? [];
@@ -14,29 +14,25 @@ export function partitionOf(conversationId: string): number {
 
 const ROOT = "palaver:parts:";
 
-/** The keys and channels in Redis that belong to partitions. */
 export const PART_KEYS = {
-  /** A hash with the time of each process's last heartbeat, its slots and its running conversations. */
+  /** A hash: each process's last heartbeat, slots and running conversations. */
   members: `${ROOT}members`,
-  /**
-   * The epoch and the process that own a partition, as `epoch:process`, or `epoch:` while no process does. It is the
-   * fence.
-   */
+  /** The owner as `epoch:process`, or `epoch:` without one. This is the fence. */
   owner: (partition: number | "") => `${ROOT}owner:${partition}`,
-  /** One counter for all partitions, so that no owner's value repeats. */
+  /** One counter for all partitions, so that no value of an owner repeats. */
   epoch: `${ROOT}epoch`,
-  /** A stream with a partition's accepted but unsettled events. */
+  /** A stream: accepted events that are not settled. */
   journal: (partition: number) => `${ROOT}journal:${partition}`,
-  /** A hash with the number of starts without an end, for each entry. */
+  /** A hash: for each entry the number of starts without an end. */
   begun: (partition: number) => `${ROOT}begun:${partition}`,
-  /** The previous owner's value while it finishes the work on this lane. It fences that work. */
+  /** The former owner's value while it works on this lane. It fences that work. */
   kept: (laneId: string) => `${ROOT}kept:${laneId}`,
-  /** A stream. Each entry ends a process's blocking read. */
+  /** A stream. An entry ends the process's blocking read. */
   wake: (processId: string) => `${ROOT}wake:${processId}`,
-  /** A channel. A process is subscribed to it while it lives, so Redis knows at once when the process is killed. */
+  /** A channel that a living process subscribes to, so Redis notices its death at once. */
   alive: (processId: string) => `${ROOT}alive:${processId}`,
-  /** A channel. A message means that partitions became free or a process left. */
+  /** A channel: partitions became free, or a process left. */
   changed: `${ROOT}changed`,
-  /** A channel for the ids of lanes whose mark is gone. */
+  /** A channel: ids of lanes that are no longer kept. */
   freed: `${ROOT}freed`,
 } as const;

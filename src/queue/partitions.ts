@@ -22,96 +22,82 @@ import { BEAT, GONE_MS, RELEASE } from "./partition-scripts.ts";
 import { createReach, type Reach } from "./reach.ts";
 
 const BEAT_MS = 500;
-/**
- * After an outage, the owners send heartbeats first. During this time, no process takes partitions from another one.
- */
+/** After an outage, no process takes partitions from others for this time, so that the owners can send heartbeats. */
 const OWNERS_FIRST_MS = 2_500;
 const AGAIN_MS = 50;
 const WAKE_KEPT_MS = 10_000;
 
 export interface PartitionsOptions {
   connection: RedisConnection;
-  /**
-   * The number of conversations that this process works on in parallel. With 0, it only accepts events and owns
-   * nothing.
-   */
+  /** The slots for conversations. With 0, this process only accepts events. */
   places: number;
   log: Logger;
-  /** This process owns the partition and should read its journal from "0-0". */
+  /** The partition's journal must be read from its start. */
   onTaken: (partition: number) => void;
   /**
-   * This process gives the partition away, because it owns too many or is leaving. Returns the lanes with running work,
-   * which continues under its right. Called in the same turn of the event loop in which the work's rights are renamed
-   * and the message is sent to Redis.
+   * This process owns too many partitions, or leaves. Returns the lanes with running work, which keep their right.
+   * Called synchronously while the rights are renamed and the message is sent.
    */
   onGiving(partition: number): readonly string[];
-  /**
-   * Another process took the partition, so all work under its right is lost. Lanes that were kept before that are not
-   * lost.
-   */
+  /** Another process took the partition. All work there is lost, except kept lanes. */
   onLost: (partition: number) => void;
-  /** The mark of a kept lane is gone, so the work in that lane is lost. */
+  /** The lane's mark is gone, so its work is lost. */
   onKeptLost(laneId: string): void;
-  /**
-   * A process no longer keeps this lane. Called for all lanes, including unknown ones. Calls are missed while the
-   * connection is lost.
-   */
+  /** A process no longer keeps this lane, which can be unknown here. Calls are missed without a connection. */
   onFreed(laneId: string): void;
-  /** Conversations that are being worked on here, in one partition or in all. */
+  /** The number of running lanes, in one partition or in all. */
   running(partition?: number): number;
 }
 
 /**
- * Divides the partitions among the processes on one Redis. Each partition belongs to one living process. A heartbeat
- * takes free partitions up to an even share and reports the owned ones. A process that owns too many gives the rest
- * away.
+ * Divides the partitions among the processes on one Redis, so that each has one living owner. Heartbeats take free
+ * partitions up to an even share. A process with too many gives the rest away.
  */
 export interface Partitions {
-  /** Resolves when this process has its first share. Waits if Redis is unavailable. */
+  /** Resolves when this process has its share. Waits while Redis is unavailable. */
   start(): Promise<void>;
   owned(): readonly number[];
-  /** True if this process owns the partition, or keeps a lane of it. */
+  /** True for an owned partition, and for one with a kept lane. */
   isHeld(partition: number): boolean;
   /**
-   * The right to work on a lane in a partition. Undefined if this process does not own the partition. The right is
-   * renamed if the partition leaves while the lane runs, so read its key at each use and do not copy it.
+   * Undefined if this process does not own the partition. If the partition is given away, the key of the right changes,
+   * so read it at each use.
    */
   rightOf(partition: number, laneId: string): Fence | undefined;
-  /** The slots of all processes, including this one, at the last heartbeat. */
+  /** The slots of all processes at the last heartbeat. */
   placesOfAll(): number;
   runningElsewhere(): number;
-  /** The number of living processes, including this one. */
+  /** Includes this process. */
   processes(): number;
   /**
-   * Gives all partitions away and claims no others. Heartbeats continue until `close`, because of the kept lanes.
-   * Resolves when Redis has stored this, even if that takes a whole outage. Never rejects.
+   * Gives all partitions away. Heartbeats continue until `close`, for the kept lanes. Resolves when Redis has stored
+   * this, even after an outage. Never rejects.
    */
   leave(): Promise<void>;
-  /** The work on a lane has ended. If it has a mark, the mark is removed or expires. */
+  /** The work on a lane has ended, so its mark can expire. */
   forgetKept(laneId: string): void;
   /** Never rejects. */
   close(): Promise<void>;
-  /** A stream that the blocking read must include. It gets an entry whenever `owned` changes. */
+  /** A stream that gets an entry whenever `owned` changes, to end a blocking read. */
   readonly wakeKey: string;
-  /** The connection for subscriptions. Other subscribers can use it too. */
+  /** For subscriptions, also of others. */
   readonly listening: RedisClient;
 }
 
 const beatAnswer = z.tuple([z.number(), z.number(), z.number(), z.number(), z.string(), z.number(), z.number()]);
 
-/** This process's knowledge about the owners. */
 interface Standing {
   readonly id: string;
   readonly owned: Map<number, Holding>;
-  /** For each partition, the number of the message that gave it away. Responses to earlier messages are outdated. */
+  /** For each partition, the message that gave it away. Responses to earlier messages are outdated. */
   readonly givenWith: Map<number, number>;
   places: number;
-  /** The largest number of partitions that this process can own. */
+  /** The most partitions that this process can own. */
   share: number;
-  /** Until this time, no other process can take the owned partitions. By the monotonic clock. */
+  /** No other process can take the owned partitions before this time of the monotonic clock. */
   ownedUntil: number;
   ofAll: { processes: number; places: number; runningElsewhere: number };
-  /** Number of the newest message that was sent. */
+  /** The number of the last message. */
   sent: number;
   isClosed: boolean;
 }
@@ -149,7 +135,7 @@ export function createPartitions(options: PartitionsOptions): Partitions {
   const beats = createSingleRun(sendBeat);
   let timers: NodeJS.Timeout[] = [];
 
-  /** Redis may be available again. A heartbeat that hangs on the lost connection must not delay this one. */
+  /** Starts another heartbeat, because the running one can hang on the lost connection. */
   function onReturn(): void {
     void beats.restart();
     void kept.renewal.restart();
@@ -203,7 +189,7 @@ export function createPartitions(options: PartitionsOptions): Partitions {
         },
         value: holding.value,
         check: () => check(holding, laneId),
-        // A partition with a kept lane has another owner.
+        // Another process owns the partition of a kept lane.
         covers: (name) => !holding.isOver && partitionOf(name) === partition,
       };
     },
@@ -221,14 +207,14 @@ export function createPartitions(options: PartitionsOptions): Partitions {
       for (const timer of timers) clearInterval(timer);
       connection.client.off("ready", onReturn);
       if (listening.isOpen) listening.destroy();
-      // If a process is not a member, its partitions are free.
+      // The partitions of a process that is no member are free.
       const leave = connection.client.multi().hDel(PART_KEYS.members, id).publish(PART_KEYS.changed, "");
       await reach.ask(z.unknown(), () => leave.exec());
     },
   };
 }
 
-/** Sends one heartbeat. Resolves to true if Redis responded. Never rejects. */
+/** Resolves to true if Redis responded. Never rejects. */
 function createBeat(
   { options, standing, reach, onChanged }: Deps,
   give: () => Promise<void>,
@@ -237,7 +223,7 @@ function createBeat(
   const { client, backForMs } = options.connection;
   const { id, owned, givenWith } = standing;
   let answered = 0;
-  /** Redis's clock minus the monotonic one. */
+  /** Redis's clock minus the monotonic clock. */
   let ahead: number | undefined;
 
   return async () => {
@@ -245,7 +231,7 @@ function createBeat(
     let fromMs = 0;
     const answer = await reach.ask(beatAnswer, () => {
       if (standing.isClosed) throw new StoreError("This process has left.");
-      // `run` waits for the connection, so decisions made before it can be outdated.
+      // Read when the message is sent, because `run` can wait for the connection.
       [number, fromMs] = [++standing.sent, reach.noteAlive()];
       const held = [...owned.values()].map(({ partition, value }) => `${partition}:${value.split(":")[0]}`);
       const afterOutage = backForMs() < OWNERS_FIRST_MS ? [held.join(" ")] : [];
@@ -257,7 +243,7 @@ function createBeat(
     if (number < answered) return true;
     answered = number;
     const [processes, places, runningElsewhere, share, own, redisNow, goneInMs] = answer;
-    // Takes the lost process's partitions at that moment instead of at the next regular heartbeat.
+    // Takes over from a process that lost its connection when it counts as dead.
     if (goneInMs >= 0) setTimeout(beatSoon, goneInMs + 1).unref();
     ahead = redisNow - fromMs;
     standing.ofAll = { processes, places, runningElsewhere };
@@ -275,7 +261,7 @@ function readOwned(text: string, id: string): Array<[partition: number, value: s
   return pairs.map(([partition, epoch = ""]) => [Number(partition), `${epoch}:${id}`]);
 }
 
-/** Adopts Redis's information about the owners. Returns true if anything has changed. */
+/** Returns true if anything changed. */
 function adopt(told: ReadonlyMap<number, string>, owned: Map<number, Holding>, options: PartitionsOptions): boolean {
   const lost = [...owned.values()].filter(({ partition, value }) => told.get(partition) !== value);
   for (const holding of lost) {
@@ -293,8 +279,8 @@ function adopt(told: ReadonlyMap<number, string>, owned: Map<number, Holding>, o
 }
 
 /**
- * Gives the surplus partitions away, starting with those that have the least running work. Resolves when Redis has
- * confirmed this and all earlier messages. Never rejects.
+ * Gives surplus partitions away, first those with the least running work. Resolves when Redis has confirmed this and
+ * all earlier messages. Never rejects.
  */
 function createGiving({ options, standing, reach, kept, onChanged }: Deps): () => Promise<void> {
   const { owned, givenWith } = standing;
@@ -304,13 +290,13 @@ function createGiving({ options, standing, reach, kept, onChanged }: Deps): () =
     let parcel: ReturnType<typeof pack> | undefined;
     for (let attempts = 0; !standing.isClosed; attempts++) {
       if (parcel === undefined && owned.size <= standing.share) return;
-      // The first retry starts before other writes that were lost with the same connection.
+      // The first retry must precede other writes that were lost with the connection.
       if (attempts > 1) await sleep(AGAIN_MS);
       let [number, fromMs] = [0, 0];
       const lost = await reach.ask(laneIds, () => {
         [number, fromMs] = [++standing.sent, reach.noteAlive()];
-        // Packs only at the moment of sending, because `pack` renames the rights: writes sent before RELEASE use the
-        // old names, later ones the new names.
+        // `pack` renames the rights, so it runs when the message is sent: earlier writes use the old names, later ones
+        // the new names.
         parcel ??= pack();
         return options.connection.client.eval(RELEASE, { arguments: parcel.given });
       });
@@ -332,7 +318,7 @@ function createGiving({ options, standing, reach, kept, onChanged }: Deps): () =
     const given = [standing.places === 0 ? standing.id : ""];
     for (const holding of leaving) {
       const { partition, value } = holding;
-      // If this process gave the partition away earlier and kept a lane, the lane continues under its older mark.
+      // A lane that this process kept before stays under its older mark.
       const staying = options.onGiving(partition).filter((laneId) => !kept.has(laneId));
       marks.push(...staying.map((laneId) => kept.add(laneId, holding, standing.ownedUntil)));
       owned.delete(partition);
@@ -351,7 +337,7 @@ async function subscribe(client: RedisClient, channels: Record<string, (text: st
   return true;
 }
 
-/** Ends a blocking read, so that the next read covers the partitions that are owned now. */
+/** The next read covers the partitions that are then owned. */
 function wake({ client, run }: RedisConnection, key: string, log: Logger): void {
   const trim = { TRIM: { strategy: "MAXLEN", threshold: 1 } } as const;
   run(() => client.multi().xAdd(key, "*", { w: "" }, trim).pExpire(key, WAKE_KEPT_MS).exec()).catch((err: unknown) =>

@@ -2,9 +2,9 @@ import type { Logger } from "pino";
 import type { InboundEvent } from "../port/events.ts";
 import type { Work } from "../port/right.ts";
 
-/** A queue's consumer. It chooses which events to handle together, and does the work. */
+/** Chooses which events to handle together, and handles them. */
 export interface Worker {
-  /** Chooses the next events from all those that wait in a conversation, oldest first. Must include the first one. */
+  /** Chooses the next events of a conversation, oldest first. Must include the first one. */
   take(waiting: readonly InboundEvent[]): InboundEvent[];
   /**
    * Does the work for these events. Resolves to the finished events: at least the first one, and perhaps others that
@@ -14,64 +14,48 @@ export interface Worker {
    * It aborts with `lost` when another process has taken the work over. Nothing may then be written at all.
    */
   work(events: InboundEvent[], work: Work): Promise<readonly InboundEvent[]>;
-  /**
-   * Tells the author in one sentence that the work is given up. Resolves like `work`. If absent, there is no notice.
-   */
+  /** Tells the author that the work is given up. Resolves like `work`. Absent: no notice. */
   giveUp?(events: InboundEvent[], work: Work): Promise<readonly InboundEvent[]>;
-  /**
-   * Called immediately for each event that is accepted for a conversation in this process, so that the event can
-   * interrupt running work.
-   */
+  /** Called at once for each event that is accepted for this process, so that it can interrupt running work. */
   onAccepted(event: InboundEvent): void;
-  /** Called for an accepted event that must wait for a slot until other conversations or images are finished. */
+  /** Called for an event that waits for a free slot. */
   onWaiting?(event: InboundEvent): void;
 }
 
 /**
- * Accepted events. Each is claimed once and stored durably. They are handled in order within a conversation, and fairly
- * between people. If a process dies, its open work is resumed at most a few times and then given up.
+ * Accepted events: each is claimed once and stored. They run in order within a conversation, and fairly between people.
+ * If a process dies, others resume its work a few times and then give it up.
  */
 export interface Queue {
   /**
-   * Claims `event.key` for at least 24 h and stores the event. Returns false if the key was claimed before, or if this
-   * message's deletion arrived first. Rejects if the event is not stored.
+   * Claims `event.key` for at least 24 h. Returns false if it was claimed before, or if the message was already
+   * deleted. Rejects if the event is not stored.
    */
   accept(event: InboundEvent): Promise<boolean>;
-  /**
-   * Sends an event to every process immediately, without storing it. The event interrupts work now or never. Rejects if
-   * the other processes are unreachable.
-   */
+  /** Reaches every process at once. The event is not stored. Rejects if the other processes are unreachable. */
   tell(event: InboundEvent): Promise<void>;
-  /**
-   * Starts to hand out work. Call it at most once. Without a worker, other processes do the work, and this one only
-   * counts.
-   */
+  /** Hands out work; call it once. Without a worker, other processes do the work. */
   start(worker: Worker | undefined): void;
-  /** The conversation in which a message waits or is being handled. Undefined if there is none. */
+  /** The conversation of a message that waits or is handled. */
   conversationOf(messageId: string): Promise<string | undefined>;
-  /** The work got further than ever before, so a later death of the process does not count against it. */
+  /** The work made progress, so earlier deaths no longer count. */
   progressed(workId: string): void;
-  /** The number of known processes that share the work, including this one. */
+  /** Includes this process. */
   processes(): number;
-  /** Counts for this process's metrics: waiting events and active conversations. */
+  /** For metrics of this process: waiting events and active conversations. */
   depth(): { waiting: number; active: number };
-  /** Erases an author's events except the one with this key. Resolves when the work on them has ended. */
+  /** Erases an author's events except the one with this key. Resolves when the work for the author has ended. */
   forget(platform: string, authorId: string, exceptKey: string): Promise<void>;
-  /**
-   * Erases the matching image requests that wait. Resolves to all matching ones, including those that are being
-   * handled.
-   */
+  /** Erases matching image requests that wait. Resolves to all matching ones, with those that run. */
   forgetDrawings(isMeant: (event: InboundEvent) => boolean): Promise<InboundEvent[]>;
-  /**
-   * Stops accepting events, lets work finish for `graceMs`, then aborts it. Unfinished work stays for the next start.
-   */
+  /** Lets work finish for `graceMs`, then aborts it. The next start resumes unfinished work. */
   close(graceMs: number): Promise<void>;
 }
 
 export interface QueueOptions {
-  /** The number of conversations that this process handles in parallel. Images have separate limits. */
+  /** The slots for conversations. Images have other limits. */
   maxActive: number;
-  /** Pause before failed work is retried. It doubles from the first value to the second. */
+  /** The pause before a retry, doubling from the first value to the second. */
   retryMs?: readonly [first: number, longest: number];
   /** How long `close` waits for aborted work. */
   cutMs?: number;

@@ -3,28 +3,29 @@ import type { z } from "zod";
 import { isStoreOutage } from "../store/outage.ts";
 import type { RedisClient, RedisConnection } from "../store/redis-connection.ts";
 
-/** Redis counts as unreachable if every attempt has failed for this long while this process was running. */
+/**
+ * Redis is unreachable if every attempt has failed for this long, not counting time in which this process was frozen.
+ */
 const OUT_OF_REACH_MS = 2_000;
-/** After a gap of this length, the process was frozen and knows nothing about the time in between. */
+/** After such a gap, this process was frozen. */
 const STANDSTILL_MS = 1_400;
 
-/** Measures the time in which this process could not reach Redis. All times are by the monotonic clock. */
+/** Measures how long Redis has been unreachable. Times are by the monotonic clock. */
 export interface Reach {
-  /** Sends a command to Redis and records whether Redis responds. Undefined if it did not. Never rejects. */
+  /** Undefined if Redis did not respond. Never rejects. */
   ask<T>(schema: z.ZodType<T>, send: () => Promise<unknown>, on?: RedisClient): Promise<T | undefined>;
-  /** Records that this process is running, and returns the time. Call it often. */
+  /** Records that this process runs, and returns the time. Call it often. */
   noteAlive(): number;
   /**
-   * True if a right that was certain until `untilMs` is still valid, because Redis is unreachable and so no other
-   * process can have taken over. If the right expired while this process was frozen, another process may have taken it
-   * before the outage.
+   * True if a right that was certain until `untilMs` still holds, because no process can take over while Redis is
+   * unreachable. False if this process was frozen when the right expired.
    */
   isHeldByOutage(untilMs: number): boolean;
   isFailing(): boolean;
 }
 
 export function createReach({ run }: Pick<RedisConnection, "run">, log: Logger): Reach {
-  /** When the first of the consecutive failed attempts started. */
+  /** The start of the first of the failed attempts in a row. */
   let failingSince: number | undefined;
   let seenAt = performance.now();
   let runningSince = seenAt;

@@ -11,22 +11,19 @@ import { ERASE, JOURNAL_KEYS, UNOWNED } from "./journal-scripts.ts";
 import { PART_KEYS, PARTITIONS } from "./partition.ts";
 import { storedEvent } from "./stored-event.ts";
 
-/** How long to wait until all processes have ended their work for an erased person, including a process that dies. */
+/** Longer than a dead process keeps its partitions. */
 const FORGET_MS = 20_000;
 const LOOK_MS = 50;
 const ALL_PARTITIONS = Array.from({ length: PARTITIONS }, (_, partition) => partition);
 const partitionNumbers = z.array(z.number());
 
-/** Erases entries in all partitions' journals, in all processes. */
+/** In all partitions and processes. */
 export interface Erasure {
-  /**
-   * Asks each partition's owner to erase a person. Erases partitions without an owner itself. Resolves when all are
-   * done.
-   */
+  /** Each partition's owner erases the person; this process does that for partitions without an owner. */
   forget(person: ErasedPerson): Promise<void>;
-  /** Erases stored entries, regardless of running work. */
+  /** Erases entries regardless of running work. */
   erase(isErased: (event: InboundEvent) => boolean): Promise<InboundEvent[]>;
-  /** Resolves to the number of entries that remain because another process still works on their lanes. */
+  /** Resolves to the number of entries on which another process still works. */
   eraseEntries(partition: number, entries: readonly Pick<Entry, "id" | "event">[]): Promise<number>;
 }
 

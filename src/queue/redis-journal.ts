@@ -19,27 +19,27 @@ import { createErasure } from "./redis-erasure.ts";
 import { createStreams, type Stream } from "./redis-streams.ts";
 import { storedEvent } from "./stored-event.ts";
 
-/** A claim lasts longer than its event, so that a delivery which is repeated a day later is still recognized. */
+/** Longer than an event, because platforms can deliver again after a day. */
 const CLAIM_TTL_MS = 48 * 3_600_000;
-/** No known rate limit counts a call for longer than this. */
+/** Longer than any known rate limit counts a call. */
 const CALLS_MS = 90_000;
-/** On Discord, each command has its own rate limit. */
+/** On Discord, each command has a separate rate limit. */
 const MAX_BUDGETS = 100;
 const RETRY_MS = 100;
 const MAX_CLAIMED = 1_000;
 
-/** The calls against rate limits. A partition's next owner continues with its previous owner's list. */
+/** Calls against rate limits. A partition's next owner gets the list of the previous one. */
 export interface CallHistory {
-  /** The rate limit that counts the replies to this event. */
+  /** The rate limit for replies to this event. */
   budgetOf(event: InboundEvent): string | undefined;
-  /** Undefined if there are no calls. */
+  /** Undefined without calls. */
   describe(budgets: ReadonlySet<string>): string | undefined;
   recall(text: string): void;
 }
 
 export interface RedisJournalOptions {
   connection: RedisConnection;
-  /** The number of conversations that this process handles in parallel. */
+  /** The slots for conversations. */
   places: number;
   calls?: CallHistory | undefined;
   log: Logger;
@@ -54,8 +54,8 @@ const started = z.union([
 type Evaluate = (script: string, keys: string[], given: readonly string[]) => Promise<unknown>;
 
 /**
- * The journal of all processes on one Redis, with one stream per partition. Taking a partition, catching up after a
- * lost connection and receiving events all use the same read, so no notification can be lost.
+ * The journal of all processes on one Redis: one stream per partition. Taken partitions, lost connections and new
+ * events need the same read, so no notification can be lost.
  */
 export function createRedisJournal({ connection, places, calls, log }: RedisJournalOptions): Journal {
   const { client, run } = connection;
@@ -76,10 +76,7 @@ export function createRedisJournal({ connection, places, calls, log }: RedisJour
   });
   const rights = createRights(connection, () => partitions);
 
-  /**
-   * Erases a person in an owned partition. The entry that requests this is erased last. If this process dies, the next
-   * owner continues with the rest.
-   */
+  /** Erases the request for the erasure last, so that the next owner can continue after a death. */
   async function eraseOwn(stream: Stream, id: string, person: ErasedPerson): Promise<void> {
     const { partition } = stream;
     const right = partitions?.rightOf(partition, "");
@@ -105,7 +102,7 @@ export function createRedisJournal({ connection, places, calls, log }: RedisJour
       const kept = reader?.onGiving(partition) ?? [];
       const told = budgets.leave(partition);
       const options = { expiration: { type: "PX", value: CALLS_MS } } as const;
-      // Sent before the partition is released, so that the next owner finds it.
+      // Before the partition is released, so that the next owner finds it.
       if (told !== undefined) client.set(JOURNAL_KEYS.calls(partition), told, options).catch(noop);
       return kept;
     },
@@ -156,9 +153,8 @@ export function createRedisJournal({ connection, places, calls, log }: RedisJour
   };
 }
 
-/** Claims and stores events. */
 function createAccept(evaluate: Evaluate): Journal["accept"] {
-  /** The keys of the newest events that Redis has claimed, because Slack sends a mention twice within milliseconds. */
+  /** Slack delivers a mention twice within milliseconds. */
   const claimed = new BoundedMap<string, true>(MAX_CLAIMED);
   return async (event) => {
     if (claimed.has(event.key)) return false;
@@ -171,12 +167,9 @@ function createAccept(evaluate: Evaluate): Journal["accept"] {
   };
 }
 
-/** Starts and ends the work on lanes, but only if no other process has the right to the lane. */
+/** Needs the right to the lane for each change. */
 function createRights({ client, run }: RedisConnection, partitions: () => Partitions | undefined) {
-  /**
-   * Ends work with one of the scripts that need the same keys. Frees the lane if its partition was given away. Returns
-   * false if another process took over.
-   */
+  /** Runs a script that ends work, and frees a lane that was given away. Returns false if another process took over. */
   async function end(
     script: string,
     right: Fence,
@@ -192,14 +185,14 @@ function createRights({ client, run }: RedisConnection, partitions: () => Partit
         return { keys, arguments: [right.value, key === PART_KEYS.kept(laneId) ? laneId : "", ...entries] };
       };
       const hasEnded = (await run(() => evalScript(client, script, read))) === 1;
-      // Returns the result, unless the right was renamed while the script was running.
+      // Repeats the script if the right was renamed while it ran.
       if (!hasEnded && key !== right.key) continue;
       if (hasEnded) partitions()?.forgetKept(laneId);
       return hasEnded;
     }
   }
 
-  /** Ends work without a result. If Redis does not learn of this, the lane's mark expires. */
+  /** If Redis does not learn of this, the mark expires. */
   async function uncount(right: Fence, lane: LaneName, entries: readonly string[]): Promise<void> {
     try {
       await end(UNCOUNT, right, lane, entries);
@@ -262,7 +255,7 @@ function createRights({ client, run }: RedisConnection, partitions: () => Partit
       try {
         return (start = await begin(held, lane, entries));
       } finally {
-        // The lane's partition was given away meanwhile, and the lane was reported as running.
+        // The partition was given away during the start, so the lane is kept for nothing.
         const isListed = held.key === PART_KEYS.kept(lane.id);
         if (start?.type !== "started" && isListed) await uncount(held, lane, []);
       }
@@ -270,7 +263,7 @@ function createRights({ client, run }: RedisConnection, partitions: () => Partit
   };
 }
 
-/** The rate limits that each partition's work used recently. */
+/** The rate limits that each partition used lately. */
 function createBudgets(calls: CallHistory | undefined, log: Logger) {
   const budgets = new Map<number, Set<string>>();
   return {
@@ -285,12 +278,11 @@ function createBudgets(calls: CallHistory | undefined, log: Logger) {
         const [oldest = ""] = used;
         if (used.size > MAX_BUDGETS) used.delete(oldest);
       } catch (err) {
-        // If no adapter in this process can answer the event, its work fails. The queue counts this and gives the work
-        // up.
+        // Without an adapter for the event, the work fails and is given up.
         log.warn({ err, key: event.key }, "the rate limit of an event could not be read");
       }
     },
-    /** Returns the known calls against a partition's rate limits, and forgets them. */
+    /** Returns and forgets a partition's calls. */
     leave(partition: number): string | undefined {
       const told = calls?.describe(budgets.get(partition) ?? new Set());
       budgets.delete(partition);

@@ -10,42 +10,39 @@ import { JOURNAL_KEYS } from "./journal-scripts.ts";
 import { PART_KEYS } from "./partition.ts";
 import { storedEvent } from "./stored-event.ts";
 
-/** Shorter than the timeout of an operation. If a read gets no response, the connection is dead and is replaced. */
+/** Shorter than an operation's timeout: a read without a response means a dead connection. */
 const BLOCK_MS = 1_000;
-/** The largest number of entries that a read returns from one partition. */
+/** Per partition and read. */
 const MAX_READ = 200;
 const RETRY_MS = 100;
 
-/** The state of reading a partition's journal. A new one is created each time this process takes the partition. */
+/** The progress in a partition's journal. Each time this process takes the partition, it starts a new one. */
 export interface Stream {
   readonly partition: number;
-  /** The last entry that was read. */
+  /** The id of the last read entry. */
   position: string;
-  /** The number of deaths for each entry when this process took the partition. Undefined until they are known. */
+  /** For each entry, the deaths before this process took the partition. Undefined until loaded. */
   deaths: Map<string, number> | undefined;
-  /** True if the last read returned as many entries as possible, so older ones can be left. */
+  /** True if the last read was full, so more entries can follow. */
   isBehind: boolean;
 }
 
 export interface StreamsOptions {
   connection: RedisConnection;
   log: Logger;
-  /** Receives entries in order. `isAtEnd` is true if no older entries are left to read. */
+  /** `isAtEnd`: no older entries follow. */
   onEntries(partition: number, entries: readonly Entry[], isAtEnd: boolean): void;
-  /** The entry with this id asks for a person's erasure. */
+  /** The entry with this id requests a person's erasure. */
   onErasure(stream: Stream, id: string, person: ErasedPerson): void;
-  /** The previous owner's list of calls against the partition's rate limits. */
+  /** The previous owner's calls against rate limits. */
   onCalls(text: string): void;
-  /** True for partitions that this process owns, and for those in which it keeps a lane. */
+  /** True for owned partitions, and for those with a kept lane. */
   isRead(partition: number): boolean;
 }
 
-/**
- * Reads the journals of owned partitions. Also reads those of partitions with kept lanes, because their events can
- * interrupt work.
- */
+/** Reads the journals of owned partitions, and of partitions with kept lanes, whose work events can interrupt. */
 export interface Streams {
-  /** Reads the journal of this partition from its start. */
+  /** Reads this journal from its start. */
   take(partition: number): void;
   isCurrent(stream: Stream): boolean;
   /** Reads until `close`. Never rejects. */
@@ -83,13 +80,13 @@ export function createStreams({ connection, log, ...options }: StreamsOptions): 
     await Promise.all(read.map(({ stream }) => prepare(stream)));
     for (const stream of asked.values()) {
       const { messages = [] } = read.find((one) => one.stream === stream) ?? {};
-      // If this process left or retook the stream meanwhile, these entries would break the order.
+      // After this process lost or retook the partition, these entries would break the order.
       if (isCurrent(stream) && (messages.length > 0 || stream.isBehind)) deliver(stream, messages);
     }
     return found.find(({ name }) => name === wakeKey)?.messages.at(-1)?.id ?? wakePosition;
   }
 
-  /** When something waits in a partition, loads what the partition's previous owner knew. */
+  /** Loads what the previous owner knew, before the first entry. */
   async function prepare(stream: Stream): Promise<void> {
     if (stream.deaths !== undefined) return;
     const { partition } = stream;
@@ -101,10 +98,7 @@ export function createStreams({ connection, log, ...options }: StreamsOptions): 
     if (calls !== null) options.onCalls(calls);
   }
 
-  /**
-   * An unreadable event stays in its journal while later events continue, because a newer version may be able to read
-   * it.
-   */
+  /** Skips and keeps unreadable events, because another version may read them. */
   function deliver(stream: Stream, messages: Messages): void {
     const { partition } = stream;
     let entries: Entry[] = [];

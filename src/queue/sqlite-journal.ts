@@ -7,7 +7,7 @@ import { createStoredParser } from "../store/values.ts";
 import type { Entry, Journal, JournalReader, LaneRight } from "./journal.ts";
 import { storedEvent } from "./stored-event.ts";
 
-/** A claim lasts longer than its event, so that a delivery which is repeated a day later is still recognized. */
+/** Longer than an event, because platforms can deliver again after a day. */
 const CLAIM_TTL_MS = 48 * 3_600_000;
 const SWEEP_INTERVAL_MS = 3_600_000;
 /** No other process shares the file. */
@@ -16,18 +16,18 @@ const PARTITION = 0;
 export interface SqliteJournalOptions {
   database: DatabaseSync;
   log: Logger;
-  /** Claims age by the database's own clock. */
+  /** The database's clock. */
   now?: Clock;
 }
 
 /**
- * A single process's journal. A row contains its event until the work is done, and then remains as a claim without
- * personal data. Unreadable events stay in the table and are skipped.
+ * The journal of a single process. A row has its event until the work is done, and then only the claim. Unreadable
+ * events are skipped.
  */
 export function createSqliteJournal({ database, log, now = createClock(database) }: SqliteJournalOptions): Journal {
   const sql = prepare(database);
   const parse = createStoredParser(storedEvent, "queue_event", log);
-  /** Ids of the entries whose start is counted. */
+  /** Ids of entries whose start counts. */
   const counted = new Set<string>();
   let reader: JournalReader | undefined;
 
@@ -46,12 +46,12 @@ export function createSqliteJournal({ database, log, now = createClock(database)
     }
   }
 
-  /** If the process dies, rows that still count as started are blamed for it. */
+  /** A death counts against the rows whose start still counts. */
   function uncount(id: string): void {
     if (counted.delete(id)) sql.uncount.run(id);
   }
 
-  /** Counts only the first entry, because the turn is named after it. */
+  /** Only the first entry counts, because it names the turn. */
   function createRight(first: string): LaneRight {
     return {
       // No other process can take over.
@@ -70,7 +70,6 @@ export function createSqliteJournal({ database, log, now = createClock(database)
   const sweeping = setInterval(sweep, SWEEP_INTERVAL_MS).unref();
 
   return {
-    // Asynchronous, because other journals store over the network.
     async accept(event) {
       const { key, kind, author, reply } = event;
       if (kind === "message" && sql.claimed.get(toDeletionKey(key)) !== undefined) return false;
@@ -96,7 +95,7 @@ export function createSqliteJournal({ database, log, now = createClock(database)
         counted.add(id);
         return { type: "started", right, deaths: Number(row?.["begun"] ?? 1) - 1 };
       } catch (err) {
-        // It is better to do the work than to wait for a disk that cannot be written.
+        // Working is better than waiting for a disk that rejects writes.
         log.warn({ err }, "the start of work could not be stored");
         return { type: "started", right, deaths: 0 };
       }
@@ -115,7 +114,7 @@ export function createSqliteJournal({ database, log, now = createClock(database)
       sql.clear.run(toIds(erased));
       return erased.map(({ event }) => event);
     },
-    // The log reports it, and no other process reads this file.
+    // The log has it, and no other process needs it.
     async noteGivenUp() {},
     places: (own) => own,
     processes: () => 1,

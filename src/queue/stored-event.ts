@@ -18,7 +18,7 @@ const actions: readonly string[] = ACTIONS;
 const isPressed = (action: unknown): action is PressedAction =>
   typeof action === "string" && action !== "edit" && actions.includes(action);
 
-/** An event as the queue stores it and as processes publish it. Further fields from the port are stored unread. */
+/** Fields that are not listed are stored unread. */
 export const storedEvent: z.ZodType<InboundEvent> = z.discriminatedUnion("kind", [
   z.looseObject({
     ...base,

@@ -8,79 +8,74 @@ import { linkMarks, type Source, toSmallPrint, withoutSmallPrint } from "../text
 import { createSplitter, type Part } from "../text/split.ts";
 import { createPlacedSteps } from "./steps.ts";
 
-/** Shown under the text when the turn has ended. */
+/** The end of a reply, shown under its text. */
 export interface Closing {
   note: string;
   buttons: Button[];
-  /** True if the text broke off. Then open markup is closed and unfinished markup is dropped. */
+  /** True if the text broke off. Open markup is then closed, and unfinished markup is dropped. */
   isPartial?: boolean;
-  /** The pages behind the answer, as small print under the note. It never needs a further message. */
+  /** Small print under the note. It never needs a further message. */
   sources?: readonly Source[];
 }
 
-/**
- * The first messages of a reply, if the platform accepts no more edits of them. Further messages below them show the
- * rest.
- */
+/** The first messages of a reply, if the platform accepts no more edits of them. Further messages show the rest. */
 export type Sealed = z.infer<typeof sealed>;
 
 export const sealed = z.object({
   count: z.number(),
-  /** The length of the text that they show, in UTF-16 units of the visible text. */
+  /** The length of the shown text, in UTF-16 units. */
   shown: z.number(),
-  /** A hash of that text, because a new answer can have a different text. */
+  /** A hash of the shown text, because a new answer can differ. */
   mark: z.string(),
-  /** The pages by which the text's citation marks became links. Later pages would change its length. */
+  /** The pages whose marks are links in the shown text. Other pages would change the length of the text. */
   sources: z.array(source).default([]),
 });
 
 /** Turns a growing text into drafts for the messages of one reply. */
 export interface ReplyDrafts {
   append(text: string): void;
-  /** The text so far, as the model wrote it. */
+  /** As the model wrote it. */
   readonly text: string;
-  /** Shown until there is text. "" shows nothing. */
+  /** Shown until there is text. "": nothing. */
   wait(note: string): void;
-  /** Call this when no more text follows. */
   end(closing: Closing): void;
   /**
-   * The platform rejects the text from this message on, so the refusal ends the reply. If the message shows a part of
-   * the text, the refusal is under that part. Otherwise the refusal replaces the message.
+   * The platform rejects the text from this message on. The refusal is shown under the part of the text that the
+   * message already shows, or instead of the message.
    */
   reject(index: number, refusal: Closing, shown?: Draft): void;
-  /** The platform rejects the file, so the answer uses as many messages as it needs. */
+  /** The platform rejects the file, so the answer takes as many messages as necessary. */
   rejectFile(): void;
-  /** The file was posted. The answer mentions the file only after this. */
+  /** The file was posted, so the answer can mention it. */
   noteFile(): void;
   readonly isOver: boolean;
   readonly isRejected: boolean;
-  /** The drafts for all messages that are not sealed. */
+  /** Drafts for the messages that are not sealed. */
   render(): Draft[];
   /**
-   * Seals the first `count` messages. The rest starts after the part of this draft that `shown` describes: a number of
-   * UTF-16 units of its source, all that it shows, or nothing.
+   * Seals the first `count` messages. The rest of the text starts after the shown part of this draft: a number of
+   * UTF-16 units of its source, everything, or nothing.
    */
   seal(count: number, draft: Draft, shown: number | "all" | "nothing"): Sealed;
-  /** The whole answer, if it has ended and did not fit into its messages. */
+  /** The whole answer, if it has ended and needs more messages than allowed. */
   file(): OutboundFile | undefined;
 }
 
 export interface ReplyDraftsOptions {
   turnId: string;
   limits: SinkLimits;
-  /** Undefined if the platform no longer shows steps. The visible steps then do not change. */
+  /** Undefined if the platform no longer shows steps. The shown steps then stay. */
   steps?: () => readonly Step[] | undefined;
-  /** The pages behind the text so far, by which its citation marks become links; absent: the closing's. */
+  /** The pages whose citation marks become links. Absent: those of the closing. */
   sources?: () => readonly Source[];
-  /** Messages of an earlier attempt, which stay as they are. */
+  /** Messages of an earlier attempt. */
   sealed?: Sealed | undefined;
 }
 
 interface Rejection {
-  /** The index of the rejected message. */
   index: number;
   refusal: Closing;
-  /** The part of the text that this message shows. */
+  /** The part of the text that the message shows. */
   shown: Draft | undefined;
 }
 
@@ -90,17 +85,16 @@ const WAS_ALL = "_That was the whole answer. I can't change its last message any
 
 export function createReplyDrafts({ turnId, limits, ...options }: ReplyDraftsOptions): ReplyDrafts {
   const { maxLength, lengthOf, keptLength, maxMessages = Infinity } = limits;
-  // Always leaves room for closing marks, because a draft must never need more messages than the final text.
+  // Closing marks need room, because a draft must never need more messages than the final text.
   const splitLimits = { maxLength: maxLength - HEAL_ROOM_UNITS, lengthOf, keptLength };
   const stop: Button = { action: "stop", turnId, label: "Stop" };
-  /** The part of the text that each draft was made from. */
   const origins = new WeakMap<Draft, Origin>();
   let splitter = createSplitter(splitLimits);
-  /** Where the first unsealed message starts in the text. */
+  /** The start of the first unsealed message in the text. */
   let from = 0;
-  /** An earlier attempt's sealed messages, until the text is as long as theirs. */
+  /** Sealed messages of an earlier attempt, until the text is as long as theirs. */
   let undecided = options.sealed;
-  /** Set while a part of the text is sealed. */
+  /** Set when a part of the text is sealed. */
   let sealedSources = options.sealed?.sources;
   let placed = createPlacedSteps();
   let text = "";
@@ -138,10 +132,7 @@ export function createReplyDrafts({ turnId, limits, ...options }: ReplyDraftsOpt
     return { markdown: healMarkdown(markdown), source, buttons: [stop], streaming: true };
   }
 
-  /**
-   * Splits a text and its note into messages. If there are too many, keeps the first ones and mentions the file that
-   * contains the whole answer.
-   */
+  /** Splits the text and the note into messages. If there are too many, the note of the last one mentions the file. */
   function toParts(whole: string, note: string): Part[] {
     const parts = splitter.update(whole, ending !== undefined).filter((part) => part.text.trim() !== "");
     isTooLong = file !== "refused" && parts.length > maxMessages;
@@ -160,7 +151,7 @@ export function createReplyDrafts({ turnId, limits, ...options }: ReplyDraftsOpt
     wait: (note) => void (waiting = note),
     end: (closing) => void (ending = closing),
     reject(index, refusal, shown) {
-      // A notice about a wait is not part of the text.
+      // A notice about a wait is no text.
       rejected = { index, refusal, shown: shown !== undefined && origins.has(shown) ? shown : undefined };
     },
     rejectFile: () => void (file = "refused"),
@@ -182,7 +173,7 @@ export function createReplyDrafts({ turnId, limits, ...options }: ReplyDraftsOpt
       return { count, shown: place, mark: toTextMark(toBody().slice(0, place)), sources };
     },
     render() {
-      // The notice is not part of the text, so the reply can remove it again.
+      // The reply can remove a notice again, because it is no text.
       if (waiting !== "" && ending === undefined && toBody() === "") {
         return [{ markdown: waiting, buttons: [stop], streaming: false }];
       }
@@ -226,7 +217,7 @@ function toRejected(
   return [...before, { ...kept, markdown, buttons, streaming: false }];
 }
 
-/** `isEmpty`: otherwise nothing shows that the answer is over, and its buttons have no message. */
+/** With an empty text, people need a note that the answer is over, and the buttons need a message. */
 function toNote(ending: Closing | undefined, isEmpty: boolean): string {
   const note = neutralize(ending?.note ?? "");
   return note === "" && ending !== undefined && isEmpty ? WAS_ALL : note;
@@ -236,7 +227,7 @@ function toShownText(text: string, sources: readonly Source[], isGrowing: boolea
   return linkMarks(withoutSmallPrint(neutralize(text)), sources, isGrowing).trimEnd();
 }
 
-/** Puts as many of the sources under a message as fit. */
+/** Lists as many sources as fit under the message. */
 function withSources(draft: Draft, sources: readonly Source[] = [], { maxLength, lengthOf }: SinkLimits): Draft {
   const lines = toSmallPrint(sources);
   if (lines.length === 0) return draft;
@@ -254,24 +245,23 @@ function withSteps(draft: Draft, steps: readonly Step[]): Draft {
 
 /** Closes an open code block, so that the text below is not part of it. */
 function closeFence(body: string): string {
-  // Closing marks add a line only inside a fence, and never change the existing text.
+  // A closing mark adds a line only inside a code block.
   const probe = `${body}\nx`;
   const healed = healMarkdown(probe);
   return body + (healed.startsWith(`${probe}\n`) ? healed.slice(probe.length) : "");
 }
 
-/** Identifies a text without storing it. */
 function toTextMark(text: string): string {
   return createHash("sha256").update(text).digest("base64url").slice(0, 16);
 }
 
-/** The part that a draft was made from, and the text that contains this part. */
+/** The part of the text in a draft. */
 interface Origin {
   part: Part;
   whole: string;
   /** The draft without its small print. */
   bare: Draft;
-  /** The pages by which the marks in `whole` became links. */
+  /** The pages whose marks are links in `whole`. */
   sources: readonly Source[];
 }
 
@@ -281,7 +271,7 @@ function findPlace({ part, whole, bare }: Origin, shown: number | "all" | "nothi
   return shown === "all" ? findEnd(source, markdown, part, whole) : findPlaceAt(source, part, whole, shown);
 }
 
-/** The last visible characters. They must occur in the text. */
+/** How many of the last visible characters must occur in the text. */
 const COMPARED_CHARS = 48;
 
 /** The position in `text` after the end of a part's visible text. */

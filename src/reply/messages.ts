@@ -7,49 +7,43 @@ import { source } from "../port/source.ts";
 import { sealed } from "./drafts.ts";
 import { callPlatform } from "./platform-call.ts";
 
-/** Lets a reply resume after a crash. Contains text only until the reply has ended. */
+/** Lets a reply resume after a crash. Has text only until the reply has ended. */
 export type ReplyRecord = z.infer<typeof replyRecord>;
 
 export const replyRecord = z.object({
   id: z.string(),
   posted: z.array(z.string()),
-  /** The number of messages that were posted and removed again. Their nonces are used up. */
+  /** The number of posted messages that were removed again. Their nonces are used up. */
   removed: z.number(),
-  /** True if a further message may have been posted. Posting again with the same nonce finds it. */
+  /** True if a further message may exist. Repeating the post with the same nonce finds it. */
   isPosting: z.boolean(),
-  /** The largest part of the model's text that people can have seen, in UTF-16 units. A resumed reply shows no less. */
+  /** How much of the model's text people can have seen, in UTF-16 units. A resumed reply shows no less. */
   seen: z.number(),
-  /** The model's text when `seen` was last noted. Absent if no process can continue it. */
+  /** The model's text at the last note. Absent if it cannot be continued. */
   shownText: z.string().exactOptional(),
-  /** True if `shownText` is the model's whole answer, so the reply only has to show it. */
+  /** True if `shownText` is complete. */
   isShownWhole: z.boolean().exactOptional(),
-  /** The pages that the gateway cited for `shownText`; absent: none. */
+  /** The pages that the gateway cited for `shownText`. */
   cited: z.array(source).exactOptional(),
-  /** Messages of the reply that accept no more edits; absent: none. */
   sealed: sealed.exactOptional(),
 });
 
 export interface ReplyMessagesOptions {
-  /** The sink, created with `right`. */
+  /** Created with `right`. */
   sink: ReplySink;
   right: Right;
-  /** Kept up to date with the platform. */
   record: ReplyRecord;
   /** True if an earlier attempt may have posted more than the record says. */
   isResumed: boolean;
-  /** Called when the record has changed, before the next write. */
+  /** Called after each change of the record, before the next call. */
   onRecord(): Promise<void>;
 }
 
-/**
- * If the outcome of a post is uncertain, this text is posted with the same nonce, only to find the message and remove
- * it.
- */
+/** Posted to find the message of an uncertain post by its nonce, and then removed. */
 export const PROBE: Draft = { markdown: "…", buttons: [], streaming: false };
-/** The state of a message with a file. No draft equals it. */
+/** The state of a message with a file. */
 const FILE = "file";
 
-/** One call that brings the platform closer to the desired state. */
 export type Change =
   | { type: "post"; draft: Draft }
   | { type: "edit"; index: number; draft: Draft }
@@ -59,29 +53,28 @@ export type Change =
 /** The messages of one reply as the platform shows them. */
 export interface ReplyMessages {
   /**
-   * The most urgent difference from the drafts and the file after them. `isOver` is true if no further drafts follow.
+   * The most urgent difference between the drafts with the file, and the platform. `isOver`: no further drafts follow.
    */
   nextChange(drafts: readonly Draft[], file: OutboundFile | undefined, isOver: boolean): Change | undefined;
-  /** Makes the call. Rejects with the platform's refusal. */
+  /** Rejects with the platform's refusal. */
   apply(change: Change): Promise<Receipt>;
-  /** True if an earlier attempt left a message here and this attempt has not written to it. */
+  /** True if only an earlier attempt wrote this message. */
   isUnseen(index: number): boolean;
-  /** The last draft that a message certainly shows. Undefined for a message from an earlier attempt. */
+  /** The last draft that the message certainly shows. Undefined for an earlier attempt's message. */
   takenAt(index: number): Draft | undefined;
-  /** Assumes that a message shows this draft, although the platform has not confirmed it. */
+  /** Assumes that the message shows this draft. */
   markAsShown(index: number, draft: Draft): void;
-  /** Removes a message from the record because it is no longer on the platform. */
+  /** The message is no longer on the platform. */
   forget(index: number): Promise<void>;
 }
 
 export function createReplyMessages(options: ReplyMessagesOptions): ReplyMessages {
   const { sink, right, record, isResumed, onRecord } = options;
   const { posted } = record;
-  /** The state of each posted message. For messages from earlier attempts, it is unknown. */
+  /** The state of each message. Undefined if it is unknown. */
   const shown: Array<string | undefined> = posted.map(() => undefined);
-  /** The last draft that each message certainly shows in full. */
   const taken: Array<Draft | undefined> = posted.map(() => undefined);
-  /** The draft in a post by this attempt whose outcome is unknown. */
+  /** The draft of a post whose outcome is unknown. */
   let doubtful: Draft | undefined;
   let isUploaded = false;
 
@@ -107,16 +100,16 @@ export function createReplyMessages(options: ReplyMessagesOptions): ReplyMessage
     return receipt;
   }
 
-  /** Posts a further message with the state `look`. */
+  /** `look` is the state of the new message. */
   async function add(
     look: string,
     make: (nonce: string, signal: AbortSignal, mayExist: boolean) => Promise<Posted>,
   ): Promise<Receipt> {
-    // Repeating an earlier attempt's post returns that attempt's message with its old text. The record may not contain
-    // it if the store was unavailable.
+    // Repeating an earlier attempt's post returns that attempt's message with its old text. After an outage, the record
+    // may lack that message.
     const mayExist = isResumed || record.isPosting || right.isResumed;
     record.isPosting = true;
-    // The record already says that the first post may be in flight.
+    // The record of a turn without messages already says this.
     if (posted.length > 0) await onRecord();
     const { id, ...receipt } = await callPlatform(right, (signal) => make(toNonce(record), signal, mayExist));
     posted.push(id);
@@ -154,21 +147,20 @@ export function createReplyMessages(options: ReplyMessagesOptions): ReplyMessage
     nextChange(drafts, file, isOver) {
       for (const [at, draft] of drafts.entries()) {
         const index = countSealed() + at;
-        // The next message may not accept edits either, so it is posted only when it is complete.
+        // The next message may accept no edits either, so it must be complete.
         if (index >= posted.length && countSealed() > 0 && draft.streaming) break;
         if (index >= posted.length) return { type: "post", draft };
         if (shown[index] === JSON.stringify(draft)) continue;
-        // New text is more urgent than removing outdated buttons.
+        // Outdated buttons are less urgent than new text.
         const hasMore = countSealed() + drafts.length > posted.length;
         if (hasMore && taken[index]?.markdown === draft.markdown) continue;
         return { type: "edit", index, draft };
       }
-      // While the text grows, an earlier attempt's messages can still be needed.
+      // A growing text can still need an earlier attempt's messages.
       if (!isOver) return undefined;
-      // Posting again finds an uncertain message, so that it can be removed. The post contains none of the reply's
-      // text.
+      // Finds a message that may exist, so that it can be removed.
       if (record.isPosting) return { type: "post", draft: PROBE };
-      // An earlier attempt uploaded a different file.
+      // Counts an earlier attempt's file as surplus, because that file differs.
       if (posted.length > countSealed() + drafts.length + (isUploaded ? 1 : 0)) return { type: "remove" };
       return file === undefined || isUploaded ? undefined : { type: "upload", file };
     },
