@@ -1,11 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { steady } from "../pacing/scenarios.ts";
 import { lookFor } from "../support/look-for.ts";
-import { startRedis } from "../support/redis.ts";
-import { makeDataDir, type RunningService, startService } from "../support/service.ts";
+import { openCrew } from "./support/crew.ts";
 import { describeMachine, runBench } from "./support/lifecycle.ts";
-import { startPacedUpstream, wordsOf } from "./support/paced-upstream.ts";
-import { openDiscordStage, openSlackStage, type ScaleStage } from "./support/scale-stages.ts";
+import { wordsOf } from "./support/paced-upstream.ts";
+import type { ScaleStage } from "./support/scale-stages.ts";
 import { formatNumber, summarize } from "./support/statistics.ts";
 import { formatTable } from "./support/table.ts";
 
@@ -21,37 +20,11 @@ const WAIT_MS = 60_000;
 const LIMIT_MS = 280_000;
 const GAP_MS = 1_000;
 const KILLED_GAP_MS = 5_000;
-const STAGES = new Map<string, () => Promise<ScaleStage>>([
-  ["slack", () => openSlackStage(true)],
-  ["discord", () => openDiscordStage({ isShared: false })],
-]);
-
-const [, , platform = "slack", signal = "SIGTERM"] = process.argv;
-
 /**
  * Replaces five processes one after another while questions arrive. An old process stops when its replacement is ready.
  */
 await runBench(async (resources) => {
-  const open = STAGES.get(platform);
-  if (open === undefined || (signal !== "SIGTERM" && signal !== "SIGKILL"))
-    throw new Error(`Choose one of ${[...STAGES.keys()].join(", ")}, and a signal: SIGTERM or SIGKILL.`);
-  const stage = await open();
-  resources.defer(stage.close);
-  const redis = await startRedis();
-  resources.defer(redis.stop);
-  const upstream = await startPacedUpstream(() => ANSWER);
-  resources.defer(upstream.close);
-
-  async function start(role: string): Promise<RunningService> {
-    const { path, remove } = await makeDataDir();
-    resources.defer(remove);
-    const gateway = { GATEWAY_BASE_URL: upstream.url, GATEWAY_API_KEY: "none", CHAT_MODEL: "paced" };
-    const own = { ...gateway, REDIS_URL: redis.url, ROLE: role, DISCORD_THREADS: "off", ...stage.env };
-    const service = await startService(path, own);
-    resources.defer(async () => void (await service.end("SIGKILL")));
-    return service;
-  }
-
+  const { platform, signal, stage, start } = await openCrew(resources, ANSWER, ["SIGTERM", "SIGKILL"]);
   const crew = await Promise.all(ROLES.map(start));
   const asked: Array<{ read: Awaited<ReturnType<ScaleStage["ask"]>>; atMs: number }> = [];
   const deploying = { fromMs: Number.POSITIVE_INFINITY, toMs: Number.POSITIVE_INFINITY };
@@ -72,7 +45,7 @@ await runBench(async (resources) => {
     for (const [slot, role] of ROLES.entries()) {
       const before = crew[slot];
       crew[slot] = await start(role);
-      ends.push(String(await before?.end(signal as NodeJS.Signals)));
+      ends.push(String(await before?.end(signal)));
       await sleep(PAUSE_MS);
     }
     deploying.toMs = Date.now();

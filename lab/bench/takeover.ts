@@ -1,11 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { steady } from "../pacing/scenarios.ts";
 import { lookFor } from "../support/look-for.ts";
-import { startRedis } from "../support/redis.ts";
-import { makeDataDir, type RunningService, startService } from "../support/service.ts";
+import type { RunningService } from "../support/service.ts";
+import { openCrew } from "./support/crew.ts";
 import { describeMachine, runBench } from "./support/lifecycle.ts";
-import { startPacedUpstream, wordsOf } from "./support/paced-upstream.ts";
-import { openDiscordStage, openSlackStage, type ScaleStage } from "./support/scale-stages.ts";
+import { wordsOf } from "./support/paced-upstream.ts";
 import { formatNumber, summarize } from "./support/statistics.ts";
 import { formatTable } from "./support/table.ts";
 
@@ -21,37 +20,11 @@ const WAIT_MS = 30_000;
 /** Starts no round later than this. */
 const ROUNDS_MS = 360_000;
 const LIMIT_MS = 460_000;
-const STAGES = new Map<string, () => Promise<ScaleStage>>([
-  ["slack", () => openSlackStage(true)],
-  ["discord", () => openDiscordStage({ isShared: false })],
-]);
-
-const [, , platform = "slack", signal = "SIGKILL"] = process.argv;
-
 /**
  * Kills the process that writes an answer, once per round, and measures how soon another process continues the answer.
  */
 await runBench(async (resources) => {
-  const open = STAGES.get(platform);
-  if (open === undefined || (signal !== "SIGKILL" && signal !== "SIGSTOP"))
-    throw new Error(`Choose one of ${[...STAGES.keys()].join(", ")}, and a signal: SIGKILL or SIGSTOP.`);
-  const stage = await open();
-  resources.defer(stage.close);
-  const redis = await startRedis();
-  resources.defer(redis.stop);
-  const upstream = await startPacedUpstream(() => ANSWER);
-  resources.defer(upstream.close);
-
-  async function start(role: string): Promise<RunningService> {
-    const { path, remove } = await makeDataDir();
-    resources.defer(remove);
-    const gateway = { GATEWAY_BASE_URL: upstream.url, GATEWAY_API_KEY: "none", CHAT_MODEL: "paced" };
-    const own = { ...gateway, REDIS_URL: redis.url, ROLE: role, DISCORD_THREADS: "off", ...stage.env };
-    const service = await startService(path, own);
-    resources.defer(async () => void (await service.end("SIGKILL")));
-    return service;
-  }
-
+  const { platform, signal, stage, upstream, start } = await openCrew(resources, ANSWER, ["SIGKILL", "SIGSTOP"]);
   const ingress = await start("ingress");
   stage.deliverTo(ingress.url);
   let workers: RunningService[] = await Promise.all([start("worker"), start("worker")]);
