@@ -70,49 +70,18 @@ function roundOf({ now, next }: Rounds, person: string): number {
  * only need a free slot.
  */
 function createAdmission(running: readonly Work[], places: number): (work: Work) => boolean {
-  const drawings = running.filter(isDrawing);
-  const free = places - (running.length - drawings.length);
+  const free = places - running.filter(({ kind }) => kind !== "drawing").length;
   const reserve = Math.floor(places * RESERVE_FOR_CHANNELS);
-  const questionsOf = countBy(running.filter(isQuestion), toPerson);
-  const questionsIn = countBy(running.filter(isQuestion), toChannel);
-  const drawingsOf = countBy(drawings, toPerson);
-  const drawingsIn = countBy(drawings, toChannel);
   const hasSuspect = running.some(({ isSuspect }) => isSuspect);
 
   return ({ kind, person, channel, isSuspect }) => {
     // Otherwise the next death would count against all suspects.
     if (isSuspect && hasSuspect) return false;
     if (kind === "errand") return free > 0;
-    if (kind === "question") {
-      const isBusyChannel = (questionsIn.get(channel) ?? 0) > 0;
-      return (questionsOf.get(person) ?? 0) < free - (isBusyChannel ? reserve : 0);
-    }
-    return (
-      drawings.length < MAX_DRAWINGS &&
-      (drawingsOf.get(person) ?? 0) < MAX_DRAWINGS_OF_PERSON &&
-      (drawingsIn.get(channel) ?? 0) < MAX_DRAWINGS_IN_CHANNEL
-    );
+    const alike = running.filter((work) => work.kind === kind);
+    const ofPerson = alike.filter((work) => work.person === person).length;
+    const inChannel = alike.filter((work) => work.channel === channel).length;
+    if (kind === "question") return ofPerson < free - (inChannel > 0 ? reserve : 0);
+    return alike.length < MAX_DRAWINGS && ofPerson < MAX_DRAWINGS_OF_PERSON && inChannel < MAX_DRAWINGS_IN_CHANNEL;
   };
-}
-
-function isDrawing({ kind }: Work): boolean {
-  return kind === "drawing";
-}
-
-function isQuestion({ kind }: Work): boolean {
-  return kind === "question";
-}
-
-function toPerson({ person }: Work): string {
-  return person;
-}
-
-function toChannel({ channel }: Work): string {
-  return channel;
-}
-
-function countBy(works: readonly Work[], toKey: (work: Work) => string): ReadonlyMap<string, number> {
-  const counts = new Map<string, number>();
-  for (const work of works) counts.set(toKey(work), (counts.get(toKey(work)) ?? 0) + 1);
-  return counts;
 }

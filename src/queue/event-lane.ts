@@ -20,14 +20,10 @@ export function toWork(event: InboundEvent): Work {
   const { reply, author } = event;
   return {
     kind: laneOf(event).kind,
-    person: toPerson(reply.platform, author.id),
+    person: JSON.stringify([reply.platform, author.id]),
     channel: JSON.stringify([reply.platform, reply.workspaceId, reply.channelId]),
     isSuspect: false,
   };
-}
-
-function toPerson(platform: string, authorId: string): string {
-  return JSON.stringify([platform, authorId]);
 }
 
 /** False for most commands, because they store nothing about their author. */

@@ -51,16 +51,12 @@ const started = z.union([
   z.tuple([z.literal("started"), z.enum(["0", "1"]), z.string()]),
 ]);
 
-type Evaluate = (script: string, keys: string[], given: readonly string[]) => Promise<unknown>;
-
 /**
  * The journal of all processes on one Redis: one stream per partition. Taken partitions, lost connections and new
  * events need the same read, so no notification can be lost.
  */
 export function createRedisJournal({ connection, places, calls, log }: RedisJournalOptions): Journal {
   const { client, run } = connection;
-  const evaluate: Evaluate = (script, keys, given) =>
-    run(() => evalScript(client, script, () => ({ keys, arguments: [...given] })));
   const erasure = createErasure(connection, log);
   const budgets = createBudgets(calls, log);
   let reader: JournalReader | undefined;
@@ -117,7 +113,7 @@ export function createRedisJournal({ connection, places, calls, log }: RedisJour
 
   return {
     ...erasure,
-    accept: createAccept(evaluate),
+    accept: createAccept(connection),
     open(newReader) {
       reader = newReader;
     },
@@ -153,7 +149,7 @@ export function createRedisJournal({ connection, places, calls, log }: RedisJour
   };
 }
 
-function createAccept(evaluate: Evaluate): Journal["accept"] {
+function createAccept({ client, run }: RedisConnection): Journal["accept"] {
   /** Slack delivers a mention twice within milliseconds. */
   const claimed = new BoundedMap<string, true>(MAX_CLAIMED);
   return async (event) => {
@@ -161,7 +157,7 @@ function createAccept(evaluate: Evaluate): Journal["accept"] {
     const keys = [JOURNAL_KEYS.claim(event.key), PART_KEYS.journal(partitionOf(event.conversationId))];
     if (event.kind === "message") keys.push(...toMessageKeys(event), JOURNAL_KEYS.claim(toDeletionKey(event.key)));
     const given = [String(CLAIM_TTL_MS), JSON.stringify(event), event.conversationId];
-    const isNew = (await evaluate(ACCEPT, keys, given)) === 1;
+    const isNew = (await run(() => evalScript(client, ACCEPT, () => ({ keys, arguments: given })))) === 1;
     claimed.set(event.key, true);
     return isNew;
   };

@@ -17,7 +17,7 @@ import { truncate } from "../text/truncate.ts";
 import { readAnswer } from "./posted-answer.ts";
 import { toEntry } from "./questions.ts";
 import type { TurnRecord } from "./record.ts";
-import { type ContextSummary, toContextSummary } from "./trace.ts";
+import type { ContextSummary } from "./trace.ts";
 
 const READ_AGAIN_MS = 200;
 
@@ -144,11 +144,13 @@ export function createReadContext(deps: ContextDeps): ReadContext {
     if (isCut) leftOut.push("Earlier messages of this conversation were left out.");
     if (leftOut.length > 0) notices.push(`_${leftOut.join(" ")}_`);
     return {
-      given: toContextSummary(stored, stored.filter(shown.isShown), {
+      given: {
+        shown: stored.map(({ id }) => id),
+        withFiles: stored.filter(shown.isShown).map(({ id }) => id),
         dropped,
         hasOlder,
         ...(fromChannel > 0 && { fromChannel }),
-      }),
+      },
       messages: toMessages(systemPrompt, kept, shown.partsOf),
       notices,
       files: showsFiles ? kept.flatMap(({ attachments }) => attachments ?? []) : [],

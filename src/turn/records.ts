@@ -130,8 +130,8 @@ function openRecordStore({ open, ttlMs, files, log, ...stores }: TurnRecordsOpti
   }
 
   /** Each retry writes the current state, so that it cannot replace a newer one. */
-  function persistRecord(
-    turnId: string,
+  function store(
+    { id: turnId }: TurnRecord,
     write: () => Promise<unknown>,
     pausesMs?: readonly number[],
   ): Promise<boolean> {
@@ -143,11 +143,11 @@ function openRecordStore({ open, ttlMs, files, log, ...stores }: TurnRecordsOpti
     return records.filter((record) => record !== undefined);
   }
 
-  return { keyv, ttlMs, files, inTurn, loadAny, readOf, persistRecord };
+  return { keyv, ttlMs, files, inTurn, loadAny, readOf, store };
 }
 
-function createPictureRecords(store: ReturnType<typeof openRecordStore>): PictureRecords {
-  const { keyv, ttlMs, files, inTurn, loadAny, persistRecord } = store;
+function createPictureRecords(records: ReturnType<typeof openRecordStore>): PictureRecords {
+  const { keyv, ttlMs, files, inTurn, loadAny, store } = records;
   /** Turns that were in the store. If one is missing there, it was erased. */
   const stored = new WeakSet<PictureTurn>();
 
@@ -167,7 +167,7 @@ function createPictureRecords(store: ReturnType<typeof openRecordStore>): Pictur
   }
 
   async function readPictures(of: Belonging): Promise<PictureTurn[]> {
-    return (await store.readOf(of)).filter(isPictureTurn);
+    return (await records.readOf(of)).filter(isPictureTurn);
   }
 
   /** Erases files first, because an interrupted erasure needs the record to restart. */
@@ -180,7 +180,7 @@ function createPictureRecords(store: ReturnType<typeof openRecordStore>): Pictur
     loadPicture,
     async savePicture(turn) {
       let isKept = true;
-      await persistRecord(turn.id, async () => void (isKept = await putPicture(turn, keyv)));
+      await store(turn, async () => void (isKept = await putPicture(turn, keyv)));
       return isKept;
     },
     updatePicture: (id, update) =>
@@ -203,7 +203,7 @@ function createPictureRecords(store: ReturnType<typeof openRecordStore>): Pictur
 export function createTurnRecords(options: TurnRecordsOptions): TurnRecords {
   const { ttlMs, files } = options;
   const records = openRecordStore(options);
-  const { keyv, inTurn, loadAny } = records;
+  const { keyv, inTurn, loadAny, store } = records;
   const pictures = createPictureRecords(records);
 
   const notes = createNotes(records);
@@ -217,9 +217,6 @@ export function createTurnRecords(options: TurnRecordsOptions): TurnRecords {
     const { turnId } = postedBy.safeParse(await keyv.get(key)).data ?? {};
     return turnId === undefined ? undefined : load(turnId);
   }
-
-  const store = ({ id }: TurnRecord, write: () => Promise<unknown>, pausesMs?: readonly number[]) =>
-    records.persistRecord(id, write, pausesMs);
 
   async function readPosted(messageId: string): Promise<z.infer<typeof postedBy>> {
     return postedBy.safeParse(await keyv.get(toPosted(messageId))).data ?? {};

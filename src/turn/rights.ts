@@ -1,4 +1,4 @@
-import type { Access, Judge } from "../policy/access.ts";
+import type { Access } from "../policy/access.ts";
 import type { Permission } from "../policy/rules.ts";
 import type { Actor } from "../port/catalogue.ts";
 import type { Author, ReplyAddress } from "../port/events.ts";
@@ -74,18 +74,11 @@ export interface Permits {
 
 /** `pressedBy` is the person who pressed Retry. */
 export async function readPermits(
-  { judge }: Pick<Access, "judge">,
-  record: Pick<TurnRecord, "author" | "reply">,
-  pressedBy: Author | undefined,
-): Promise<Permits> {
-  return toPermits(await judge(), record, pressedBy);
-}
-
-function toPermits(
-  judge: Judge,
+  access: Pick<Access, "judge">,
   { author, reply }: Pick<TurnRecord, "author" | "reply">,
   pressedBy: Author | undefined,
-): Permits {
+): Promise<Permits> {
+  const judge = await access.judge();
   // Uses the roles that the person has now, not those at the time of the question.
   const isOwn = pressedBy !== undefined && isSamePerson(pressedBy, { author });
   const people = pressedBy === undefined ? [author] : isOwn ? [pressedBy] : [author, pressedBy];

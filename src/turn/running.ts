@@ -25,8 +25,10 @@ export interface Beginning {
   changes: Array<EditedEvent | DeletedEvent>;
   /** If true, the first request ignores the circuit breaker. */
   mustAsk: boolean;
+  /** The person who pressed Retry. */
   pressedBy?: Author;
   stoppedBy(): Author | undefined;
+  /** Sentences for the end of the answer. */
   notices: readonly string[];
 }
 
@@ -42,7 +44,9 @@ export interface RunningTurn {
   giveUp(): void;
   /** Applies the events that have arrived, and starts an attempt with the questions that still exist. */
   begin(): Beginning;
+  /** True if another attempt must follow. */
   mustGoOn(result: AttemptResult): boolean;
+  /** The changes and stops that the turn has applied. */
   taken(): readonly InboundEvent[];
 }
 

@@ -28,14 +28,6 @@ export type ContextSummary = Pick<Trace, "shown" | "withFiles" | "dropped" | "ha
 
 export const EMPTY_SUMMARY: ContextSummary = { shown: [], withFiles: [], dropped: 0, hasOlder: false };
 
-export function toContextSummary(
-  kept: readonly HistoryEntry[],
-  withFiles: readonly HistoryEntry[],
-  rest: Pick<ContextSummary, "dropped" | "hasOlder" | "fromChannel">,
-): ContextSummary {
-  return { shown: kept.map(({ id }) => id), withFiles: withFiles.map(({ id }) => id), ...rest };
-}
-
 /** Distinguishes personas without storing them: a persona is erased with the person who wrote it. */
 export function toPersonaMark(persona: string): string {
   return createHash("sha256").update(persona).digest("base64url").slice(0, 16);
