@@ -11,7 +11,6 @@ export interface Source {
 /** Entries of one conversation or one image, which run one after another. */
 export interface Lane extends Failures, LaneName {
   readonly source: Source;
-  readonly conversationId: string;
   /** Oldest first, including those in `taken`. */
   waiting: Entry[];
   state: "idle" | "ready" | "active" | "pausing";
@@ -115,7 +114,6 @@ function isEmpty({ waiting }: Pick<Lane, "waiting">): boolean {
   return waiting.length === 0;
 }
 
-function createLane(source: Source, id: string, { event, partition }: Entry): Lane {
-  const { conversationId } = event;
-  return { source, id, partition, conversationId, waiting: [], taken: [], state: "idle", ...NO_FAILURES };
+function createLane(source: Source, id: string, { partition }: Entry): Lane {
+  return { source, id, partition, waiting: [], taken: [], state: "idle", ...NO_FAILURES };
 }

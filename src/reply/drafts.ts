@@ -125,13 +125,6 @@ export function createReplyDrafts({ turnId, limits, ...options }: ReplyDraftsOpt
     return true;
   }
 
-  function toDraft({ text: markdown, closingLength }: Part, isLast: boolean): Draft {
-    if (!isLast) return { markdown, buttons: [], streaming: false };
-    if (ending !== undefined) return { markdown, buttons: ending.buttons, streaming: false };
-    const source = markdown.slice(0, markdown.length - closingLength);
-    return { markdown: healMarkdown(markdown), source, buttons: [stop], streaming: true };
-  }
-
   /** Splits the text and the note into messages. If there are too many, the note of the last one mentions the file. */
   function toParts(whole: string, note: string): Part[] {
     const parts = splitter.update(whole, ending !== undefined).filter((part) => part.text.trim() !== "");
@@ -187,7 +180,7 @@ export function createReplyDrafts({ turnId, limits, ...options }: ReplyDraftsOpt
       if (parts.length > 0) placed.place(options.steps?.() ?? [], parts.length - 1);
       const drafts = parts.map((part, index) => {
         const isLast = index === parts.length - 1;
-        const bare = withSteps(toDraft(part, isLast), placed.of(index));
+        const bare = withSteps(isLast ? toLastDraft(part, ending, stop) : toFullDraft(part), placed.of(index));
         const draft = withSources(bare, isLast ? ending?.sources : [], limits);
         origins.set(draft, { part, whole, bare, sources });
         return draft;
@@ -200,6 +193,16 @@ export function createReplyDrafts({ turnId, limits, ...options }: ReplyDraftsOpt
       return { name: "answer.md", contentType: "text/markdown", bytes };
     },
   };
+}
+
+function toFullDraft({ text: markdown }: Part): Draft {
+  return { markdown, buttons: [], streaming: false };
+}
+
+function toLastDraft({ text: markdown, closingLength }: Part, ending: Closing | undefined, stop: Button): Draft {
+  if (ending !== undefined) return { markdown, buttons: ending.buttons, streaming: false };
+  const source = markdown.slice(0, markdown.length - closingLength);
+  return { markdown: healMarkdown(markdown), source, buttons: [stop], streaming: true };
 }
 
 function toRejected(

@@ -1,7 +1,7 @@
 import { describeError, SinkError, type SinkErrorKind } from "../port/errors.ts";
 import type { CallKind, Written } from "../port/pace.ts";
 import { FencedError } from "../port/right.ts";
-import type { Draft, Receipt } from "../port/sink.ts";
+import type { Draft, Receipt, ReplySink } from "../port/sink.ts";
 import type { Source } from "../text/sources.ts";
 import { type Closing, createReplyDrafts, type ReplyDrafts } from "./drafts.ts";
 import { type Change, createReplyMessages, type ReplyMessagesOptions } from "./messages.ts";
@@ -60,10 +60,8 @@ export function createReplyWriter(options: ReplyWriterOptions): ReplyWriter {
   const heldUntil = options.isResumed ? record.seen : 0;
   let refused = false;
   let fenced: FencedError | undefined;
-  /** The length of the text at its last note. */
-  let noted = 0;
   let inFlight: Promise<unknown> = Promise.resolve();
-  const estimateAhead = createAheadEstimate();
+  const noteSeen = createSeenNotes(options);
 
   async function continueAfterSealed(index: number, draft: Draft, shownLength: number | undefined): Promise<void> {
     const taken = messages.takenAt(index);
@@ -100,11 +98,6 @@ export function createReplyWriter(options: ReplyWriterOptions): ReplyWriter {
     options.onRefused(kind);
   }
 
-  /** A message that never grows needs no way of growing. */
-  function needsFallback(change: Change): boolean {
-    return sink.fallback?.isActive === false && change.type === "post" && !change.draft.streaming;
-  }
-
   async function write(): Promise<Written> {
     const { length } = drafts.text;
     const isWait = length === 0 && !drafts.isOver;
@@ -113,7 +106,7 @@ export function createReplyWriter(options: ReplyWriterOptions): ReplyWriter {
     const change =
       refused || fenced !== undefined || isHeld ? undefined : messages.nextChange(wanted, drafts.file(), drafts.isOver);
     if (change === undefined) return { answer: { ok: true }, behind: false };
-    if (needsFallback(change)) {
+    if (needsFallback(sink, change)) {
       sink.fallback?.activate();
       return { answer: { ok: true }, behind: true, next: "post" };
     }
@@ -121,13 +114,7 @@ export function createReplyWriter(options: ReplyWriterOptions): ReplyWriter {
     const wasPosting = record.isPosting;
     let receipt: Receipt = {};
     // Before the call, because its outcome is unknown if the process dies.
-    const ahead = estimateAhead(length);
-    // The final call shows everything, but the last note can end before the text that `seen` includes in advance.
-    if (length > (drafts.isOver ? noted : record.seen)) {
-      record.seen = Math.max(record.seen, drafts.isOver ? length : length + ahead);
-      noted = length;
-      await options.onSeen(drafts.text);
-    }
+    await noteSeen(drafts.text, drafts.isOver);
     try {
       receipt = await messages.apply(change);
       options.onCall(change.type, undefined, isWait);
@@ -161,15 +148,31 @@ export function createReplyWriter(options: ReplyWriterOptions): ReplyWriter {
     },
     wait: drafts.wait,
     end: drafts.end,
-    write() {
-      const writing = write();
-      inFlight = writing;
-      return writing;
-    },
+    write: () => (inFlight = write()),
     async settled() {
       await inFlight;
       if (fenced !== undefined) throw fenced;
     },
+  };
+}
+
+/** A message that never grows needs no way of growing. */
+function needsFallback({ fallback }: ReplySink, change: Change): boolean {
+  return fallback?.isActive === false && change.type === "post" && !change.draft.streaming;
+}
+
+/** Notes the text before people see more of it. */
+function createSeenNotes({ record, onSeen }: ReplyWriterOptions): (text: string, isOver: boolean) => Promise<void> {
+  const estimateAhead = createAheadEstimate();
+  let noted = 0;
+  return async (text, isOver) => {
+    const { length } = text;
+    const ahead = estimateAhead(length);
+    // The final call shows everything, but the last note can end before the text that `seen` includes in advance.
+    if (length <= (isOver ? noted : record.seen)) return;
+    record.seen = Math.max(record.seen, isOver ? length : length + ahead);
+    noted = length;
+    await onSeen(text);
   };
 }
 

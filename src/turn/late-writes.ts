@@ -134,9 +134,7 @@ export function createLateWrites(options: LateWritesOptions): LateWrites {
     if (!isEmpty()) replayIn(pauseMs);
   }
 
-  function isEmpty(): boolean {
-    return !database.isOpen || (table.count() === 0 && waiting.size === 0);
-  }
+  const isEmpty = () => !database.isOpen || (table.count() === 0 && waiting.size === 0);
 
   function replayIn(pauseMs: number): void {
     clearTimeout(timer);

@@ -33,11 +33,7 @@ describe("the lanes of the queue", () => {
     const lanes = openLanes();
     for (const text of ["a1", "a2", "a3"]) lanes.add(message(text, { conversationId: "a" }));
     lanes.add(message("b1", { conversationId: "b" }));
-    expect([lanes.next(), lanes.next(), lanes.next()].map((lane) => lane?.conversationId)).toEqual([
-      "a",
-      "b",
-      undefined,
-    ]);
+    expect([lanes.next(), lanes.next(), lanes.next()].map((lane) => lane?.id)).toEqual(["a", "b", undefined]);
   });
 
   test("a conversation moves to the end of the line when part of its work is done", () => {
@@ -48,7 +44,7 @@ describe("the lanes of the queue", () => {
     const lane = lanes.next();
     if (lane === undefined) throw new Error("a lane is ready");
     lanes.finish(lane, [first]);
-    expect(lanes.next()?.conversationId).toBe("b");
+    expect(lanes.next()?.id).toBe("b");
     expect(lanes.next()?.waiting).toEqual([second]);
   });
 
@@ -64,7 +60,7 @@ describe("the lanes of the queue", () => {
     const lanes = openLanes();
     for (const id of ["a", "b", "c"]) lanes.add(message(id, { conversationId: id }));
     const isAllowed = { a: false };
-    const next = () => lanes.next((ready) => ready.find(({ id }) => id !== "a" || isAllowed.a))?.conversationId;
+    const next = () => lanes.next((ready) => ready.find(({ id }) => id !== "a" || isAllowed.a))?.id;
     expect(next()).toBe("b");
     isAllowed.a = true;
     expect([next(), next(), next()]).toEqual(["a", "c", undefined]);
@@ -76,7 +72,7 @@ describe("the lanes of the queue", () => {
     lanes.add(message("theirs", { conversationId: "b", author: ben }));
     lanes.drop(({ event }) => event.author.id !== ben.id);
     expect(lanes.waiting()).toBe(1);
-    expect(lanes.next()?.conversationId).toBe("b");
+    expect(lanes.next()?.id).toBe("b");
     expect(lanes.next()).toBeUndefined();
   });
 
