@@ -114,7 +114,8 @@ export function createReplyWriter(options: ReplyWriterOptions): ReplyWriter {
     const wasPosting = record.isPosting;
     let receipt: Receipt = {};
     // Before the call, because its outcome is unknown if the process dies.
-    await noteSeen(drafts.text, drafts.isOver);
+    const noting = noteSeen(drafts.text, drafts.isOver);
+    if (noting !== undefined) await noting;
     try {
       receipt = await messages.apply(change);
       options.onCall(change.type, undefined, isWait);
@@ -162,17 +163,20 @@ function needsFallback({ fallback }: ReplySink, change: Change): boolean {
 }
 
 /** Notes the text before people see more of it. */
-function createSeenNotes({ record, onSeen }: ReplyWriterOptions): (text: string, isOver: boolean) => Promise<void> {
+function createSeenNotes({
+  record,
+  onSeen,
+}: ReplyWriterOptions): (text: string, isOver: boolean) => Promise<void> | undefined {
   const estimateAhead = createAheadEstimate();
   let noted = 0;
-  return async (text, isOver) => {
+  return (text, isOver) => {
     const { length } = text;
     const ahead = estimateAhead(length);
     // The final call shows everything, but the last note can end before the text that `seen` includes in advance.
-    if (length <= (isOver ? noted : record.seen)) return;
+    if (length <= (isOver ? noted : record.seen)) return undefined;
     record.seen = Math.max(record.seen, isOver ? length : length + ahead);
     noted = length;
-    await onSeen(text);
+    return onSeen(text);
   };
 }
 
