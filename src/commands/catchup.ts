@@ -10,6 +10,7 @@ export const CATCHUP: Command = {
   name: "catchup",
   description: "Summarise what you missed; only you see it.",
   usage: "nothing, since and a time, or all",
+  shortcut: { title: "What did I miss?", textWithoutChannel: "all" },
   needs: "chat",
   create(deps) {
     const catchUp = createCatchUp(deps);

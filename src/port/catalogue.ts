@@ -100,6 +100,16 @@ export interface CommandHelp {
   fields?: readonly CommandField[];
   /** Set if the arguments name people and the command needs their ids. */
   namesPeople?: true;
+  /** Platforms also offer the command in their menus, and answer it privately. */
+  shortcut?: CommandShortcut;
+}
+
+/** A command in a menu. In the menu of a message, it is given in the message's channel, without a text. */
+export interface CommandShortcut {
+  /** At most 24 characters, which is Slack's limit. */
+  title: string;
+  /** The command's text in a menu that belongs to no channel. */
+  textWithoutChannel: string;
 }
 
 /** A field of a command's form. The field's value becomes part of the command's text. */

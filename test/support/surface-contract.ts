@@ -630,15 +630,15 @@ function describeCatchup(start: StartSurface, { noOthers, noPrivateWords }: Diff
     await surface.ask("what is new?");
     await finished(surface);
     await surface.goOn(`${surface.mentionOf("ada")} can you review the plan?`, { who: "bob" });
-    await surface.goOn("we ship on Friday <https://evil.example>", { who: "bob" });
+    const last = await surface.goOn("we ship on Friday <https://evil.example>", { who: "bob" });
     await surface.idle();
-    return surface;
+    return { surface, last };
   }
 
   test.skipIf(noOthers)(
     "/catchup shows its author alone what they missed: the period, what concerns them, and links to the messages",
     async () => {
-      const surface = await startMissed();
+      const { surface } = await startMissed();
       surface.world.script([
         "QUESTION: Bob wants a review [1]\nDECISION: They ship on Friday [2]\nNEWS: All is lost [9]",
       ]);
@@ -657,7 +657,7 @@ function describeCatchup(start: StartSurface, { noOthers, noPrivateWords }: Diff
   test.skipIf(noOthers)(
     "/catchup all reads the channels of both, and !catchup starts at the last message or shows nothing to others",
     async () => {
-      const surface = await startMissed();
+      const { surface } = await startMissed();
       surface.world.script(["NEWS: They ship on Friday [2]"]);
       await surface.command("catchup", "all since yesterday");
       const { text } = await findNote(surface, /since you wrote/);
@@ -670,6 +670,19 @@ function describeCatchup(start: StartSurface, { noOthers, noPrivateWords }: Diff
         await findNote(surface, /Everyone here would see what you missed/);
         expect(surface.notes().filter(({ text }) => text.includes("1 thread"))).toHaveLength(1);
       }
+    },
+  );
+
+  test.skipIf(noOthers)(
+    "What did I miss? in the menu of a message answers as /catchup does, to the person who chose it alone",
+    async () => {
+      const { surface, last } = await startMissed();
+      surface.world.script(["QUESTION: Bob wants a review [1]"]);
+      await surface.chooseCommand(last, "catchup");
+      const { text, onlyFor } = await findNote(surface, /No new messages|\d messages?/);
+      expect(onlyFor).toBe("ada");
+      expect(text).toMatch(/2 messages, 1 thread, from .*For you.*Bob wants a review.*http/s);
+      expect(surface.pings()).toEqual([]);
     },
   );
 

@@ -57,6 +57,8 @@ export interface Surface {
   isMarked(said: Said): boolean;
   /** Ada gives a command by its name, in public. */
   command(name: string, text?: string): Promise<void>;
+  /** Ada gives a command in the menu of a message. */
+  chooseCommand(on: Said, name: string): Promise<void>;
   /** Ada gives the command, with a form if the platform accepts files and options only there. */
   imagine(prompt: string, more?: { files?: readonly GivenFile[]; options?: ImagineOptions }): Promise<void>;
   /** The visible images, oldest first. */

@@ -66,6 +66,7 @@ async function startSurface(options: WorldOptions = {}): Promise<Surface> {
     redeliver: notHere,
     isMarked: notHere,
     command: async (name, text = "") => void (await enter(`/${name} ${text}`)),
+    chooseCommand: notHere,
     imagine: async (prompt) => void (await enter(`/imagine ${prompt}`)),
     pings: () => [],
     press: async (_, action) => void (await enter(`/${action}`)),

@@ -3,6 +3,7 @@ import { createDiscordAdapter } from "../../adapters/discord/adapter.ts";
 import { readCustomIds } from "../../adapters/discord/write/draft.ts";
 import { type Channel, type Message, shown } from "../../lab/discord-sim/world.ts";
 import { silent } from "../../lab/support/log.ts";
+import { findCommand } from "../../src/commands/commands.ts";
 import type { Adapter } from "../../src/port/adapter.ts";
 import type { Action } from "../../src/port/events.ts";
 import { readSmallPrint } from "../../src/text/sources.ts";
@@ -120,6 +121,10 @@ async function startSurface(options: WorldOptions = {}): Promise<Surface> {
     redeliver: notHere,
     isMarked: (one) => findSaid(one).reactions.has("⏳"),
     command: async (name, text) => void discord.people.command(channel, ada, name, text === undefined ? {} : { text }),
+    async chooseCommand(on, name) {
+      const title = findCommand(name)?.shortcut?.title ?? name;
+      discord.people.contextMenu(findSaid(on), ada, title);
+    },
     async imagine(prompt, { files = [], options: { count, ...chosen } = {} } = {}) {
       const images = Object.fromEntries(files.map((file, index) => [`image${index + 1}`, file]));
       const given = { prompt, ...images, ...chosen, ...(count !== undefined && { count: Number(count) }) };

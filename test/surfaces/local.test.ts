@@ -98,6 +98,7 @@ async function startSurface(options: WorldOptions = {}): Promise<Surface> {
     redeliver: async ({ id }) => void (await nonces.get(id)?.()),
     isMarked: notHere,
     command: async (name, text = "") => void (await bot.page.send({ chatId, text: `/${name} ${text}` })),
+    chooseCommand: notHere,
     async imagine(prompt, { files = [], options: chosen = {} } = {}) {
       await bot.page.send({ chatId, text: `/imagine ${prompt}`, fileIds: await attach(files), options: chosen });
     },

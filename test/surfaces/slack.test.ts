@@ -1,4 +1,5 @@
 import { onTestFinished } from "vitest";
+import { toShortcutId } from "../../adapters/slack/install/slash-commands.ts";
 import type { Dialect } from "../../lab/slack-sim/dialect.ts";
 import type { Person as SlackPerson } from "../../lab/slack-sim/people.ts";
 import { smallPrint } from "../../lab/slack-sim/shown-text.ts";
@@ -162,6 +163,7 @@ async function startSurface(kind: SlackKind, options: WorldOptions = {}): Promis
     redeliver: async (one) => void (await slack.redeliver(findSaid(one))),
     isMarked: (one) => (findSaid(one).reactions.get("hourglass_flowing_sand")?.size ?? 0) > 0,
     command: async (name, text = "") => void (await ada.command(`/${name}`, text, channel)),
+    chooseCommand: async (on, name) => void (await ada.shortcut(toShortcutId(name, "message"), findSaid(on))),
     async imagine(prompt, { files = [], options } = {}) {
       const needsForm = files.length > 0 || options !== undefined;
       await ada.command("/imagine", needsForm ? "" : prompt, channel);

@@ -5,10 +5,8 @@ import type {
 import { InteractionResponseType } from "discord.js";
 import { askWithin } from "../../../src/concurrency/deadlines.ts";
 import type { ImagineOptions, ListModels } from "../../../src/port/catalogue.ts";
-import type { CommandEvent, MessageEvent } from "../../../src/port/events.ts";
-import { toConversationId } from "../hear/inbound.ts";
+import type { MessageEvent } from "../../../src/port/events.ts";
 import { toWords } from "../hear/wording.ts";
-import { PLATFORM } from "../ids.ts";
 import { ASK, IMAGINE, imageNames, MAX_IMAGES, MODEL, MODEL_NAME, PERSON, PERSONA } from "../install/slash-commands.ts";
 import type { DiscordAdapterOptions } from "../options.ts";
 import type { HandlerDeps } from "./acknowledgement.ts";
@@ -17,11 +15,9 @@ import { type PictureRequest, toImagineEvent } from "./imagine-form.ts";
 import { toPersonaForm } from "./persona-form.ts";
 import {
   type InteractionEventDeps,
-  kindOf,
   type PendingInteraction,
-  placeOf,
   toActor,
-  toEventBase,
+  toCommandEvent,
   toQuestion,
 } from "./user-action.ts";
 
@@ -47,7 +43,8 @@ export function createCommands(
     const pending: PendingInteraction = { interaction, isPrivate };
     await deps.take(pending, "answer", () => {
       if (isImagine) return toImagineEvent(pending, toPictureRequest(interaction, deps), deps);
-      return name === ASK ? toAskEvent(pending, interaction, deps) : toCommandEvent(pending, interaction, deps);
+      if (name === ASK) return toAskEvent(pending, interaction, deps);
+      return toCommandEvent(pending, { name, text: toGivenText(interaction) }, deps);
     });
   };
 }
@@ -64,13 +61,7 @@ function toAskEvent(
   return toQuestion(pending, deps, prompt, file === undefined ? [] : [file]);
 }
 
-function toCommandEvent(
-  pending: PendingInteraction,
-  interaction: APIChatInputApplicationCommandInteraction,
-  deps: InteractionEventDeps,
-): CommandEvent {
-  const kind = kindOf(interaction, deps);
-  const { channelId } = placeOf(interaction);
+function toGivenText(interaction: APIChatInputApplicationCommandInteraction): string {
   const isModel = interaction.data.name === MODEL;
   const { [PERSON]: person, ...options } = readOptions(interaction);
   const values = Object.entries(options).map(([name, value]) =>
@@ -79,14 +70,7 @@ function toCommandEvent(
   );
   // Puts the person first, in whatever order the user filled in the fields.
   if (person !== undefined) values.unshift(`person:${person}`);
-  return {
-    kind: "command",
-    ...toEventBase(pending, deps),
-    // A command in a channel applies to that channel.
-    conversationId: kind === "channel" ? `${PLATFORM}:${channelId}` : toConversationId(channelId, interaction.id, kind),
-    name: interaction.data.name,
-    text: values.join(" ").trim(),
-  };
+  return values.join(" ").trim();
 }
 
 function toPictureRequest(

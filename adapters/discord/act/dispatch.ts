@@ -21,7 +21,7 @@ import { type InteractionEventDeps, isOnPrivate, type PendingInteraction } from 
 export interface InteractionsDeps
   extends InteractionEventDeps,
     TakeDeps,
-    Pick<DiscordAdapterOptions, "listModels" | "readPersona" | "imagine"> {}
+    Pick<DiscordAdapterOptions, "commands" | "listModels" | "readPersona" | "imagine"> {}
 
 /** Handles everything that people do with the bot on Discord, except writing messages. */
 export function createInteractions(given: InteractionsDeps): (interaction: APIInteraction) => Promise<void> {

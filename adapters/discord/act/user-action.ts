@@ -14,6 +14,7 @@ import type { Actor } from "../../../src/port/catalogue.ts";
 import type {
   ActionEvent,
   Author,
+  CommandEvent,
   EventBase,
   MessageEvent,
   PressedAction,
@@ -77,6 +78,21 @@ export function toQuestion(
   };
 }
 
+/** A command that applies to its channel. */
+export function toCommandEvent(
+  pending: PendingInteraction,
+  given: Pick<CommandEvent, "name" | "text">,
+  deps: InteractionEventDeps,
+): CommandEvent {
+  const { interaction } = pending;
+  const kind = kindOf(interaction, deps);
+  const { channelId } = placeOf(interaction);
+  const conversationId =
+    kind === "channel" ? `${PLATFORM}:${channelId}` : toConversationId(channelId, interaction.id, kind);
+  return { kind: "command", ...toEventBase(pending, deps), conversationId, ...given };
+}
+
+/** A press of a button, or a form that a button opened. */
 export function toActionEvent(
   pending: PendingInteraction,
   interaction: APIMessageComponentInteraction | APIModalSubmitInteraction,

@@ -102,7 +102,11 @@ export function toDefinitions(commands: readonly CommandHelp[], menu?: ImagineMe
       description: truncate(command.description, MAX_DESCRIPTION),
       options: toOptions(command),
     })),
-    ...[ASK_ABOUT, ...(menu === undefined ? [] : [USE_AS_REFERENCE])].map((name) => {
+    ...[
+      ASK_ABOUT,
+      ...(menu === undefined ? [] : [USE_AS_REFERENCE]),
+      ...commands.flatMap(({ shortcut }) => shortcut?.title ?? []),
+    ].map((name) => {
       return { ...base, type: ApplicationCommandType.Message, name, description: "", options: [] };
     }),
   ];

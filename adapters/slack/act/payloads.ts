@@ -87,5 +87,6 @@ export const submissionPayload = z.object({
 export type CommandPayload = z.infer<typeof commandPayload>;
 export type ButtonPayload = z.infer<typeof buttonPayload>;
 export type MessageShortcutPayload = z.infer<typeof messageShortcutPayload>;
+export type ShortcutPayload = z.infer<typeof shortcutPayload>;
 export type SubmissionPayload = z.infer<typeof submissionPayload>;
 export type PayloadUser = z.infer<typeof person>;

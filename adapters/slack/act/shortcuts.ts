@@ -1,4 +1,6 @@
-import type { MessageEvent } from "../../../src/port/events.ts";
+/** Handles shortcuts, such as those in the menu of a message. */
+import type { CommandHelp } from "../../../src/port/catalogue.ts";
+import type { CommandEvent, MessageEvent } from "../../../src/port/events.ts";
 import { toLine } from "../../../src/text/quote-name.ts";
 import type { Body } from "../api/wire.ts";
 import type { Workspace } from "../api/workspaces.ts";
@@ -6,24 +8,20 @@ import { isMember, NOT_HERE } from "../hear/access.ts";
 import { readShown } from "../hear/content.ts";
 import { readWords } from "../hear/wording.ts";
 import { toMessageId } from "../ids.ts";
+import { ASK_ABOUT, DRAW, toShortcutId, USE_AS_REFERENCE } from "../install/slash-commands.ts";
 import { type HandlerResult, NOTHING } from "./acknowledgement.ts";
 import { toQuestion } from "./commands.ts";
 import { note } from "./forms.ts";
 import type { ImagineForms } from "./imagine-form.ts";
-import type { MessageShortcutPayload, shortcutPayload } from "./payloads.ts";
-import { authorOf, type HandlerDeps, toName, type UserAction } from "./user-action.ts";
-
-/** "Ask about this" in the menu of a message. */
-export const ASK_ABOUT = "ask_about";
-/** "Use as reference" in the menu of a message. */
-export const USE_AS_REFERENCE = "imagine_from_message";
-/** "Draw a picture" in the global list: it belongs to no message. */
-export const DRAW = "imagine_global";
+import type { MessageShortcutPayload, ShortcutPayload } from "./payloads.ts";
+import { authorOf, type HandlerDeps, toEventBase, toName, type UserAction } from "./user-action.ts";
 
 /** A trigger can open a view for three seconds. */
 const OPEN_MS = 2_500;
-const NO_PICTURES = "I found no image in that message that I can use. Choose a message with an image.";
-const NO_DRAWING = "I can't create images here: they're switched off.";
+/** Less than Slack's three seconds, which include the network. */
+const POST_MS = 1_500;
+const NO_PICTURES = "I can't find a picture I can use in that message. Choose one with a picture in it.";
+const NO_DRAWING = "I can't draw here: pictures are switched off.";
 const PICTURE = /^image\//;
 
 export interface ShortcutsDeps extends HandlerDeps {
@@ -32,7 +30,7 @@ export interface ShortcutsDeps extends HandlerDeps {
 
 export interface Shortcuts {
   onMessage(payload: MessageShortcutPayload, workspace: Workspace): Promise<HandlerResult>;
-  onGlobal(payload: ReturnType<(typeof shortcutPayload)["parse"]>, workspace: Workspace): HandlerResult;
+  onGlobal(payload: ShortcutPayload, workspace: Workspace): Promise<HandlerResult>;
 }
 
 export function createShortcuts(deps: ShortcutsDeps): Shortcuts {
@@ -86,13 +84,48 @@ export function createShortcuts(deps: ShortcutsDeps): Shortcuts {
     return { events: [], afterwards: () => forms.open(by, trigger, { responseUrl, references }) };
   }
 
+  const findCommand = (type: "message" | "global", id: string) =>
+    deps.commands.find(({ name, shortcut }) => shortcut !== undefined && toShortcutId(name, type) === id);
+
+  async function giveHere(name: string, payload: MessageShortcutPayload, workspace: Workspace): Promise<HandlerResult> {
+    const { message, channel, user: person, response_url: responseUrl } = payload;
+    const { thread_ts: threadTs } = message;
+    const thread = { threadTs, activeThread: threadTs };
+    const place = { workspace, person, channelId: channel.id, responseUrl, ...thread };
+    const userAction: UserAction = { ...place, name: toName("shortcut", payload) };
+    const base = await toEventBase(userAction, { isPrivate: true }, deps);
+    const event: CommandEvent = { kind: "command", ...base, name, text: "" };
+    return { events: [event] };
+  }
+
+  /** Slack names no channel, so the answer goes into a thread of the direct conversation. */
+  async function giveDirectly(
+    { name, shortcut }: CommandHelp,
+    payload: ShortcutPayload,
+    workspace: Workspace,
+  ): Promise<HandlerResult> {
+    const { user: person } = payload;
+    const opening = { channel: person.id, text: `*${shortcut?.title}*` };
+    const signal = AbortSignal.timeout(POST_MS);
+    const { channel, ts } = await deps.api.call(workspace.teamId, "chat.postMessage", opening, signal);
+    if (typeof channel !== "string" || typeof ts !== "string") return NOTHING;
+    const place = { workspace, person, channelId: channel, threadTs: ts };
+    const base = await toEventBase({ ...place, name: toName("shortcut", payload) }, { isPrivate: false }, deps);
+    const event: CommandEvent = { kind: "command", ...base, name, text: shortcut?.textWithoutChannel ?? "" };
+    return { events: [event] };
+  }
+
   return {
     async onMessage(payload, workspace) {
       if (payload.callback_id === ASK_ABOUT) return askAbout(payload, workspace);
       if (payload.callback_id === USE_AS_REFERENCE) return useAsReference(payload, workspace);
-      return NOTHING;
+      const command = findCommand("message", payload.callback_id);
+      return command === undefined ? NOTHING : giveHere(command.name, payload, workspace);
     },
-    onGlobal({ callback_id, trigger_id, user: person }, workspace) {
+    async onGlobal(payload, workspace) {
+      const { callback_id, trigger_id, user: person } = payload;
+      const command = findCommand("global", callback_id);
+      if (command !== undefined) return giveDirectly(command, payload, workspace);
       if (callback_id !== DRAW) return NOTHING;
       if (forms !== undefined) {
         return { events: [], afterwards: () => forms.open({ workspace, person }, trigger_id, { references: [] }) };

@@ -1,6 +1,5 @@
-import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { ASK_ABOUT, DRAW, USE_AS_REFERENCE } from "../../../../adapters/slack/act/shortcuts.ts";
+import { COMMANDS } from "../../../../src/commands/commands.ts";
 import { startInteractions } from "../interaction-stage.ts";
 import { personOf } from "../workspace.ts";
 
@@ -98,15 +97,36 @@ test("Create an image says that images are off", async () => {
   expect(JSON.stringify(view.body)).toContain("switched off");
 });
 
+describe("What did I miss?", () => {
+  test("What did I miss? gives the command in the message's channel and thread, for the asker alone", async () => {
+    const { slack, ada, bob, general, events } = await startInteractions({ commands: COMMANDS });
+    const root = bob.say(general, "hello");
+    await ada.shortcut("command_message_catchup", bob.say(general, "look", { thread: root }));
+    const { id: channelId } = general;
+    expect(events).toMatchObject([
+      {
+        kind: "command",
+        name: "catchup",
+        text: "",
+        reply: { channelId, threadId: root.ts, visibleTo: personOf(slack, ada) },
+      },
+    ]);
+  });
+
+  test("What did I miss? without a message covers all channels, in a thread of the direct conversation", async () => {
+    const { slack, ada, events } = await startInteractions({ commands: COMMANDS });
+    await ada.shortcut("command_global_catchup");
+    const [opening] = slack.answers(ada.direct());
+    expect(opening?.states.at(-1)?.shown).toContain("What did I miss?");
+    const { id: channelId } = ada.direct();
+    expect(events).toMatchObject([
+      { kind: "command", name: "catchup", text: "all", reply: { channelId, threadId: opening?.ts, isDirect: true } },
+    ]);
+  });
+});
+
 test("an unknown shortcut is acknowledged and does nothing", async () => {
   const { ada, general, events } = await startInteractions();
   const pressed = await ada.shortcut("foreign", ada.say(general, "hello"));
   expect([pressed.isAcknowledged, events]).toEqual([true, []]);
-});
-
-test("the manifest lists exactly the shortcuts that the adapter handles", () => {
-  const text = readFileSync(new URL("../../../../manifest.json", import.meta.url), "utf8");
-  const { features } = JSON.parse(text) as { features: { shortcuts: { type: string; callback_id: string }[] } };
-  const asked = features.shortcuts.map(({ type, callback_id }) => `${type} ${callback_id}`);
-  expect(new Set(asked)).toEqual(new Set([`message ${ASK_ABOUT}`, `message ${USE_AS_REFERENCE}`, `global ${DRAW}`]));
 });
