@@ -1,4 +1,5 @@
 import { countMessage } from "../conversation/token-cost.ts";
+import type { StreamOptions } from "../gateway/chat.ts";
 import {
   type AssistantMessage,
   applyDelta,
@@ -148,8 +149,6 @@ async function askModel(
   const { tools } = round;
   const messages = [...round.messages, ...toPictureMessage(round.pictures)];
   const definitions = tools.map(toDefinition);
-  let usage: TokenUsage | undefined;
-  let answering = model;
   let cited: Source[] = [];
   const cite = (sources: readonly Source[]) => {
     const before = JSON.stringify(cited);
@@ -164,7 +163,6 @@ async function askModel(
   };
   restart();
   const onRoute = (fallback: Fallback | undefined) => {
-    answering = fallback?.model ?? model;
     restart();
     deps.onFallback(fallback);
   };
@@ -172,10 +170,7 @@ async function askModel(
     restart();
     deps.onRetry(notice);
   };
-  let hasStarted = false;
   const onChunk = (chunk: ChatCompletionChunk) => {
-    hasStarted = true;
-    usage = chunk.usage ?? usage;
     if (chunk.sources !== undefined) cite(chunk.sources);
     const choice = chunk.choices[0];
     if (choice === undefined) return;
@@ -190,34 +185,67 @@ async function askModel(
     if (content) onText(content);
   };
   const promptTokens = estimatePrompt(messages, definitions);
-  const { maxTokens, settle } = await reserve({ number, promptTokens }, signal);
-  const request = {
-    model,
-    ...fields,
-    ...(maxTokens !== undefined && { max_tokens: maxTokens }),
-    messages,
-    user,
-    ...(tools.length > 0 && { tools: definitions }),
+  const request = { model, ...fields, messages, user, ...(tools.length > 0 && { tools: definitions }) };
+  const paid = {
+    gateway,
+    reserve: (until: AbortSignal) => reserve({ number, promptTokens }, until),
+    estimate: () => estimateUsage(promptTokens, round),
+    isAnswer() {
+      const { tool_calls: calls, content } = settleCalls(round.answer);
+      return calls === undefined && content !== "";
+    },
   };
-  let unspent: Unspent | undefined = "unsent";
+  const { mayAsk, mustAsk } = deps;
+  const onAdapted = (names: readonly string[]) => deps.onAdapted(names, round.pictures.length > 0);
+  const options = { onChunk, onRetry, onAdapted, onFallback: onRoute, mayAsk, mustAsk };
+  await streamPaid(request, paid, options, signal);
+  round.answer = settleCalls(round.answer);
+}
+
+export interface Paid {
+  gateway: Gateway;
+  reserve(signal: AbortSignal): ReturnType<Spending["reserve"]>;
+  /** The usage so far, if the gateway does not report it. */
+  estimate(): TokenUsage;
+  /** True if what the model said ends a turn. */
+  isAnswer(): boolean;
+}
+
+/** Reserves quota, streams one answer, and counts its usage even if it is aborted. Rejects as `reserve` and the gateway do. */
+export async function streamPaid(
+  request: ChatRequest,
+  { gateway, reserve, estimate, isAnswer }: Paid,
+  options: StreamOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  let usage: TokenUsage | undefined;
+  let { model } = request;
+  let hasStarted = false;
   let isWhole = false;
+  const { maxTokens, settle } = await reserve(signal);
+  let unspent: Unspent | undefined = "unsent";
   try {
     signal.throwIfAborted();
     unspent = undefined;
-    const { mayAsk, mustAsk } = deps;
-    const onAdapted = (names: readonly string[]) => deps.onAdapted(names, round.pictures.length > 0);
-    const options = { onChunk, onRetry, onAdapted, onFallback: onRoute, mayAsk, mustAsk };
-    await gateway.streamChat(request, signal, options);
-    round.answer = settleCalls(round.answer);
+    await gateway.streamChat({ ...request, ...(maxTokens !== undefined && { max_tokens: maxTokens }) }, signal, {
+      ...options,
+      onChunk(chunk) {
+        hasStarted = true;
+        usage = chunk.usage ?? usage;
+        options.onChunk(chunk);
+      },
+      onFallback(fallback) {
+        model = fallback?.model ?? request.model;
+        options.onFallback?.(fallback);
+      },
+    });
     isWhole = true;
   } catch (error) {
     if (!hasStarted && isUnspent(error)) unspent = isUnsent(error) ? "unsent" : "refused";
     throw error;
   } finally {
     const isEstimated = usage === undefined;
-    const isAnswer = isWhole && round.answer.tool_calls === undefined && round.answer.content !== "";
-    const counted = usage ?? estimateUsage(promptTokens, round);
-    settle(unspent ?? { usage: counted, isEstimated, model: answering, isAnswer });
+    settle(unspent ?? { usage: usage ?? estimate(), isEstimated, model, isAnswer: isWhole && isAnswer() });
   }
 }
 

@@ -1,6 +1,7 @@
 import type { ChatMessage, TokenUsage } from "../gateway/chunks.ts";
 import type { HistoryEntry } from "../history/record.ts";
 import type { TurnListener } from "../insight/turn-watch.ts";
+import type { Actor } from "../port/catalogue.ts";
 import type { ReplyAddress } from "../port/events.ts";
 import type { ReplySink } from "../port/sink.ts";
 import type { Spent, Unspent } from "../quota/cost.ts";
@@ -168,9 +169,10 @@ interface Answered {
   isAnswer: boolean;
 }
 
-function createSpending(
+/** `maxTokens` is the channel's length limit for answers, if it has one. */
+export function createSpending(
   { quota, usage, metrics }: Services,
-  { id, edition, author, reply }: TurnRecord,
+  { id, edition, author, reply }: Actor & { id: string; edition: number },
   { model, maxTokens }: { model: string; maxTokens: number | undefined },
 ): Spending {
   const by = { author, reply, model };
