@@ -25,12 +25,16 @@ function toModelLine({ link, at, placeName, authorName, text }: SearchHit): stri
 /** The hits as a list for people, as many as fit into one message. */
 export function describeForPeople({ hits, withheld }: FoundMessages, { maxLength, lengthOf }: SinkLimits): string {
   const left = withheld === 0 ? [] : ["", describeWithheld(withheld)];
-  const head = hits.length === 0 ? NOTHING : `**Found ${count(hits.length, "message")}**`;
   for (let shown = hits.length; shown > 0; shown--) {
+    const rest = shown < hits.length ? `; here ${shown === 1 ? "is the first" : `are the first ${shown}`}` : "";
+    const head = `**Found ${count(hits.length, "message")}${rest}**`;
     const text = [head, ...hits.slice(0, shown).map(toPeopleLine), ...left].join("\n");
     if (lengthOf(text) <= maxLength) return text;
   }
-  return [hits.length === 0 ? NOTHING : head, ...left].join("\n");
+  return [
+    hits.length === 0 ? NOTHING : `**Found ${count(hits.length, "message")}, too long to show here**`,
+    ...left,
+  ].join("\n");
 }
 
 function toPeopleLine({ link, at, placeName, authorName, text }: SearchHit): string {
