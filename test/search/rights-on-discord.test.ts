@@ -1,72 +1,8 @@
 import { describe, expect, test } from "vitest";
-import type { OverwriteOptions } from "../../lab/discord-sim/builders.ts";
-import type { Channel, User } from "../../lab/discord-sim/world.ts";
-import { startAdapter } from "../adapters/discord/stage.ts";
-import { startDiscord } from "../support/discord.ts";
-import { alone, type Expected, searchAll, WORD } from "./rights.ts";
+import { ask, fail, HIDE, SEE, type Step, startWorld } from "../support/rights-on-discord.ts";
+import { type Expected, searchAll } from "./rights.ts";
 
-const MANY = { kind: "fixed" as const, limit: 1_000, windowMs: 5_000 };
-const SEE: OverwriteOptions = { allow: ["ViewChannel"] };
-const HIDE: OverwriteOptions = { deny: ["ViewChannel"] };
-
-/** Ada asks. She and Bob are on the server; the role `staff` opens `staff`. Each channel has one message with its name. */
-async function startWorld() {
-  const discord = await startDiscord({
-    limits: { other: MANY, messages: MANY, globalPerSecond: 1_000 },
-    allow: "anything",
-  });
-  const guild = discord.addGuild({ bot: ["Administrator"] });
-  const role = (name: string) => discord.addRole(guild, name, []);
-  const owner = guild.members.get(guild.ownerId)?.user ?? fail("owner");
-  const roles = { staff: role("staff"), lead: role("lead"), muted: role("muted") };
-  const [ada, bob] = [discord.addUser("ada", guild), discord.addUser("bob", guild)];
-  discord.giveRole(guild, ada, roles.staff);
-  const adapter = await startAdapter(discord);
-  const channels: Record<string, Channel> = {};
-  /** `closed`: only those in `overwrites` see it. */
-  function add(name: string, overwrites: Record<string, OverwriteOptions> = {}, isClosed = false): Channel {
-    const all = { ...(isClosed && { [guild.id]: HIDE }), ...overwrites };
-    return keep(name, discord.addChannel(guild, name, { overwrites: all }));
-  }
-  function keep(name: string, channel: Channel): Channel {
-    channels[name] = channel;
-    discord.people.say(channel, owner, `${WORD} ${name}`);
-    return channel;
-  }
-  add("general");
-  add("open");
-  add("staff", { [roles.staff.id]: SEE }, true);
-  const thread = (on: string, name: string, { isPrivate = false, by = ada }: { isPrivate?: boolean; by?: User } = {}) =>
-    keep(name, discord.people.openThread(channel(on), by, name, { isPrivate }));
-  const channel = (name: string): Channel => channels[name] ?? fail(name);
-  const close = (name: string, id: string, options: OverwriteOptions) => discord.overwrite(channel(name), id, options);
-  const drop = (user: User, id: string) => guild.members.get(user.id)?.roleIds.delete(id);
-  return { discord, guild, roles, ada, bob, add, thread, channel, close, drop, ...adapter };
-}
-
-type World = Awaited<ReturnType<typeof startWorld>>;
-
-interface Row extends Expected {
-  /** The place of the question; `only …`: only Ada sees the answer there. */
-  asks: string;
-  /** Happens before the question. */
-  before?(world: World): unknown;
-  /** Happens between the question and the answer. */
-  meanwhile?(world: World): unknown;
-}
-
-function fail(name: string): never {
-  throw new Error(`There is no ${name}.`);
-}
-
-async function ask(world: World, { asks }: Row) {
-  const [, only, place = ""] = /^(only )?(\w+)$/.exec(asks) ?? [];
-  const { discord, ada, channel, events } = world;
-  const { id } = discord.people.say(channel(place), ada, "look", { mentionBot: true });
-  const found = () => events.find((event) => event.kind === "message" && event.messageId.endsWith(id));
-  const event = await discord.until(found);
-  return only === undefined ? event : alone(event);
-}
+type Row = Step & Expected;
 
 const OPEN = ["general", "open"];
 
