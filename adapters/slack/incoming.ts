@@ -11,7 +11,7 @@ import { toAttachments } from "./api/files.ts";
 import type { Workspaces } from "./api/workspaces.ts";
 import { createIsThere } from "./hear/access.ts";
 import { createDelivery, type Delivery } from "./hear/delivery.ts";
-import { createReadsEarlier, type ReadsEarlier } from "./hear/earlier.ts";
+import { createReadLimits, createReadsEarlier, type ReadsEarlier } from "./hear/earlier.ts";
 import { createListener, createOtherBots, createTitleThread } from "./hear/listener.ts";
 import { createPeople } from "./hear/people.ts";
 import { createReadsRecent } from "./hear/recent.ts";
@@ -77,6 +77,7 @@ export function createIncoming(options: SlackAdapterOptions, { api, workspaces }
     const { responseUrl } = readExtra(reply);
     return tellPerson({ workspace, person: { id: readUserId(author.id) }, channelId, threadTs, responseUrl }, words);
   };
+  const reads = { ...inbound, api, workspaces, limits: createReadLimits(now), now };
   const take = createTakeDelivery({ workspaces, delivery: () => delivery, listener, interactions, tell, log });
   const transport = createTransport({ ...options, take });
 
@@ -89,8 +90,8 @@ export function createIncoming(options: SlackAdapterOptions, { api, workspaces }
       await transport.open();
     },
     isConnected: () => delivery !== undefined && transport.isReady(),
-    ...createReadsEarlier({ ...inbound, api, workspaces, now }),
-    ...createReadsRecent({ ...inbound, api, workspaces, now }),
+    ...createReadsEarlier(reads),
+    ...createReadsRecent(reads),
     search: createSearch({ api, workspaces, people }),
     async findAuthor(personId, { workspaceId, channelId }, signal) {
       const workspace = await workspaces.find(workspaceId ?? "", signal);

@@ -2,11 +2,14 @@ import type { Actor } from "../port/catalogue.ts";
 import type { CommandEvent } from "../port/events.ts";
 import type { Services } from "../services/services.ts";
 import { isZone } from "../settings/timezone.ts";
-import { createAskModel } from "./ask.ts";
+import { chooseModel, createAskModel } from "./ask.ts";
 import { describeCatchup, HOW, toPosts } from "./describe.ts";
-import { readMissed } from "./missed.ts";
+import { isStillOpen, readMissed } from "./missed.ts";
 import { summarize } from "./summary.ts";
 import { readWish } from "./wish.ts";
+
+const RIGHTS_CHANGED =
+  "While I was reading, your access to a channel or a thread changed, so I threw the summary away. Try `/catchup` again.";
 
 /** Resolves to what a person has missed, as texts of messages that only they may see. It stores nothing. */
 export type CatchUp = (
@@ -26,10 +29,12 @@ export function createCatchUp(deps: Services): CatchUp {
     if (wish === undefined) return [HOW];
     // A written command is a message itself, and ends what it asks for.
     const until = event.isSpoken === true ? at : at + 1;
-    const missed = await readMissed(deps, wish, { by, until }, signal);
+    const choice = await chooseModel(deps, event);
+    const missed = await readMissed(deps, wish, { by, until, mayAsk: choice.mayAsk }, signal);
     if (typeof missed === "string") return [missed];
-    const ask = await createAskModel(deps, event);
+    const ask = createAskModel(deps, event, choice, missed.places);
     const summary = await summarize(missed.messages, author.name, { ...deps, ask }, signal);
+    if (!(await isStillOpen(deps, missed, by, signal))) return [RIGHTS_CHANGED];
     return toPosts(describeCatchup(missed, summary, { zone, now: at }), limits);
   };
 }

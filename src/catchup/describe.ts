@@ -56,12 +56,13 @@ export function describeCatchup(missed: Missed, { claims, summarizedFrom, proble
 }
 
 /** `213 messages, 9 threads, 12 since you wrote, from Mon 1 Dec 14:02 (Europe/Berlin)` */
-function describeBounds({ messages, places, sinceOwn }: Missed, { zone, now }: Clock): string {
-  if (messages.length === 0) return "No new messages";
+function describeBounds({ messages, places, sinceOwn, gaps }: Missed, { zone, now }: Clock): string {
+  if (messages.length === 0) return gaps.length === 0 ? "No new messages" : "I found no new messages";
+  const read = new Set(messages.map(({ place }) => place));
   const threads = new Set(messages.flatMap(({ threadId, place }) => (threadId ? [`${place.id} ${threadId}`] : [])));
   const from = messages.reduce((least, { at }) => Math.min(least, at), Infinity);
   return [
-    count(messages.length, "message") + (places.length > 1 ? ` in ${places.length} channels` : ""),
+    count(messages.length, "message") + (places.length > 1 ? ` in ${count(read.size, "channel")}` : ""),
     ...(threads.size > 0 ? [count(threads.size, "thread")] : []),
     ...(sinceOwn === undefined ? [] : [`${sinceOwn} since you wrote`]),
     `from ${describeTime(from, zone, now)}`,

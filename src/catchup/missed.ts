@@ -1,4 +1,5 @@
 import { mapBounded } from "../concurrency/deadlines.ts";
+import { toFreshLookups } from "../concurrency/shared-lookups.ts";
 import type { Actor } from "../port/catalogue.ts";
 import { SearchProblem } from "../port/errors.ts";
 import type { ReadablePlace, RecentMessage } from "../port/events.ts";
@@ -12,15 +13,17 @@ const MAX_MESSAGES = 1_000;
 /** Longest look back for the asker's own last message. */
 const LOOK_BACK_MS = 7 * 86_400_000;
 const READS_AT_ONCE = 3;
-/** Longest reading of all channels. A command may take two minutes, and the summary needs the rest. */
+/** Longest reading of all channels. A command has two minutes, and the summary needs the rest. */
 const READ_MS = 45_000;
 
 const NO_CHANNELS = "There's nothing to catch up on here: it's just the two of us.";
 const ALONE =
   "Only the two of us talk here, so you missed nothing. Use `/catchup` in a channel, or `/catchup all` for every channel we're both in.";
 const NO_SHARED = "I couldn't find a channel we're both in.";
-const UNSURE = "I left out a channel, because I couldn't confirm again that you can open it.";
+const UNSURE = "I left out a channel or a thread, because I couldn't confirm again that you can open it.";
 const NOT_ALLOWED = "I can't catch you up here, because I couldn't confirm that you have access to this conversation.";
+const FAILED = "I couldn't read it.";
+const DENIED = "I left it out, because my rules don't let the model read it.";
 
 export interface MissedMessage extends RecentMessage {
   place: ReadablePlace;
@@ -30,9 +33,9 @@ export interface Missed {
   places: readonly ReadablePlace[];
   /** Oldest first within a place. */
   messages: readonly MissedMessage[];
-  /** The messages after the asker's own newest one in its place; absent if they start there anyway. */
+  /** The messages after the asker's newest one in all these places; absent if the messages start there anyway. */
   sinceOwn?: number;
-  /** Sentences for people about what is missing. */
+  /** Sentences for people about missing messages. */
   gaps: readonly string[];
 }
 
@@ -40,93 +43,170 @@ export interface Asker {
   by: Actor;
   /** Messages from this time on are not read, Unix milliseconds. */
   until: number;
+  /** True if the policy lets the model read this place. */
+  mayAsk(place: ReadablePlace): boolean;
+}
+
+type MissedDeps = Pick<Services, "adapterOf" | "log">;
+
+/** What one place gave. */
+interface Found {
+  place: ReadablePlace;
+  messages: readonly RecentMessage[];
+  gaps: readonly string[];
 }
 
 /**
- * Reads what a person asks for, in places that they can open when the reading starts and still when it ends. Resolves to
- * a sentence for them if there is nothing to read.
+ * Reads the messages that a person asks for, in places that they can open both before and after the reading. Resolves
+ * to a sentence for them if no such place exists.
  */
 export async function readMissed(
-  { adapterOf, log }: Pick<Services, "adapterOf" | "log">,
-  { which, since }: Wish,
-  { by, until }: Asker,
+  deps: MissedDeps,
+  wish: Wish,
+  { by, until, mayAsk }: Asker,
   signal: AbortSignal,
 ): Promise<Missed | string> {
-  const adapter = adapterOf(by.reply.platform);
-  const { listReadable, readRecent, mayShow } = adapter;
-  if (listReadable === undefined || readRecent === undefined || mayShow === undefined) return NO_CHANNELS;
-  const mayOpen = async (place: ReadablePlace, signal: AbortSignal) =>
-    (await mayShow(place.id, by, signal)) ? [place] : [];
-
+  const { log, adapterOf } = deps;
+  const { readRecent } = adapterOf(by.reply.platform);
+  const listed = await listOpen(deps, wish, { by, mayAsk }, signal);
+  if (typeof listed === "string" || readRecent === undefined) return typeof listed === "string" ? listed : NO_CHANNELS;
+  const { since } = wish;
+  const fromOwn = since === undefined;
+  const range = { since: since ?? until - LOOK_BACK_MS, until, fromOwn, maxMessages: MAX_MESSAGES };
   const reading = AbortSignal.any([signal, AbortSignal.timeout(READ_MS)]);
 
-  async function read(place: ReadablePlace) {
-    const range = {
-      since: since ?? until - LOOK_BACK_MS,
-      until,
-      fromOwn: since === undefined,
-      maxMessages: MAX_MESSAGES,
-    };
+  async function read(place: ReadablePlace): Promise<Found> {
     try {
-      const { messages, gap } = await readRecent!(place.id, range, by, reading);
-      const distinct = [...new Map(messages.map((message) => [message.messageId, message])).values()];
-      return { place, ...cut(distinct, since === undefined, by.author.id), gaps: gap === undefined ? [] : [gap] };
+      const { messages, gaps } = await readRecent!(place.id, range, by, reading);
+      const distinct = new Map(messages.map((message) => [message.messageId, message]));
+      return { place, messages: [...distinct.values()], gaps };
     } catch (error) {
       signal.throwIfAborted();
-      if (!(error instanceof SearchProblem)) log.warn({ err: error, placeId: place.id }, "a channel could not be read");
-      const gap = error instanceof SearchProblem ? error.message : `I couldn't read ${quoteName(place.name)}.`;
-      return { place, messages: [], own: undefined, sinceOwn: 0, gaps: [gap] };
+      if (error instanceof SearchProblem) return { place, messages: [], gaps: [error.message] };
+      log.warn({ err: error, placeId: place.id }, "a channel could not be read");
+      return { place, messages: [], gaps: [FAILED] };
     }
   }
 
-  let listed: ReadablePlace[];
+  const allowed = listed.filter(mayAsk);
+  const found = await mapBounded(allowed.slice(0, MAX_PLACES), READS_AT_ONCE, read);
+  for (const place of listed) if (!mayAsk(place)) found.push({ place, messages: [], gaps: [DENIED] });
+  const isOpen = await findOpen(deps, found.flatMap(toRights), by, toFreshLookups(signal));
+  const shown = found
+    .filter(({ place }) => isOpen(place.id))
+    .map((one) => ({ ...one, messages: one.messages.filter(({ privateId }) => isOpen(privateId ?? one.place.id)) }));
+  const isWhole = found.flatMap(toRights).every(isOpen);
+  return toMissed(shown, { fromOwn, authorId: by.author.id }, [
+    ...(allowed.length > MAX_PLACES ? [`We're both in more channels; I read only ${MAX_PLACES} of them.`] : []),
+    ...(isWhole ? [] : [UNSURE]),
+  ]);
+}
+
+/** True if the person can still open everything that was read. */
+export async function isStillOpen(
+  deps: MissedDeps,
+  { places, messages }: Pick<Missed, "places" | "messages">,
+  by: Actor,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const rights = [...places.map(({ id }) => id), ...messages.flatMap(({ privateId }) => privateId ?? [])];
+  return rights.every(await findOpen(deps, rights, by, toFreshLookups(signal)));
+}
+
+/** The place and its private threads. */
+function toRights({ place, messages }: Found): string[] {
+  return [place.id, ...messages.flatMap(({ privateId }) => privateId ?? [])];
+}
+
+/** Looks up which of these places a person can open. */
+async function findOpen(
+  { adapterOf }: Pick<MissedDeps, "adapterOf">,
+  ids: readonly string[],
+  by: Actor,
+  signal: AbortSignal,
+): Promise<(id: string) => boolean> {
+  const { mayShow } = adapterOf(by.reply.platform);
+  const find = async (id: string) => ((await mayShow?.(id, by, signal)) === true ? [id] : []);
+  const open = new Set((await mapBounded([...new Set(ids)], READS_AT_ONCE, find)).flat());
+  return (id) => open.has(id);
+}
+
+/**
+ * Lists places that the asker can open, their channel first, until there are more than can be read. Resolves to a
+ * sentence for the asker if they can open none.
+ */
+async function listOpen(
+  deps: MissedDeps,
+  { which }: Wish,
+  { by, mayAsk }: Pick<Asker, "by" | "mayAsk">,
+  signal: AbortSignal,
+): Promise<readonly ReadablePlace[] | string> {
+  const { listReadable } = deps.adapterOf(by.reply.platform);
+  if (listReadable === undefined) return NO_CHANNELS;
+  const isHere = ({ channelId }: ReadablePlace) => channelId === by.reply.channelId;
   try {
-    listed = await listReadable(which, by, signal);
+    const places = await listReadable(which, by, signal);
+    if (places.length === 0) return which === "all" ? NO_SHARED : ALONE;
+    const open: ReadablePlace[] = [];
+    const waiting = places.toSorted((one, other) => Number(isHere(other)) - Number(isHere(one)));
+    while (waiting.length > 0 && open.filter(mayAsk).length <= MAX_PLACES) {
+      const some = waiting.splice(0, READS_AT_ONCE);
+      const ids = some.map(({ id }) => id);
+      const isOpen = await findOpen(deps, ids, by, signal);
+      open.push(...some.filter(({ id }) => isOpen(id)));
+    }
+    if (open.length > 0) return open;
+    return which === "all" ? NO_SHARED : NOT_ALLOWED;
   } catch (error) {
     if (error instanceof SearchProblem) return error.message;
     throw error;
   }
-  if (listed.length === 0) return which === "all" ? NO_SHARED : ALONE;
-  const open: ReadablePlace[] = [];
-  for (let at = 0; at < listed.length && open.length <= MAX_PLACES; at += READS_AT_ONCE) {
-    const some = listed.slice(at, at + READS_AT_ONCE);
-    open.push(...(await Promise.all(some.map((place) => mayOpen(place, signal)))).flat());
-  }
-  if (open.length === 0) return which === "all" ? NO_SHARED : NOT_ALLOWED;
-  const places = open.slice(0, MAX_PLACES);
-  const found = await mapBounded(places, READS_AT_ONCE, read);
-  // Another signal looks everything up again: rights can end while the messages are read.
-  const again = AbortSignal.any([signal]);
-  const still = new Set((await mapBounded(places, READS_AT_ONCE, (place) => mayOpen(place, again))).flat());
-  const shown = found.filter(({ place }) => still.has(place));
-  const unknown = shown.filter(({ own, gaps }) => since === undefined && own === undefined && gaps.length === 0);
-  const isFromOwn = since === undefined || shown.every(({ own }) => own === undefined);
+}
+
+/** Leaves out the bot's own messages and empty ones. If wished, each place starts after the asker's newest message. */
+function toMissed(
+  found: readonly Found[],
+  { fromOwn, authorId }: { fromOwn: boolean; authorId: string },
+  gaps: readonly string[],
+): Missed {
+  const newestOwn = ({ messages }: Pick<Found, "messages">) =>
+    messages.reduce((newest, { at, author }) => (author.id === authorId ? Math.max(newest, at) : newest), -Infinity);
+  const unknown = found.filter((one) => fromOwn && one.gaps.length === 0 && newestOwn(one) === -Infinity);
+  const messages = found.flatMap((one) => {
+    const start = fromOwn ? newestOwn(one) : -Infinity;
+    return one.messages
+      .filter(({ text, by, at }) => by !== "bot" && toLine(text) !== "" && at > start)
+      .toSorted((left, right) => left.at - right.at)
+      .map((message) => ({ ...message, place: one.place }));
+  });
+  const own = Math.max(...found.map(newestOwn));
+  const sinceOwn = messages.filter(({ at }) => at > own).length;
   return {
-    places: shown.map(({ place }) => place),
-    messages: shown.flatMap(({ place, messages }) => messages.map((message) => ({ ...message, place }))),
-    ...(!isFromOwn && { sinceOwn: shown.reduce((sum, { sinceOwn }) => sum + sinceOwn, 0) }),
+    places: found.map(({ place }) => place),
+    messages,
+    ...(!fromOwn && own !== -Infinity && { sinceOwn }),
     gaps: [
-      ...(open.length > MAX_PLACES ? [`We're both in more channels; I read only ${MAX_PLACES} of them.`] : []),
-      ...(shown.length < found.length ? [UNSURE] : []),
+      ...gaps,
       ...(unknown.length > 0 ? [describeUnknown(unknown.map(({ place }) => place))] : []),
-      ...new Set(shown.flatMap(({ gaps }) => gaps)),
+      ...describeGaps(found),
     ],
   };
 }
 
-/** Leaves out the bot's own messages, empty ones and, if wished, everything up to the asker's own newest message. */
-function cut(messages: readonly RecentMessage[], fromOwn: boolean, authorId: string) {
-  const own = messages.filter(({ author }) => author.id === authorId).map(({ at }) => at);
-  const newest = own.length === 0 ? undefined : Math.max(...own);
-  const said = messages
-    .filter(({ text, by }) => by !== "bot" && toLine(text) !== "")
-    .toSorted((one, other) => one.at - other.at);
-  const isAfter = ({ at }: RecentMessage) => newest === undefined || at > newest;
-  const after = said.filter(isAfter);
-  return { messages: fromOwn ? after : said, own: newest, sinceOwn: newest === undefined ? 0 : after.length };
+/** Each sentence once, with the names of its channels if there are several. */
+function describeGaps(found: readonly Found[]): string[] {
+  const sentences = [...new Set(found.flatMap(({ gaps }) => gaps))];
+  if (found.length === 1) return sentences;
+  return sentences.map((sentence) => {
+    const places = found.filter(({ gaps }) => gaps.includes(sentence)).map(({ place }) => place);
+    return `${toNames(places)}: ${sentence}`;
+  });
 }
 
 function describeUnknown(places: readonly ReadablePlace[]): string {
-  const names = places.map(({ name }) => quoteName(name)).join(", ");
-  return `You wrote nothing in ${names} in the last 7 days, so I went back 7 days.`;
+  return `You wrote nothing in ${toNames(places)} in the last 7 days, so I went back 7 days.`;
+}
+
+function toNames(places: readonly ReadablePlace[]): string {
+  return places.map(({ name }) => quoteName(name)).join(", ");
 }

@@ -11,8 +11,6 @@ const MAX_PARTS = 12;
 const PART_SHARE = 0.6;
 /** Longer parts are read less carefully, and take long. */
 const MAX_PART_TOKENS = 8_000;
-/** The number of a message has at most three digits. */
-const MAX_PART_MESSAGES = 999;
 const ANSWER_TOKENS = 1_200;
 const ASKS_AT_ONCE = 3;
 const MAX_TEXT_CHARS = 600;
@@ -120,7 +118,9 @@ export function isForAsker({ messages }: Claim): boolean {
 /** Divides the newest messages into parts; `from` is the time of the oldest one if there are more. */
 function toParts(messages: readonly MissedMessage[], partTokens: number) {
   const sizes = new Map(messages.map((message) => [message, estimateTokens(toModelLine(message, 0)) + 1]));
-  let left = MAX_PARTS * partTokens;
+  const longest = sizes.values().reduce((most, size) => Math.max(most, size), 0);
+  // A part can end with as much room as the longest message needs.
+  let left = MAX_PARTS * Math.max(partTokens - longest, longest);
   const newestFirst = messages.toSorted((one, other) => other.at - one.at);
   const cut = newestFirst.findIndex((message) => (left -= sizes.get(message) ?? 0) < 0);
   const kept = new Set(cut < 0 ? newestFirst : newestFirst.slice(0, cut));
@@ -130,7 +130,7 @@ function toParts(messages: readonly MissedMessage[], partTokens: number) {
     if (!kept.has(message)) continue;
     const size = sizes.get(message) ?? 0;
     const part = parts.at(-1);
-    if (part === undefined || room < size || part.length >= MAX_PART_MESSAGES) {
+    if (part === undefined || room < size) {
       parts.push([message]);
       room = partTokens - size;
     } else {
@@ -160,7 +160,7 @@ function toModelLine({ at, author, text, place, concernsAsker }: MissedMessage, 
 
 const LINE = /^[\s*_#>•-]*(decision|question|news)[*_]*:[*_]*\s*(.+)$/i;
 /** `[3]`, `[3, 7]` or `【3】`. */
-const MARK = /\s*(?:\[(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\]|【(\d{1,3})[^】]{0,40}】)/g;
+const MARK = /\s*(?:\[(\d{1,4}(?:\s*[,;]\s*\d{1,4})*)\]|【(\d{1,4})[^】]{0,40}】)/g;
 
 /** Reads the model's lines. `find` names the messages of a number. */
 function readClaims(answer: string, find: (number: number) => ReadonlyArray<MissedMessage | undefined>): Claim[] {

@@ -106,7 +106,7 @@ export interface CommandHelp {
 
 /** A command in a menu. In the menu of a message, it is given in the message's channel, without a text. */
 export interface CommandShortcut {
-  /** At most 24 characters, which is Slack's limit. */
+  /** At most 24 characters. */
   title: string;
   /** The command's text in a menu that belongs to no channel. */
   textWithoutChannel: string;

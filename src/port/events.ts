@@ -273,6 +273,9 @@ export interface ReadablePlace {
   id: string;
   /** Untrusted text. */
   name: string;
+  channelId: string;
+  /** The category of the channel, if it has one. */
+  categoryId?: string;
 }
 
 export interface RecentRange {
@@ -282,21 +285,23 @@ export interface RecentRange {
   until: number;
   /** True if reading can stop at the asker's newest message. */
   fromOwn: boolean;
-  /** At most this many of the newest messages: of the channel itself, and of each thread. */
+  /** The reading of the channel itself, and of each thread, ends at about as many messages. */
   maxMessages: number;
 }
 
-/** A message that a person may have missed. */
+/** A message that a person can have missed. */
 export interface RecentMessage extends Pick<EarlierMessage, "messageId" | "author" | "text" | "at" | "by"> {
   link: string;
-  /** The thread of the message. The first message of a thread can have it too. */
+  /** The thread that it is in; its first message can have it too. */
   threadId?: string;
-  /** Set if the message mentions the asker or replies to them. */
+  /** The private thread that it is in, as an id that `mayShow` understands. */
+  privateId?: string;
+  /** It mentions the asker, or replies to them. */
   concernsAsker?: true;
 }
 
 export interface Recent {
   messages: RecentMessage[];
-  /** A sentence for people that says why messages are missing. */
-  gap?: string;
+  /** Sentences for people that say which messages are missing, and why. They name no channel. */
+  gaps: readonly string[];
 }

@@ -28,6 +28,8 @@ function said(text: string, more: Partial<RecentMessage> = {}): RecentMessage {
 
 interface World {
   places?: Record<string, RecentMessage[]>;
+  /** What could not be read, by place. */
+  gaps?: Record<string, string[]>;
   /** Places that Ada can open; asked before and after the reading. */
   mayOpen?(id: string): boolean;
   scripts?: Step[][];
@@ -35,7 +37,7 @@ interface World {
 }
 
 /** A bot in channels with messages. Ada gives the command. */
-function start({ places = {}, mayOpen = () => true, scripts = [["NOTHING"]], policy = {} }: World) {
+function start({ places = {}, gaps = {}, mayOpen = () => true, scripts = [["NOTHING"]], policy = {} }: World) {
   const platform = fakePlatform();
   const ranges: RecentRange[] = [];
   const engine = startEngine({
@@ -47,11 +49,11 @@ function start({ places = {}, mayOpen = () => true, scripts = [["NOTHING"]], pol
       mayShow: async (id, { reply }) => reply.visibleTo === "ada" && mayOpen(id),
       listReadable: async (which) =>
         Object.keys(places)
-          .map((id) => ({ id, name: `#${id}` }))
+          .map((id) => ({ id, name: `#${id}`, channelId: id }))
           .slice(0, which === "here" ? 1 : undefined),
       async readRecent(id, range) {
         ranges.push(range);
-        return { messages: places[id] ?? [] };
+        return { messages: places[id] ?? [], gaps: gaps[id] ?? [] };
       },
     }),
   });
@@ -158,6 +160,62 @@ describe("a catch-up", () => {
     const bot = start({ places: { a: many } });
     expect(await bot.catchUp()).toMatch(/2000 messages.*too much for one summary, so this one starts at Wed 25 Nov/s);
     expect(bot.requests.length).toBeLessThanOrEqual(13);
+  });
+
+  test("messages of any length never need more than twelve parts", async () => {
+    const many = Array.from({ length: 2_000 }, (_, index) => said(index % 3 === 0 ? "é".repeat(600) : "ok"));
+    const bot = start({ places: { a: many } });
+    expect(await bot.catchUp()).toContain("too much for one summary");
+    expect(bot.requests).toHaveLength(12);
+  });
+
+  test("with several channels, it counts the messages after the asker's newest one anywhere", async () => {
+    const places = {
+      a: [said("old"), said("mine", { author: ada, at: NOW - 30 * MINUTE_MS }), said("new", { at: NOW - MINUTE_MS })],
+      b: [said("older", { at: NOW - 40 * MINUTE_MS }), said("newer", { at: NOW - 2 * MINUTE_MS })],
+    };
+    expect(await start({ places }).catchUp("all since 9:00")).toContain(
+      "5 messages in 2 channels, 2 since you wrote, from",
+    );
+  });
+
+  test("with several channels, a gap names those that it is about", async () => {
+    const places = { a: [said("one")], b: [said("two")], c: [said("three")] };
+    const gaps = { a: ["Too fast."], b: ["Too fast."], c: ["Too old."] };
+    const text = await start({ places, gaps }).catchUp("all since 9:00");
+    expect(text).toContain("_`#a`, `#b`: Too fast._");
+    expect(text).toContain("_`#c`: Too old._");
+  });
+
+  test("the model reads no channel in which the policy denies the asker chat, or the model that answers", async () => {
+    const rules: NonNullable<NonNullable<Policy["access"]>["rules"]> = [
+      { deny: "chat", in: "channel:closed" },
+      { allow: "model:other", in: "channel:own" },
+      { deny: "models", in: "channel:own" },
+    ];
+    const places = { a: [said("one")], closed: [said("hush")], own: [said("private")] };
+    const bot = start({ places, policy: { access: { rules } } });
+    const text = await bot.catchUp("all");
+    expect(text).toContain("1 message in 1 channel, from");
+    expect(text).toContain("_`#closed`, `#own`: I left it out, because my rules don't let the model read it._");
+    expect(bot.ranges).toHaveLength(1);
+    expect(JSON.stringify(bot.requests)).not.toMatch(/hush|private/);
+  });
+
+  test("a summary is thrown away if the asker loses a channel while the model writes it", async () => {
+    let asked = 0;
+    const bot = start({ places: { a: [said("one")] }, mayOpen: () => ++asked < 3, scripts: [["NEWS: One [1]"]] });
+    expect(await bot.catchUp()).toMatch(/^While I was reading, your access/);
+    expect(bot.requests).toHaveLength(1);
+  });
+
+  test("messages of a private thread that the asker can no longer open are left out", async () => {
+    const hidden = said("hush", { privateId: "thread", threadId: "thread" });
+    const bot = start({ places: { a: [said("one"), hidden] }, mayOpen: (id) => id === "a" });
+    const text = await bot.catchUp();
+    expect(text).toMatch(/^\*\*1 message, from/);
+    expect(text).toContain("I couldn't confirm again");
+    expect(JSON.stringify(bot.requests)).not.toContain("hush");
   });
 
   test("a channel that the asker cannot open is neither read nor named, also if their right ends meanwhile", async () => {

@@ -28,9 +28,9 @@ describe("what a person missed on Slack", () => {
     const root = bob.say(general, "the plan");
     const reply = bob.say(general, `<@${ada.id}> ok?`, { thread: root });
     const by = await asker();
-    const { messages: all, gap } = await read(by);
+    const { messages: all, gaps } = await read(by);
     const messages = all.filter(({ author }) => author.name === "Bob");
-    expect(gap).toBeUndefined();
+    expect(gaps).toEqual([]);
     expect(messages.map(({ text, concernsAsker }) => [text, concernsAsker])).toEqual([
       ["the plan", undefined],
       ["@Ada ok?", true],
@@ -43,10 +43,50 @@ describe("what a person missed on Slack", () => {
   test("an app that may read 15 messages a minute reads those, and says so", async () => {
     const { general, bob, asker, read } = await start({ simulator: { limits: { history: "commercial" } } });
     for (let index = 0; index < 30; index++) bob.say(general, `${index}`);
-    const { messages, gap } = await read(await asker());
+    const { messages, gaps } = await read(await asker());
     expect(messages).toHaveLength(15);
     expect(messages.map(({ text }) => text)).toContain("29");
-    expect(gap).toContain("15 messages a minute");
+    expect(gaps).toEqual([expect.stringContaining("15 messages a minute")]);
+  });
+
+  test("a range that was read whole has no gap, although older messages are left", async () => {
+    const { general, bob, asker, read } = await start({ simulator: { limits: { maxPage: 20 } } });
+    for (let index = 0; index < 200; index++) bob.say(general, `old ${index}`);
+    const { ts } = bob.say(general, "new");
+    const { messages, gaps } = await read(await asker(), Number(ts) * 1_000);
+    expect(messages.map(({ text }) => text)).toContain("new");
+    expect(gaps).toEqual([expect.stringContaining("older threads")]);
+  });
+
+  test("a rate limit on a later page is not taken for Slack's limit for unlisted apps", async () => {
+    const { slack, general, bob, asker, read } = await start({ simulator: { limits: { maxPage: 20 } } });
+    for (let index = 0; index < 60; index++) bob.say(general, `${index}`);
+    const by = await asker();
+    slack.failNext("conversations.history", { delayMs: 0 });
+    slack.failNext("conversations.history", { retryAfterS: 30 });
+    const { messages, gaps } = await read(by);
+    expect(messages).toHaveLength(20);
+    expect(gaps).toEqual([expect.stringContaining("reading limit")]);
+  });
+
+  test("a thread that Slack does not show costs only its own replies", async () => {
+    const { slack, general, bob, asker, read } = await start();
+    const [first, second] = [bob.say(general, "first"), bob.say(general, "second")];
+    bob.say(general, "lost", { thread: first });
+    bob.say(general, "kept", { thread: second });
+    const by = await asker();
+    slack.failNext("conversations.replies", { error: "thread_not_found" });
+    const { messages, gaps } = await read(by);
+    expect(messages.map(({ text }) => text)).toEqual(expect.arrayContaining(["first", "second"]));
+    expect(messages.filter(({ text }) => text === "lost" || text === "kept")).toHaveLength(1);
+    expect(gaps).toEqual(["I couldn't read one of the threads."]);
+  });
+
+  test("a channel that the bot is not in asks people to add it", async () => {
+    const { slack, general, asker, read } = await start();
+    const by = await asker();
+    general.members.delete(slack.workspace.bot.id);
+    await expect(read(by)).rejects.toThrow("I'm not in this channel, so I can't read it.");
   });
 
   test("all channels are those that the asker and the bot are both in", async () => {

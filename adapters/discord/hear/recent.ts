@@ -6,6 +6,7 @@ import type { Adapter } from "../../../src/port/adapter.ts";
 import type { Actor } from "../../../src/port/catalogue.ts";
 import { SearchProblem } from "../../../src/port/errors.ts";
 import type { ReadablePlace, RecentMessage, RecentRange } from "../../../src/port/events.ts";
+import { LOST_THREAD, MANY_THREADS, MAX_THREADS, TOO_MANY, toRecent } from "../../../src/port/recent.ts";
 import { readPatiently } from "../api/client.ts";
 import { waitOf } from "../api/error.ts";
 import { PLATFORM, timeOf, toMessageId } from "../ids.ts";
@@ -15,7 +16,6 @@ import { createToEarlier, type EarlierDeps } from "./earlier.ts";
 const PAGE = 100;
 /** Longest reading of one channel; what is read by then counts. */
 const READ_MS = 45_000;
-const MAX_THREADS = 20;
 const CALLS_AT_ONCE = 3;
 /** The epoch of Discord's ids, and the bits below the time. */
 const EPOCH_MS = 1_420_070_400_000;
@@ -23,8 +23,8 @@ const TIME_SHIFT = 22n;
 
 const DIRECT = "Discord lists one server at a time: use `/catchup all` in a channel of the server.";
 const TOO_SLOW = "I hit Discord's limits before I had read everything; the messages I missed are older.";
-const TOO_MANY = "I couldn't read every message; the ones I missed are older.";
-const MANY_THREADS = `In each channel, I read only the ${MAX_THREADS} most recently active threads.`;
+const UNLISTED = "Discord didn't list all threads, so some are missing.";
+const NOT_READABLE = "I can't read this channel: I need the permissions View Channel and Read Message History there.";
 
 /** Channels with messages, and those that only have threads. */
 const WRITTEN_IN = new Set([ChannelType.GuildText, ChannelType.GuildAnnouncement]);
@@ -58,7 +58,12 @@ function mayRead(channelId: string, { reply }: Actor, { mayShow, knownOf }: Rece
 }
 
 function createListReadable(deps: RecentDeps, look: Look): ReadsRecent["listReadable"] {
-  const toPlace = ({ id, name }: Place): ReadablePlace => ({ id: `${PLATFORM}:${id}`, name: `#${name ?? "channel"}` });
+  const toPlace = ({ id, name, type, parent_id: categoryId }: Place): ReadablePlace => ({
+    id: `${PLATFORM}:${id}`,
+    name: `#${name ?? "channel"}`,
+    channelId: id,
+    ...(categoryId && !isThread({ type }) && { categoryId }),
+  });
 
   return async (which, to, signal) => {
     const { workspaceId, channelId } = to.reply;
@@ -78,7 +83,7 @@ function createListReadable(deps: RecentDeps, look: Look): ReadsRecent["listRead
   };
 }
 
-function createToRecent(deps: RecentDeps) {
+function createToMessages(deps: RecentDeps) {
   const toEarlier = createToEarlier(deps);
   return async (found: readonly APIMessage[], place: Place, guildId: string, to: Actor, signal: AbortSignal) => {
     const raws = new Map(found.map((raw) => [toMessageId({ channelId: place.id, messageId: raw.id }), raw]));
@@ -87,25 +92,24 @@ function createToRecent(deps: RecentDeps) {
       { ...to.reply, workspaceId: guildId },
       signal,
     );
-    return seen.map(({ attachments, isRoot: _isRoot, ...message }): RecentMessage => {
+    return seen.map((message): RecentMessage => {
       const raw = raws.get(message.messageId);
       const isOwn = message.author.id === to.author.id;
       const isMentioned = raw?.mentions.some(({ id }) => id === to.author.id) === true;
       const isAnswered = raw?.referenced_message?.author.id === to.author.id;
-      return {
-        ...message,
-        text: message.text || attachments.map(({ name }) => name).join(", "),
+      return toRecent(message, {
         link: `https://discord.com/channels/${guildId}/${place.id}/${raw?.id}`,
         ...(isThread(place) && { threadId: place.id }),
+        ...(place.type === ChannelType.PrivateThread && { privateId: `${PLATFORM}:${place.id}` }),
         ...(!isOwn && (isMentioned || isAnswered) && { concernsAsker: true as const }),
-      };
+      });
     });
   };
 }
 
 function createReadRecent(deps: RecentDeps, look: Look): ReadsRecent["readRecent"] {
   const { api, mayShow } = deps;
-  const toRecent = createToRecent(deps);
+  const toMessages = createToMessages(deps);
 
   /** Newest first. */
   async function readBack(channelId: string, range: RecentRange, ownId: string, signal: AbortSignal) {
@@ -132,12 +136,10 @@ function createReadRecent(deps: RecentDeps, look: Look): ReadsRecent["readRecent
   }
 
   /** The threads of a channel with messages in the range that the asker can open, the latest first. */
-  async function findThreads(channel: Place, { since }: RecentRange, to: Actor, signal: AbortSignal): Promise<Place[]> {
-    const none: ThreadList = { threads: [] };
-    const lists = await Promise.all([
-      look<ThreadList>(Routes.guildActiveThreads(channel.guild_id ?? ""), signal),
-      look<ThreadList>(Routes.channelThreads(channel.id, "public"), signal).catch(() => none),
-    ]);
+  async function findThreads(channel: Place, { since }: RecentRange, to: Actor, signal: AbortSignal) {
+    const routes = [Routes.guildActiveThreads(channel.guild_id ?? ""), Routes.channelThreads(channel.id, "public")];
+    const list = (route: RouteLike) => look<ThreadList>(route, signal).catch(() => undefined);
+    const lists = (await Promise.all(routes.map(list))).filter((one) => one !== undefined);
     signal.throwIfAborted();
     const newest = ({ last_message_id: id }: Place) => (id ? timeOf(id) : 0);
     const active = lists
@@ -147,28 +149,34 @@ function createReadRecent(deps: RecentDeps, look: Look): ReadsRecent["readRecent
     const isOpen = async (thread: Place) =>
       thread.type !== ChannelType.PrivateThread || (await mayShow(`${PLATFORM}:${thread.id}`, to, signal));
     const open = await mapBounded(active, CALLS_AT_ONCE, async (thread) => ((await isOpen(thread)) ? [thread] : []));
-    return open.flat();
+    return { threads: open.flat(), areAll: lists.length === routes.length };
   }
 
   return async (placeId, range, to, signal) => {
     const channel = await look<Place>(Routes.channel(placeId.slice(PLATFORM.length + 1)), signal);
     const guildId = channel.guild_id ?? "";
     if (!(await mayRead(channel.id, to, deps, signal))) throw new SearchProblem(NOT_READABLE);
-    const threads = await findThreads(channel, range, to, signal);
-    const gaps = new Set(threads.length > MAX_THREADS ? [MANY_THREADS] : []);
+    const { threads, areAll } = await findThreads(channel, range, to, signal);
+    const gaps = new Set<string>();
+    if (!areAll) gaps.add(UNLISTED);
+    if (threads.length > MAX_THREADS) gaps.add(MANY_THREADS);
     const places = [...(THREADS_ONLY.has(channel.type) ? [] : [channel]), ...threads.slice(0, MAX_THREADS)];
     const messages = await mapBounded(places, CALLS_AT_ONCE, async (place) => {
-      const { found, gap } = await readBack(place.id, range, to.author.id, signal);
-      if (gap !== undefined) gaps.add(gap);
-      return toRecent(found.toReversed(), place, guildId, to, signal);
+      try {
+        const { found, gap } = await readBack(place.id, range, to.author.id, signal);
+        if (gap !== undefined) gaps.add(gap);
+        return await toMessages(found.toReversed(), place, guildId, to, signal);
+      } catch (error) {
+        if (signal.aborted || !isThread(place)) throw error;
+        gaps.add(LOST_THREAD);
+        return [];
+      }
     });
-    return { messages: messages.flat(), ...(gaps.size > 0 && { gap: [...gaps].join(" ") }) };
+    return { messages: messages.flat(), gaps: [...gaps] };
   };
 }
 
-const NOT_READABLE = "I can't read this channel: I need the permissions View Channel and Read Message History there.";
-
-function isThread({ type }: Place): boolean {
+function isThread({ type }: Pick<Place, "type">): boolean {
   return type >= ChannelType.AnnouncementThread && type <= ChannelType.PrivateThread;
 }
 

@@ -20,8 +20,12 @@ export const SOLD_PAGE = 15;
 const MAX_PAGES = 5;
 /** The time limit for all pages after the first. When it is over, the bot uses the pages that it has. */
 const PAGES_MS = 3_000;
-/** Below Slack's limits for each workspace. `gaps`: reading the messages since the last question. */
+/**
+ * Below Slack's limits for each workspace. The smaller one is for reading the messages since the last question, or the
+ * threads that a person missed, and leaves calls for reading whole threads.
+ */
 const MAX_A_MINUTE = { gaps: 30, threads: 45, channels: 45 };
+type ReadKind = keyof typeof MAX_A_MINUTE;
 const MINUTE_MS = 60_000;
 /** The largest difference between this machine's clock and Slack's. */
 const CLOCK_SKEW_MS = 60_000;
@@ -29,7 +33,24 @@ const CLOCK_SKEW_MS = 60_000;
 export interface EarlierDeps extends InboundDeps {
   api: Pick<SlackApi, "call">;
   workspaces: Workspaces;
+  limits: ReadLimits;
   now(): number;
+}
+
+/** Counts the calls that read messages. */
+export interface ReadLimits {
+  /** Counts a read. Returns false if there were too many in the last minute. */
+  mayRead(team: string, what: ReadKind): boolean;
+  /** For a minute, `mayRead` returns false. */
+  pause(team: string, what: ReadKind): void;
+}
+
+export function createReadLimits(now: () => number): ReadLimits {
+  const throttle = createThrottle(now);
+  return {
+    mayRead: (team, what) => throttle.take(`${team} ${what}`, MAX_A_MINUTE[what]),
+    pause: (team, what) => throttle.pause(`${team} ${what}`, MINUTE_MS),
+  };
 }
 
 /** Rejects at once while a rate limit for such calls lasts. */
@@ -54,10 +75,8 @@ interface Thread {
 const LINK = /^https?:\/\/[^/]+\/archives\/(\w+)\/p(\d{4,})(\d{6})(?:\?(.*))?$/;
 
 export function createReadsEarlier(deps: EarlierDeps): ReadsEarlier {
-  const { api, workspaces, now } = deps;
-  const throttle = createThrottle(now);
-  const mayRead = (team: string, what: keyof typeof MAX_A_MINUTE) =>
-    throttle.take(`${team} ${what}`, MAX_A_MINUTE[what]);
+  const { api, workspaces, limits, now } = deps;
+  const { mayRead } = limits;
 
   /** Slack lists the thread's first message and then the others, oldest first. */
   async function readThread({ team, ...range }: Thread, signal: AbortSignal) {
@@ -73,7 +92,7 @@ export function createReadsEarlier(deps: EarlierDeps): ReadsEarlier {
         cursor = readText(toBody(answer["response_metadata"])["next_cursor"]);
         if (cursor === undefined) return { found, isPartial: false };
         if (messages.length <= SOLD_PAGE) {
-          throttle.pause(`${team} gaps`, MINUTE_MS);
+          limits.pause(team, "gaps");
           break;
         }
       } catch (error) {
@@ -86,7 +105,7 @@ export function createReadsEarlier(deps: EarlierDeps): ReadsEarlier {
 
   const mayShow = createMayShow(deps);
 
-  const { readLast, readLooked } = createReadLast({ ...deps, mayShow, mayRead });
+  const { readLast, readLooked } = createReadLast({ ...deps, mayShow });
 
   return {
     mayShow,
@@ -154,12 +173,11 @@ function latestNow(now: () => number): string {
 
 interface ReadLastDeps extends EarlierDeps {
   mayShow: ReadsEarlier["mayShow"];
-  /** Counts a read. Returns false if there were too many. */
-  mayRead(team: string, what: keyof typeof MAX_A_MINUTE): boolean;
 }
 
 function createReadLast(deps: ReadLastDeps) {
-  const { api, workspaces, now, mayShow, mayRead } = deps;
+  const { api, workspaces, now, mayShow } = deps;
+  const { mayRead } = deps.limits;
 
   async function readLast({ workspace, channelId, latest, maxMessages }: LastMessages, signal: AbortSignal) {
     const range = { channel: channelId, latest, limit: maxMessages };

@@ -1,27 +1,30 @@
 /** Lists and reads the channels that a person can catch up on. */
+import { mapBounded } from "../../../src/concurrency/deadlines.ts";
+import { createSharedLookups } from "../../../src/concurrency/shared-lookups.ts";
 import type { Adapter } from "../../../src/port/adapter.ts";
 import { SearchProblem } from "../../../src/port/errors.ts";
 import type { ReadablePlace, RecentMessage, RecentRange } from "../../../src/port/events.ts";
+import { LOST_THREAD, MANY_THREADS, MAX_THREADS, TOO_MANY, toRecent } from "../../../src/port/recent.ts";
 import { readExtra } from "../address.ts";
 import { ApiError, codeOf } from "../api/error.ts";
 import { type Body, readText, toBodies, toBody } from "../api/wire.ts";
 import type { Workspace } from "../api/workspaces.ts";
 import { PLATFORM, readUserId, timeOf } from "../ids.ts";
-import { isAbsence, NOT_HERE } from "./access.ts";
+import { isAbsence } from "./access.ts";
 import { type EarlierDeps, PAGE, SOLD_PAGE, toEarlier } from "./earlier.ts";
 import { mentions } from "./wording.ts";
 
-/** Older messages whose threads can have new replies: Slack lists no threads. */
+/** How far before the range to look for messages with new replies, because Slack does not list threads. */
 const THREADS_MS = 7 * 86_400_000;
 const MAX_PAGES = 4;
-const MAX_THREADS = 20;
 const THREADS_AT_ONCE = 4;
 
-const SOLD = "Slack lets this app read only 15 messages a minute, so I read only the newest ones.";
+const NOT_HERE = "I'm not in this channel, so I can't read it. Add me with `/invite` and my name.";
+const SOLD = "Slack lets this app read only 15 messages a minute, so I read only the newest ones, and no threads.";
+const SOLD_THREADS = "Slack lets this app read only 15 messages a minute, so I read no threads.";
 const TOO_FAST = "I've reached Slack's reading limit, so some messages are missing. Try again in a minute.";
-const TOO_MANY = "I couldn't read every message; the ones I missed are older.";
+const OLD_THREADS = "I couldn't check all older threads for new replies.";
 const LONG_THREAD = "I couldn't read all of a long thread; its newest replies are missing.";
-const MANY_THREADS = `In each channel, I read only the ${MAX_THREADS} most recently active threads.`;
 
 type ReadsRecent = Required<Pick<Adapter, "listReadable" | "readRecent">>;
 
@@ -79,6 +82,7 @@ function createListReadable(deps: EarlierDeps): ReadsRecent["listReadable"] {
     const toPlace = (channelId: string, name: string): ReadablePlace => ({
       id: `${PLATFORM}:${team}:${channelId}`,
       name: `#${name}`,
+      channelId,
     });
     if (which === "here") {
       const { channelId } = reply;
@@ -99,91 +103,117 @@ function createListReadable(deps: EarlierDeps): ReadsRecent["listReadable"] {
   };
 }
 
-function createReadRecent(deps: EarlierDeps): ReadsRecent["readRecent"] {
-  const { api } = deps;
+/** Messages of the channel itself, newest first. */
+interface Top {
+  found: Body[];
+  gap?: string;
+  /** The app has used up the one call that Slack allows it each minute. */
+  isSold?: true;
+}
 
-  /** Newest first, until the first message of the range or of the asker. Includes older messages with newer replies. */
-  async function readTop({ workspace, channelId, userId }: Place, range: RecentRange, signal: AbortSignal) {
+function createReadRecent(deps: EarlierDeps): ReadsRecent["readRecent"] {
+  const { api, limits } = deps;
+  const shared = createSharedLookups();
+
+  /** Reads back to the start of the range or to the asker's own message, and then on to older messages with replies. */
+  async function readTop(
+    { workspace, channelId, userId }: Place,
+    range: RecentRange,
+    signal: AbortSignal,
+  ): Promise<Top> {
+    const { teamId } = workspace;
     const found: Body[] = [];
-    let cursor: string | undefined;
     const bounds = { latest: toTs(range.until), oldest: toTs(range.since - THREADS_MS), limit: PAGE };
+    /** True if only older messages can follow, of which only the threads matter. */
+    function isWhole(): boolean {
+      return found.some(({ user, ts }) => !isIn(range, ts) || (range.fromOwn && user === userId));
+    }
+
+    let cursor: string | undefined;
     for (let page = 0; page < MAX_PAGES; page++) {
+      if (!limits.mayRead(teamId, "channels")) return { found, gap: isWhole() ? OLD_THREADS : TOO_FAST };
       const args = { channel: channelId, ...bounds, ...(cursor !== undefined && { cursor }) };
       try {
-        const answer = await api.call(workspace.teamId, "conversations.history", args, signal);
+        const answer = await api.call(teamId, "conversations.history", args, signal);
         const messages = toBodies(answer["messages"]);
         found.push(...messages);
         cursor = readText(toBody(answer["response_metadata"])["next_cursor"]);
-        const hasOwn = range.fromOwn && messages.some(({ user }) => user === userId);
-        if (cursor === undefined || hasOwn) return { found };
-        if (found.length >= range.maxMessages) return { found, gap: TOO_MANY };
-        if (messages.length <= SOLD_PAGE) return { found, gap: SOLD };
+        if (cursor === undefined) return { found };
+        if (messages.length <= SOLD_PAGE) {
+          // Slack would refuse the next calls.
+          limits.pause(teamId, "channels");
+          limits.pause(teamId, "gaps");
+          return { found, isSold: true, gap: isWhole() ? SOLD_THREADS : SOLD };
+        }
+        if (found.filter(({ ts }) => isIn(range, ts)).length >= range.maxMessages) break;
       } catch (error) {
         if (isAbsence(error)) throw new SearchProblem(NOT_HERE);
         if (!isRateLimit(error)) throw error;
-        return { found, gap: found.length === 0 ? TOO_FAST : SOLD };
+        return { found, gap: isWhole() ? OLD_THREADS : TOO_FAST };
       }
     }
-    return { found, gap: TOO_MANY };
+    return { found, gap: isWhole() ? OLD_THREADS : TOO_MANY };
   }
 
   async function readReplies({ workspace, channelId }: Place, root: Body, range: RecentRange, signal: AbortSignal) {
+    const { teamId } = workspace;
     const bounds = { latest: toTs(range.until), oldest: toTs(range.since), limit: PAGE };
     const args = { channel: channelId, ts: root["ts"], ...bounds };
+    if (!limits.mayRead(teamId, "gaps") || !limits.mayRead(teamId, "threads")) return { found: [], gaps: [TOO_FAST] };
     try {
-      const answer = await api.call(workspace.teamId, "conversations.replies", args, signal);
+      const answer = await api.call(teamId, "conversations.replies", args, signal);
       const found = toBodies(answer["messages"]).filter(({ ts }) => ts !== root["ts"]);
       const isPartial = readText(toBody(answer["response_metadata"])["next_cursor"]) !== undefined;
-      return { found, ...(isPartial && { gap: found.length < SOLD_PAGE ? SOLD : LONG_THREAD }) };
+      return { found, gaps: isPartial ? [LONG_THREAD] : [] };
     } catch (error) {
-      if (!isRateLimit(error)) throw error;
-      return { found: [], gap: TOO_FAST };
+      signal.throwIfAborted();
+      return { found: [], gaps: [isRateLimit(error) ? TOO_FAST : LOST_THREAD] };
     }
   }
 
-  async function toRecent(raw: Body, { workspace, channelId, linkBase, userId }: Place): Promise<RecentMessage[]> {
+  async function toMessages(raw: Body, { workspace, channelId, linkBase, userId }: Place): Promise<RecentMessage[]> {
     const [ts, threadTs] = [readText(raw["ts"]), readText(raw["thread_ts"])];
     const thread = threadTs !== undefined && threadTs !== ts ? `?thread_ts=${threadTs}&cid=${channelId}` : "";
     const link = `${linkBase}/archives/${channelId}/p${ts?.replace(".", "")}${thread}`;
-    const concerns = raw["parent_user_id"] === userId || mentions(readText(raw["text"]) ?? "", userId);
     const isOwn = raw["user"] === userId;
-    return (await toEarlier(raw, channelId, workspace, deps)).map(({ attachments, isRoot: _isRoot, ...message }) => ({
-      ...message,
-      text: message.text || attachments.map(({ name }) => name).join(", "),
+    const concerns = !isOwn && (raw["parent_user_id"] === userId || mentions(readText(raw["text"]) ?? "", userId));
+    const more = {
       link,
       ...(threadTs !== undefined && { threadId: threadTs }),
-      ...(concerns && !isOwn && { concernsAsker: true as const }),
-    }));
+      ...(concerns && { concernsAsker: true as const }),
+    };
+    return (await toEarlier(raw, channelId, workspace, deps)).map((message) => toRecent(message, more));
   }
 
   return async (placeId, range, { author, reply }, signal) => {
     const { team } = readExtra(reply);
     const channelId = placeId.split(":")[2] ?? "";
     const workspace = await findWorkspace(deps, team, signal);
-    const { url } = await api.call(team, "auth.test", {}, signal);
+    const { url } = await shared(signal, team, () => api.call(team, "auth.test", {}, signal));
     const linkBase = (readText(url) ?? "https://slack.com").replace(/\/+$/, "");
     const place: Place = { workspace, channelId, linkBase, userId: readUserId(author.id) };
     const top = await readTop(place, range, signal);
-    const oldest = range.since;
     const active = top.found
-      .filter(({ latest_reply: latest }) => timeOf(readText(latest) ?? "0") >= oldest)
+      .filter(({ latest_reply: latest }) => isIn(range, latest))
       .toSorted((one, other) => Number(other["latest_reply"]) - Number(one["latest_reply"]));
+    const raws = top.found.filter(({ ts }) => isIn(range, ts));
     const gaps = new Set(top.gap === undefined ? [] : [top.gap]);
-    if (active.length > MAX_THREADS) gaps.add(MANY_THREADS);
-    const raws = top.found.filter(({ ts }) => timeOf(readText(ts) ?? "0") >= oldest).slice(0, range.maxMessages);
-    // An app that may read once a minute has just done so.
-    const threads = top.gap === undefined || top.gap === TOO_MANY ? active.slice(0, MAX_THREADS) : [];
-    for (let at = 0; at < threads.length; at += THREADS_AT_ONCE) {
-      const some = threads.slice(at, at + THREADS_AT_ONCE);
-      const read = await Promise.all(some.map((root) => readReplies(place, root, range, signal)));
-      for (const { found, gap } of read) {
-        raws.push(...found.slice(-range.maxMessages));
-        if (gap !== undefined) gaps.add(gap);
-      }
+    const threads = top.isSold === true ? [] : active;
+    if (threads.length > MAX_THREADS) gaps.add(MANY_THREADS);
+    const read = await mapBounded(threads.slice(0, MAX_THREADS), THREADS_AT_ONCE, (root) =>
+      readReplies(place, root, range, signal),
+    );
+    for (const thread of read) {
+      raws.push(...thread.found);
+      for (const gap of thread.gaps) gaps.add(gap);
     }
-    const messages = (await Promise.all(raws.map((raw) => toRecent(raw, place)))).flat();
-    return { messages, ...(gaps.size > 0 && { gap: [...gaps].join(" ") }) };
+    return { messages: (await Promise.all(raws.map((raw) => toMessages(raw, place)))).flat(), gaps: [...gaps] };
   };
+}
+
+function isIn({ since }: RecentRange, given: unknown): boolean {
+  const ts = readText(given);
+  return ts !== undefined && timeOf(ts) >= since;
 }
 
 function isRateLimit(error: unknown): boolean {
