@@ -86,7 +86,7 @@ export function addUser(
   { name, isAdmin = false, isGuest = false, isBot = false, id = core.newId("U"), ...options }: UserOptions,
 ): User {
   const botId = isBot ? (options.botId ?? core.newId("B")) : undefined;
-  const user: User = { id, name, workspace, isAdmin, isGuest, isDeactivated: false, botId };
+  const user: User = { id, name, workspace, isAdmin, isGuest, isStranger: false, isDeactivated: false, botId };
   workspace.users.set(user.id, user);
   return user;
 }

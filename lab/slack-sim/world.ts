@@ -46,6 +46,8 @@ export interface User {
   isAdmin: boolean;
   /** A guest has access to some channels only. */
   isGuest: boolean;
+  /** True for a person of another organisation, who shares channels by Slack Connect. */
+  isStranger: boolean;
   isDeactivated: boolean;
   /**
    * The channel that the person has open next to a conversation with an app. Slack reports it to apps with an agent

@@ -92,7 +92,7 @@ export function createPeopleMethods({ core }: MethodDeps): Methods {
   };
 }
 
-function userToWire({ id, name, workspace, isAdmin, isGuest, isDeactivated, botId }: User): Json {
+function userToWire({ id, name, workspace, isAdmin, isGuest, isStranger, isDeactivated, botId }: User): Json {
   const { organisation } = workspace;
   return {
     id,
@@ -102,6 +102,7 @@ function userToWire({ id, name, workspace, isAdmin, isGuest, isDeactivated, botI
     deleted: isDeactivated,
     is_admin: isAdmin,
     is_restricted: isGuest,
+    is_stranger: isStranger,
     is_owner: false,
     is_bot: botId !== undefined,
     ...(organisation && { enterprise_user: { id, enterprise_id: organisation.id, teams: [workspace.id] } }),
