@@ -3,7 +3,7 @@ import type { Actor } from "../port/catalogue.ts";
 import { SearchProblem } from "../port/errors.ts";
 import type { SearchHit } from "../port/events.ts";
 
-/** Most pages of one search: platforms count each page as a request of the asker. */
+/** Most pages of one search, because platforms count each page as a request of the asker. */
 const MAX_PAGES = 2;
 const NO_SEARCH = "There is nothing to search here: this platform has no other messages.";
 
@@ -23,9 +23,9 @@ export interface SearchDeps {
 }
 
 /**
- * Searches by the platform's own search, and keeps the hits that everyone who reads the answer can open. The rights
- * count as they are when the hits have arrived. A hit that not even the asker can open is not counted either, because
- * its existence is a secret.
+ * Searches with the platform's own search, and keeps the hits that everyone who reads the answer can open when the hits
+ * arrive. If a model answers with them, people can lose that right before its answer ends. The search does not count a
+ * hit that the asker cannot open either, because its existence is a secret.
  */
 export function createSearchMessages({ adapterOf }: SearchDeps): SearchMessages {
   return async (words, maxHits, by, signal) => {
