@@ -49,6 +49,15 @@ describe("what a person missed on Slack", () => {
     expect(gaps).toEqual([expect.stringContaining("15 messages a minute")]);
   });
 
+  test("an app that may read 15 messages a minute reads the start of a thread, and says so", async () => {
+    const { general, bob, asker, read } = await start({ simulator: { limits: { history: "commercial" } } });
+    const thread = bob.say(general, "the plan");
+    for (let index = 0; index < 30; index++) bob.say(general, `${index}`, { thread });
+    const { messages, gaps } = await read(await asker());
+    expect(messages.filter(({ text }) => /^\d+$/.test(text))).toHaveLength(14);
+    expect(gaps).toEqual([expect.stringContaining("newest replies of a thread are missing")]);
+  });
+
   test("a range that was read whole has no gap, although older messages are left", async () => {
     const { general, bob, asker, read } = await start({ simulator: { limits: { maxPage: 20 } } });
     for (let index = 0; index < 200; index++) bob.say(general, `old ${index}`);

@@ -6,7 +6,7 @@ interface Row extends Step, Expected {
   /** Happens after the first channel was read. */
   during?(world: World): unknown;
   /** Happens while the model writes the summary. */
-  then?(world: World): unknown;
+  afterwards?(world: World): unknown;
 }
 
 const OPEN = ["general", "open"];
@@ -70,7 +70,7 @@ const ROWS: ReadonlyArray<[title: string, row: Row]> = [
     "nothing of the channel of the question if its role is lost while the bot reads",
     { asks: "staff", which: "here", during: dropStaff, sees: [] },
   ],
-  ["nothing at all if a role is lost while the model writes", { asks: "general", which: "all", then: dropStaff }],
+  ["nothing at all if a role is lost while the model writes", { asks: "general", which: "all", afterwards: dropStaff }],
   [
     "nothing if the asker was removed from the server meanwhile",
     { asks: "general", which: "all", meanwhile: ({ guild, ada }) => guild.members.delete(ada.id), sees: [] },
@@ -81,7 +81,7 @@ const ROWS: ReadonlyArray<[title: string, row: Row]> = [
   ],
   [
     "nothing at all if the asker is removed from the server while the model writes",
-    { asks: "general", which: "all", then: ({ guild, ada }) => guild.members.delete(ada.id) },
+    { asks: "general", which: "all", afterwards: ({ guild, ada }) => guild.members.delete(ada.id) },
   ],
   [
     "no channel that is closed while the bot reads",
@@ -146,7 +146,7 @@ const ROWS: ReadonlyArray<[title: string, row: Row]> = [
   ],
   [
     "nothing at all if the asker is removed from a private thread while the model writes",
-    { asks: "general", which: "here", before: openSecret, then: leaveThread },
+    { asks: "general", which: "here", before: openSecret, afterwards: leaveThread },
   ],
   [
     "every channel of an administrator, and nothing of it once they no longer are one",
@@ -190,7 +190,10 @@ describe("what a catch-up on Discord shows a person", () => {
     const asked = await ask(world, row);
     row.meanwhile?.(world);
     const during = () => row.during?.(world);
-    const seen = await catchUpAll(world.adapter, asked, row.which, { during, then: () => row.then?.(world) });
+    const seen = await catchUpAll(world.adapter, asked, row.which, {
+      during,
+      afterwards: () => row.afterwards?.(world),
+    });
     expect(seen).toEqual(row.sees?.toSorted());
   });
 });

@@ -6,7 +6,7 @@ interface Row extends Step, Expected {
   /** Happens after the first channel was read. */
   during?(world: World): void;
   /** Happens while the model writes the summary. */
-  then?(world: World): void;
+  afterwards?(world: World): void;
 }
 
 /** The listed channels that both Ada and the bot are in; the bot never lists group messages. */
@@ -35,11 +35,11 @@ const ROWS: ReadonlyArray<[title: string, row: Row]> = [
   ],
   [
     "nothing at all if they leave a private channel while the model writes",
-    { asks: "general", which: "all", then: ({ leave, ada }) => leave(ada, "hers") },
+    { asks: "general", which: "all", afterwards: ({ leave, ada }) => leave(ada, "hers") },
   ],
   [
     "a public channel that they leave while the model writes, because they can open it again",
-    { asks: "general", which: "here", then: ({ leave, ada }) => leave(ada, "general"), sees: ["general"] },
+    { asks: "general", which: "here", afterwards: ({ leave, ada }) => leave(ada, "general"), sees: ["general"] },
   ],
   [
     "no channel that the bot is not in",
@@ -210,7 +210,10 @@ describe("what a catch-up on Slack shows a person", () => {
     const asked = await ask(world, row);
     row.meanwhile?.(world);
     const during = () => row.during?.(world);
-    const seen = await catchUpAll(world.adapter, asked, row.which, { during, then: () => row.then?.(world) });
+    const seen = await catchUpAll(world.adapter, asked, row.which, {
+      during,
+      afterwards: () => row.afterwards?.(world),
+    });
     expect(seen).toEqual(row.sees?.toSorted());
   });
 });

@@ -11,12 +11,12 @@ export interface Expected {
   sees?: readonly string[];
 }
 
-/** Reads a day for a person by a real adapter. `during` happens after the first channel is read, `then` at the end. */
+/** Reads a day for a person by a real adapter. `during` happens after the first channel is read, `afterwards` at the end. */
 export async function catchUpAll(
   adapter: Adapter,
   event: InboundEvent,
   which: "here" | "all",
-  { during, then }: { during?: (() => unknown) | undefined; then?: (() => unknown) | undefined } = {},
+  { during, afterwards }: { during?(): unknown; afterwards?(): unknown } = {},
 ): Promise<Expected["sees"]> {
   const { signal } = new AbortController();
   const by = alone({ author: event.author, reply: event.reply });
@@ -28,7 +28,7 @@ export async function catchUpAll(
   const deps = { adapterOf: () => ({ ...adapter, readRecent }), log: silent };
   const asker = { by, until: event.at + 60_000, mayAsk: () => true };
   const missed = await readMissed(deps, { which, since: event.at - 86_400_000 }, asker, signal);
-  then?.();
+  afterwards?.();
   if (typeof missed === "string") return [];
   if (!(await isStillOpen(deps, missed, by, signal))) return undefined;
   return missed.messages.flatMap(({ text }) => (text.startsWith(WORD) ? [text.split(" ")[1] ?? ""] : [])).toSorted();

@@ -44,7 +44,7 @@ export async function read<T>(
 
 /** `readPatiently` waits at most this often in a row, and only for rate limits up to `LONGEST_WAIT_MS`. */
 const MAX_WAITS = 5;
-const LONGEST_WAIT_MS = 10_000;
+export const LONGEST_WAIT_MS = 10_000;
 
 /** Like `read`, but waits for rate limits and retries until the signal aborts. */
 export function readPatiently<T>(

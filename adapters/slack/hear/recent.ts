@@ -21,6 +21,9 @@ const THREADS_AT_ONCE = 4;
 
 const NOT_HERE = "I'm not in this channel, so I can't read it. Add me with `/invite` and my name.";
 const SOLD = "Slack lets this app read only 15 messages a minute, so I read only the newest ones, and no threads.";
+const SOLD_THREAD =
+  "Slack lets this app read only 15 messages a minute, so the newest replies of a thread are missing.";
+const SOLD_CHANNEL = "Slack lets this app read only 15 messages a minute, so I read none here.";
 const SOLD_THREADS = "Slack lets this app read only 15 messages a minute, so I read no threads.";
 const TOO_FAST = "I've reached Slack's reading limit, so some messages are missing. Try again in a minute.";
 const OLD_THREADS = "I couldn't check all older threads for new replies.";
@@ -114,6 +117,8 @@ interface Top {
 function createReadRecent(deps: EarlierDeps): ReadsRecent["readRecent"] {
   const { api, limits } = deps;
   const shared = createSharedLookups();
+  /** The workspaces in which Slack lets this app read only a page of 15 messages a minute. */
+  const soldTeams = new Set<string>();
 
   /** Reads back to the start of the range or to the asker's own message, and then on to older messages with replies. */
   async function readTop(
@@ -129,9 +134,14 @@ function createReadRecent(deps: EarlierDeps): ReadsRecent["readRecent"] {
       return found.some(({ user, ts }) => !isIn(range, ts) || (range.fromOwn && user === userId));
     }
 
+    function toRefusal(): string {
+      if (isWhole()) return OLD_THREADS;
+      return soldTeams.has(teamId) ? SOLD_CHANNEL : TOO_FAST;
+    }
+
     let cursor: string | undefined;
     for (let page = 0; page < MAX_PAGES; page++) {
-      if (!limits.mayRead(teamId, "channels")) return { found, gap: isWhole() ? OLD_THREADS : TOO_FAST };
+      if (!limits.mayRead(teamId, "channels")) return { found, gap: toRefusal() };
       const args = { channel: channelId, ...bounds, ...(cursor !== undefined && { cursor }) };
       try {
         const answer = await api.call(teamId, "conversations.history", args, signal);
@@ -140,6 +150,7 @@ function createReadRecent(deps: EarlierDeps): ReadsRecent["readRecent"] {
         cursor = readText(toBody(answer["response_metadata"])["next_cursor"]);
         if (cursor === undefined) return { found };
         if (messages.length <= SOLD_PAGE) {
+          soldTeams.add(teamId);
           // Slack would refuse the next calls.
           limits.pause(teamId, "channels");
           limits.pause(teamId, "gaps");
@@ -149,7 +160,7 @@ function createReadRecent(deps: EarlierDeps): ReadsRecent["readRecent"] {
       } catch (error) {
         if (isAbsence(error)) throw new SearchProblem(NOT_HERE);
         if (!isRateLimit(error)) throw error;
-        return { found, gap: isWhole() ? OLD_THREADS : TOO_FAST };
+        return { found, gap: toRefusal() };
       }
     }
     return { found, gap: isWhole() ? OLD_THREADS : TOO_MANY };
@@ -162,9 +173,12 @@ function createReadRecent(deps: EarlierDeps): ReadsRecent["readRecent"] {
     if (!limits.mayRead(teamId, "gaps") || !limits.mayRead(teamId, "threads")) return { found: [], gaps: [TOO_FAST] };
     try {
       const answer = await api.call(teamId, "conversations.replies", args, signal);
-      const found = toBodies(answer["messages"]).filter(({ ts }) => ts !== root["ts"]);
-      const isPartial = readText(toBody(answer["response_metadata"])["next_cursor"]) !== undefined;
-      return { found, gaps: isPartial ? [LONG_THREAD] : [] };
+      const messages = toBodies(answer["messages"]);
+      const found = messages.filter(({ ts }) => ts !== root["ts"]);
+      if (readText(toBody(answer["response_metadata"])["next_cursor"]) === undefined) return { found, gaps: [] };
+      if (messages.length > SOLD_PAGE) return { found, gaps: [LONG_THREAD] };
+      limits.pause(teamId, "gaps");
+      return { found, gaps: [SOLD_THREAD] };
     } catch (error) {
       signal.throwIfAborted();
       return { found: [], gaps: [isRateLimit(error) ? TOO_FAST : LOST_THREAD] };
