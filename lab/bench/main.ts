@@ -120,6 +120,14 @@ const BENCHES = new Map<string, Bench>([
     },
   ],
   [
+    "catchup",
+    {
+      url: import.meta.resolve("./catchup.ts"),
+      measures: "what /catchup reads of a long thread and of a busy day: seconds, calls and tokens",
+      limitMs: 300_000,
+    },
+  ],
+  [
     "files",
     {
       url: import.meta.resolve("./files.ts"),
