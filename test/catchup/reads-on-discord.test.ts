@@ -19,14 +19,14 @@ async function start() {
       signal,
     );
     const texts = recent?.messages.map(({ text }) => text) ?? [];
-    return { threads: texts.filter((text) => /first|second/.test(text)), gaps: recent?.gaps };
+    return { threads: texts.filter((text) => /first|second/.test(text)).toSorted(), gaps: recent?.gaps };
   }
   return { ...world, read };
 }
 
 test("a channel on Discord is read with its threads, without a gap", async () => {
   const { read } = await start();
-  expect(await read()).toEqual({ threads: ["rocket second", "rocket first"], gaps: [] });
+  expect(await read()).toEqual({ threads: ["rocket first", "rocket second"], gaps: [] });
 });
 
 test("threads that Discord does not list are said to be missing", async () => {

@@ -133,7 +133,7 @@ function toReply(pending: PendingInteraction, author: Author, deps: InteractionE
   };
 }
 
-export function kindOf(interaction: PendingInteraction["interaction"], { rooms }: InteractionEventDeps): RoomKind {
+function kindOf(interaction: PendingInteraction["interaction"], { rooms }: InteractionEventDeps): RoomKind {
   const { channelId, guildId, type } = placeOf(interaction);
   return rooms.kindOf(channelId, guildId, type);
 }
