@@ -1,4 +1,3 @@
-/** Handles shortcuts, such as those in the menu of a message. */
 import type { CommandHelp } from "../../../src/port/catalogue.ts";
 import type { CommandEvent, MessageEvent } from "../../../src/port/events.ts";
 import { toLine } from "../../../src/text/quote-name.ts";
@@ -20,8 +19,8 @@ import { authorOf, type HandlerDeps, toEventBase, toName, type UserAction } from
 const OPEN_MS = 2_500;
 /** Less than Slack's three seconds, which include the network. */
 const POST_MS = 1_500;
-const NO_PICTURES = "I can't find a picture I can use in that message. Choose one with a picture in it.";
-const NO_DRAWING = "I can't draw here: pictures are switched off.";
+const NO_PICTURES = "I found no image in that message that I can use. Choose a message with an image.";
+const NO_DRAWING = "I can't create images here: they're switched off.";
 const PICTURE = /^image\//;
 
 export interface ShortcutsDeps extends HandlerDeps {

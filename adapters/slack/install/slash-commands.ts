@@ -8,7 +8,7 @@ const ASK: CommandHelp = { name: "ask", description: "Ask me a question.", usage
 export const ASK_ABOUT = "ask_about";
 /** The shortcut "Use as reference" in the menu of a message. */
 export const USE_AS_REFERENCE = "imagine_from_message";
-/** The shortcut "Draw a picture", which belongs to no message. */
+/** The shortcut "Create an image", which belongs to no message. */
 export const DRAW = "imagine_global";
 
 /** The `callback_id` of a command in one of Slack's two menus. */
@@ -29,13 +29,13 @@ export function toShortcuts(commands: readonly CommandHelp[]) {
       type: "message",
       name: "Use as reference",
       callback_id: USE_AS_REFERENCE,
-      description: "Draw a picture that starts from the pictures of this message",
+      description: "Create an image that starts from the images of this message",
     },
     {
       type: "global",
-      name: "Draw a picture",
+      name: "Create an image",
       callback_id: DRAW,
-      description: "Say what to draw, and add pictures to start from",
+      description: "Say what the image should show, and add images to start from",
     },
     ...commands.flatMap(({ name, description, shortcut }) =>
       shortcut === undefined
