@@ -1,6 +1,13 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { Logger } from "pino";
-import type { CommandHelp, ImagineMenu, Preview, ReadAbout, ReadPersona } from "../../src/port/catalogue.ts";
+import type {
+  CommandHelp,
+  ImagineMenu,
+  Preview,
+  ReadAbout,
+  ReadPersona,
+  ScheduleForm,
+} from "../../src/port/catalogue.ts";
 import type { Setup } from "../../src/port/setup.ts";
 import type { Example } from "./page/wire.ts";
 
@@ -23,7 +30,9 @@ export interface LocalAdapterOptions {
   readAbout?: ReadAbout;
   /** Fills in the persona form. Absent: there is no form, and `/persona` is an ordinary command. */
   readPersona?: ReadPersona;
-  /** Absent: the page does not show how answers look on other platforms. */
+  /** If absent, the buttons of a schedule answer with a command to copy. */
+  scheduleForm?: ScheduleForm | undefined;
+  /** Shows how an answer looks on other platforms. If absent, the page does not offer this. */
   preview?: (markdown: string) => Promise<readonly Preview[]>;
   isSandbox?: boolean;
   /** Connects platforms and a gateway. Absent: the page does not offer this. */

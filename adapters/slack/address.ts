@@ -12,6 +12,8 @@ export interface SlackExtra {
    * https://docs.slack.dev/interactivity/handling-user-interaction
    */
   responseUrl?: string;
+  /** Set for an action on an ephemeral message, which `responseUrl` can replace. */
+  isOnEphemeral?: "true";
   /**
    * The question's thread if it has replies: Slack shows ephemeral messages in no other thread.
    * https://docs.slack.dev/reference/methods/chat.postEphemeral
@@ -32,6 +34,7 @@ export function readExtra({ extra = {}, platform, workspaceId }: ReplyAddress): 
     user,
     recipientTeam,
     responseUrl,
+    isOnEphemeral,
     activeThread,
     lookingAt,
     actionToken,
@@ -43,6 +46,7 @@ export function readExtra({ extra = {}, platform, workspaceId }: ReplyAddress): 
     ...(user !== undefined && { user }),
     ...(recipientTeam !== undefined && { recipientTeam }),
     ...(responseUrl !== undefined && { responseUrl }),
+    ...(isOnEphemeral === "true" && { isOnEphemeral }),
     ...(activeThread !== undefined && { activeThread }),
     ...(lookingAt !== undefined && { lookingAt }),
     ...(actionToken !== undefined && { actionToken }),

@@ -131,6 +131,7 @@ export function startEngine({
     queue,
     worker: engine.worker,
     imagineMenu: engine.imagineMenu,
+    scheduleForm: engine.scheduleForm,
     usage,
     looking,
     isListening,

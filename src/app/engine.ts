@@ -21,6 +21,7 @@ import type {
   Looking,
   ReadAbout,
   ReadPersona,
+  ScheduleForm,
 } from "../port/catalogue.ts";
 import type { ReplyAddress } from "../port/events.ts";
 import type { Right } from "../port/right.ts";
@@ -76,6 +77,8 @@ export interface Engine extends Services, Bot {
   findTurn: FindTurn;
   isListening: IsListening;
   readPersona: ReadPersona;
+  scheduleForm: ScheduleForm;
+  /** The state of every MCP server in this process. */
   toolReports(): ReturnType<Outside["report"]>;
   looking: Looking;
   eraseConversations: EraseConversations;
@@ -117,6 +120,7 @@ export function createEngine({ retryMs, ...options }: EngineOptions): Engine {
     findTurn: records.turnOf,
     isListening: settings.isListening,
     readPersona: settings.read,
+    scheduleForm: own.planner.form,
     toolReports: () => outside.report(),
     looking,
     eraseConversations: createEraseConversations({ ...services, records, imagine, looking, schedules: own.schedules }),

@@ -49,6 +49,7 @@ async function toHost({ config, engine, stores, openSetup, ...given }: Platforms
     commands: engine.commands,
     listModels: engine.listModels,
     readPersona: engine.readPersona,
+    scheduleForm: engine.scheduleForm,
     isListening: engine.isListening,
     namedGroups: engine.access.namedGroups,
     imagine: engine.imagineMenu,

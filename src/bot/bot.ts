@@ -10,7 +10,6 @@ import { isDrawing } from "../queue/event-lane.ts";
 import type { Worker } from "../queue/queue.ts";
 import { isOfSchedule } from "../schedules/acts.ts";
 import { carryOut, giveUpRun, isScheduled, type RunDeps } from "../schedules/run.ts";
-import { toDraft } from "../schedules/wording.ts";
 import { isStoreOutage } from "../store/outage.ts";
 import type { Batch } from "../turn/answers.ts";
 import { takeBatch } from "../turn/questions.ts";
@@ -115,7 +114,9 @@ function createWork(deps: BotParts, refused: Refused) {
     if (isOfSchedule(event)) {
       await reply(event, signal, async (sink, signal) => {
         const shown = await deps.planner.press(event, signal);
-        if (shown !== undefined) await sink.post(toDraft(shown), `${event.key}:notice`, signal);
+        const isPrivate = event.reply.isDirect !== true;
+        if (shown !== undefined)
+          await deps.planner.show(shown, { sink, nonce: `${event.key}:notice`, isPrivate }, signal);
       });
       return batch;
     }

@@ -30,9 +30,7 @@ export const SCHEDULE: Command = {
         return planner.show(shown, place, signal);
       }
       const wish = isChange ? { words: rest.join(" "), replaces: id.toLowerCase() } : { words: event.text };
-      const card = await planner.propose({ ...event, ...wish });
-      if (typeof card === "string") return postNotice(sink, event, card, signal);
-      await planner.showCard(card.draftId, card, place, signal);
+      await planner.show(await planner.propose({ ...event, ...wish }), place, signal);
     };
   },
 };

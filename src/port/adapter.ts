@@ -1,5 +1,13 @@
 import type { Logger } from "pino";
-import type { Actor, CommandHelp, ImagineMenu, IsListening, ListModels, ReadPersona } from "./catalogue.ts";
+import type {
+  Actor,
+  CommandHelp,
+  ImagineMenu,
+  IsListening,
+  ListModels,
+  ReadPersona,
+  ScheduleForm,
+} from "./catalogue.ts";
 import type {
   Accept,
   AttachmentRef,
@@ -149,7 +157,9 @@ export interface AdapterOptions {
   listModels: ListModels;
   /** Absent: the persona form starts empty and suggests the default prompts. */
   readPersona?: ReadPersona | undefined;
-  /** Absent: false for every channel. */
+  /** Absent: a schedule has no form, and its buttons answer with a command to copy. */
+  scheduleForm?: ScheduleForm | undefined;
+  /** Absent: the bot listens to no channel. */
   isListening?: IsListening | undefined;
   /** Reads the ids of the groups and roles that the policy names. The adapter looks up their members. Absent: none. */
   namedGroups?: (() => Promise<readonly string[]>) | undefined;

@@ -1,4 +1,4 @@
-import type { ActionEvent, Author, ReplyAddress } from "./events.ts";
+import type { ActionEvent, Author, ReplyAddress, ScheduleFields } from "./events.ts";
 
 /** The core's answers to an adapter's questions about images, people, models and channels. Types only. */
 
@@ -57,7 +57,18 @@ export interface DescribedPicture {
   options: ImagineOptions;
 }
 
-/** A person's settings in their direct conversation, and how much the bot stores about them. */
+/** The form that changes a schedule. Its methods reject if the store does not answer. */
+export interface ScheduleForm {
+  /**
+   * Resolves to the values that the form opens with. Undefined if this person cannot change the schedule: a press
+   * without fields then tells them why.
+   */
+  read(id: string, by: Actor): Promise<ScheduleFields | undefined>;
+  /** Resolves to a sentence for each wrong field. A problem that belongs to no field is at `time`. */
+  findProblems(id: string, fields: ScheduleFields, by: Actor): Promise<Partial<ScheduleFields>>;
+}
+
+/** The bot's settings in a person's direct conversation, and how much it stores about that person. */
 export interface About {
   model: string;
   persona?: string;

@@ -185,6 +185,12 @@ export type Action = (typeof ACTIONS)[number];
 /** The longest reason that the rating form accepts, in UTF-16 units. */
 export const MAX_REASON_CHARS = 500;
 
+/** The fields in a schedule's form: when, and what to do then. Both contain text that people write. */
+export type ScheduleFields = Record<"time" | "task", string>;
+
+/** Longest texts in these fields, in UTF-16 units. Slack accepts at most 3,000 in one field. */
+export const MAX_SCHEDULE_CHARS: Readonly<Record<keyof ScheduleFields, number>> = { time: 200, task: 3_000 };
+
 const ANEW: ReadonlySet<Action> = new Set(["retry", "regenerate", "approve", "always", "deny", "rerun"]);
 
 /** True for a press that continues a finished turn, or that asks its question again. */
@@ -202,7 +208,9 @@ export interface ActionEvent extends EventBase {
   turnId: string;
   /** Why an answer is `bad`, in the person's words, from the rating form. */
   reason?: string;
-  /** Set if an edit of the question caused the event, not a press: the platform keeps no reply open for a notice. */
+  /** The new version of a schedule, from the form that `reschedule` opens; absent on platforms without forms. */
+  fields?: ScheduleFields;
+  /** It comes from an edit of the question instead of a press: the platform reserves no place for a notice about it. */
   isSpoken?: true;
 }
 

@@ -2,12 +2,12 @@ import type { ActionEvent, CommandEvent, EventBase } from "../port/events.ts";
 import { isSamePerson } from "../port/identity.ts";
 import type { Services } from "../services/services.ts";
 import { quoteName } from "../text/quote-name.ts";
-import { PAST } from "./proposal.ts";
-import { findDenial, GONE, mayManage, NOT_THE_MAKER, NOT_YOURS } from "./rights.ts";
+import { PAST, type Proposals } from "./proposal.ts";
+import { findChangeRefusal, findDenial, GONE, mayManage, NOT_THE_MAKER, NOT_YOURS } from "./rights.ts";
 import type { Schedule } from "./schedule.ts";
 import type { Schedules } from "./schedules.ts";
 import { findRuns } from "./when.ts";
-import { describeMade, describeNext, type Shown, say, toScheduleButtons } from "./wording.ts";
+import { describeNext, type Shown, say, toFields, toScheduleButtons, toShown } from "./wording.ts";
 
 /** Most schedules of one person, and of one channel. */
 const MAX_OF_PERSON = 20;
@@ -40,15 +40,15 @@ export type Act = (
   signal: AbortSignal,
 ) => Promise<Shown>;
 
-export function createAct(deps: Services & { schedules: Schedules }): Act {
-  const { schedules, audit, adapterOf, now } = deps;
+export function createAct(deps: Services & Pick<Proposals, "propose"> & { schedules: Schedules }): Act {
+  const { schedules, propose, audit, adapterOf, now } = deps;
 
-  /** A bound that another schedule would exceed, as a sentence. */
-  async function findExcess({ author, reply, replaces }: Schedule): Promise<string | undefined> {
+  /** A sentence about the limit that is already reached without this schedule. Undefined if none is. */
+  async function findExcess({ author, reply, id: own, replaces = own }: Schedule): Promise<string | undefined> {
     const counts = async (of: Parameters<Schedules["list"]>[0]) =>
       (await schedules.list(of)).filter(({ id, state }) => state !== "ended" && id !== replaces).length;
-    const own = await counts({ person: { platform: reply.platform, id: author.id } });
-    if (own >= MAX_OF_PERSON) return `You have ${own} schedules, which is the limit. Delete one first.`;
+    const theirs = await counts({ person: { platform: reply.platform, id: author.id } });
+    if (theirs >= MAX_OF_PERSON) return `You have ${theirs} schedules, which is the limit. Delete one first.`;
     const here = await counts({ place: reply });
     if (here >= MAX_OF_PLACE)
       return `This channel has ${here} schedules, which is the limit. Someone must delete one first.`;
@@ -78,6 +78,8 @@ export function createAct(deps: Services & { schedules: Schedules }): Act {
     const [next] = findRuns(draft, now(), 1);
     if (next === undefined) return say(PAST);
     const { replaces, card: _, ...fields } = draft;
+    const before = replaces === undefined ? undefined : await schedules.read(replaces);
+    if (before !== undefined && !mayManage(deps, event, before)) return say(NOT_YOURS);
     const made: Schedule = { ...fields, id: replaces ?? draft.id, state: "active", next, failures: 0 };
     const stored = await schedules.change(made.id, (before) =>
       replaces !== undefined && before === undefined ? undefined : made,
@@ -85,7 +87,27 @@ export function createAct(deps: Services & { schedules: Schedules }): Act {
     if (stored === undefined) return say(GONE);
     if (replaces !== undefined) await schedules.remove(draft.id);
     await note(event, made, `${made.time}: ${made.task}`);
-    return { text: describeMade(made, now()), buttons: toScheduleButtons(made) };
+    return toShown(made, now());
+  }
+
+  async function change(event: CommandEvent | ActionEvent, one: Schedule): Promise<Shown> {
+    const refusal = findChangeRefusal(deps, event, one);
+    if (refusal !== undefined) return say(refusal);
+    const { time, task } = toFields(one, now());
+    const fields = event.kind === "action" ? event.fields : undefined;
+    if (fields === undefined) {
+      return say(
+        `Write the whole new version: \`/schedule change ${one.id} ${time} ${task}\`, or \`!schedule change …\` in a thread.`,
+      );
+    }
+    const { key, conversationId, author, reply } = event;
+    const shown = await propose({ key, conversationId, author, reply, words: fields, replaces: one.id });
+    if (shown.draftId !== undefined) return shown;
+    const typed = `${fields.time}\n\n${fields.task}`.replace(/^/gm, "> ");
+    return {
+      text: `${shown.text} I changed nothing. You wrote:\n\n${typed}`,
+      buttons: [{ action: "reschedule", turnId: one.id, label: "Try again" }],
+    };
   }
 
   async function stop(event: CommandEvent | ActionEvent, one: Schedule): Promise<Shown> {
@@ -109,8 +131,9 @@ export function createAct(deps: Services & { schedules: Schedules }): Act {
   }
 
   async function resume(event: CommandEvent | ActionEvent, one: Schedule): Promise<Shown> {
-    const denial = await findDenial(deps, { author: event.author, reply: one.reply });
-    if (denial !== undefined) return say(denial.refusal);
+    const refusal =
+      (await findDenial(deps, { author: event.author, reply: one.reply }))?.refusal ?? (await findExcess(one));
+    if (refusal !== undefined) return say(refusal);
     const [next] = findRuns(one, now(), 1);
     if (next === undefined) return say(PAST);
     const active = await schedules.change(one.id, (stored) => {
@@ -131,13 +154,10 @@ export function createAct(deps: Services & { schedules: Schedules }): Act {
     if (!mayManage(deps, event, one)) return say(NOT_YOURS);
     switch (action) {
       case "schedule":
-        if (one.state !== "draft") return { text: describeMade(one, now()), buttons: toScheduleButtons(one) };
+        if (one.state !== "draft") return toShown(one, now());
         return isSamePerson(event.author, one) ? create(event, one, signal) : say(NOT_THE_MAKER);
       case "reschedule":
-        if (!isSamePerson(event.author, one)) return say(NOT_THE_MAKER);
-        return say(
-          `Write the whole new version: \`/schedule change ${id} ${one.time} ${one.task}\`, or \`!schedule change …\` in a thread.`,
-        );
+        return change(event, one);
       case "unschedule":
         return stop(event, one);
       case "pause":

@@ -3,20 +3,17 @@ import { isSamePerson } from "../port/identity.ts";
 import type { ReplySink } from "../port/sink.ts";
 import type { Services } from "../services/services.ts";
 import { type Act, createAct, isOfSchedule } from "./acts.ts";
-import { createUnderstand, HOW, type Wish } from "./proposal.ts";
+import { createProposals, HOW, type Proposals } from "./proposal.ts";
 import type { Schedule } from "./schedule.ts";
 import type { Schedules } from "./schedules.ts";
-import { describeCard, describeLine, describeOthers, type Shown, toCardButtons, toDraft } from "./wording.ts";
+import { describeLine, describeOthers, type Shown, toDraft } from "./wording.ts";
 
 /** Longest list; every platform accepts it in one message. */
 const MAX_LIST_CHARS = 1_700;
 
 /** Lets people make and manage schedules. Resolves to sentences for them. Rejects if the store does not respond. */
-export interface Planner {
-  /** Understands a request and keeps it as a draft. Resolves to its card, or to the reason why it cannot. */
-  propose(wish: Wish): Promise<(Shown & { draftId: string }) | string>;
-  /** Shows the card of a draft, and remembers where. The same nonce shows it once. */
-  showCard(draftId: string, card: Shown, how: CardPlace, signal: AbortSignal): Promise<void>;
+export interface Planner extends Proposals {
+  /** Posts it, and remembers where the card of a draft is. The same nonce posts it once. */
   show(shown: Shown, how: CardPlace, signal: AbortSignal): Promise<void>;
   list(event: CommandEvent): Promise<string>;
   /** Changes one: by its button, or by its id. */
@@ -33,27 +30,19 @@ export interface CardPlace {
 
 export function createPlanner(deps: Services & { schedules: Schedules }): Planner {
   const { schedules, access, sinkOf, now, log } = deps;
-  const [act, understand] = [createAct(deps), createUnderstand(deps)];
+  const proposals = createProposals(deps);
+  const act = createAct({ ...deps, propose: proposals.propose });
 
   return {
+    ...proposals,
     act,
 
-    async propose(wish) {
-      const wanted = await understand(wish);
-      if (typeof wanted === "string") return wanted;
-      const draft = await schedules.draft(wanted);
-      return { draftId: draft.id, text: describeCard(draft, now()), buttons: toCardButtons(draft.id) };
-    },
-
-    async showCard(draftId, card, { sink, nonce, isPrivate }, signal) {
-      const { id } = await sink.post(toDraft(card), nonce, signal);
-      await schedules.change(draftId, (draft) =>
+    async show(shown, { sink, nonce, isPrivate }, signal) {
+      const { id } = await sink.post(toDraft(shown), nonce, signal);
+      if (shown.draftId === undefined) return;
+      await schedules.change(shown.draftId, (draft) =>
         draft?.state === "draft" ? { ...draft, card: { id, isPrivate } } : undefined,
       );
-    },
-
-    async show(shown, { sink, nonce }, signal) {
-      await sink.post(toDraft(shown), nonce, signal);
     },
 
     async list(event) {
@@ -81,8 +70,9 @@ export function createPlanner(deps: Services & { schedules: Schedules }): Planne
       const shown = await act(event, event.action, event.turnId, signal);
       const card = before?.state === "draft" ? before.card : undefined;
       const after = await schedules.read(event.turnId);
-      if (card === undefined || after?.state === "draft") return shown;
-      // The card itself then shows what became of it.
+      const isUnchanged = after?.state === "draft" && shown.draftId !== event.turnId;
+      if (card === undefined || isUnchanged) return shown;
+      // The card itself then shows what became of the draft.
       const sink = sinkOf(card.isPrivate ? event.reply : (before?.reply ?? event.reply));
       try {
         await sink.edit(card.id, toDraft(shown), signal);

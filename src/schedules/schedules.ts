@@ -17,7 +17,7 @@ const KEPT_MS = 396 * 86_400_000;
 /** The stored schedules. Promises reject if the store does not answer. */
 export interface Schedules {
   read(id: string): Promise<Schedule | undefined>;
-  /** Stores a draft, unless it is there already. Resolves to what is stored. */
+  /** Stores a draft or its new version. Resolves to what is stored: a confirmed draft is a schedule, and stays so. */
   draft(draft: Schedule): Promise<Schedule>;
   /**
    * Replaces a schedule by what `change` makes of it, among all processes one after another; undefined: leaves it as it
@@ -74,8 +74,10 @@ export function createSchedules({ open, now, log, ...stores }: SchedulesOptions)
     draft: (draft) =>
       inTurn(draft.id, async (entries) => {
         const stored = await read(draft.id);
-        if (stored === undefined) await entries.put(toEntry(draft));
-        return stored ?? draft;
+        if (stored !== undefined && stored.state !== "draft") return stored;
+        const kept = { ...draft, ...(stored?.card && { card: stored.card }) };
+        await entries.put(toEntry(kept));
+        return kept;
       }),
     change: (id, change) =>
       inTurn(id, async (entries) => {

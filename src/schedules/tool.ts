@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { MAX_SCHEDULE_CHARS } from "../port/events.ts";
 import type { Services } from "../services/services.ts";
 import { defineTool, type Tool, ToolError } from "../tools/tool.ts";
 import type { Planner } from "./planner.ts";
@@ -7,13 +8,13 @@ import { TOOL } from "./rights.ts";
 const schema = z.object({
   when: z
     .string()
-    .max(200)
+    .max(MAX_SCHEDULE_CHARS.time)
     .describe(
       'in English: "tomorrow 14:00", "in 20 minutes", "weekdays at 9:00", "every Monday 8:30", "every 2 hours", "first of the month at 10:00"; a time zone such as Europe/Berlin only if the user names one',
     ),
   task: z
     .string()
-    .max(4_000)
+    .max(MAX_SCHEDULE_CHARS.task)
     .describe("what to do then, complete and in the user's language: it is all that you will see at that time"),
 });
 
@@ -29,16 +30,11 @@ export function createScheduleTool({ planner, sinkOf }: Services & { planner: Pl
       if (turn === undefined) throw new ToolError("There is no conversation to schedule in.");
       if (turn.isScheduled) throw new ToolError("This is a scheduled run, which schedules nothing. Carry it out now.");
       const { id, author, reply } = turn;
-      const words = `${when}: ${task}`;
+      const words = { time: when, task };
       const card = await planner.propose({ key: id, conversationId, author, reply, words });
-      if (typeof card === "string") throw new ToolError(`Nothing is scheduled. Tell the user: ${card}`);
+      if (card.draftId === undefined) throw new ToolError(`Nothing is scheduled. Tell the user: ${card.text}`);
       const nonce = `${id}:card:${card.draftId}`;
-      await planner.showCard(
-        card.draftId,
-        card,
-        { sink: sinkOf(reply), nonce, isPrivate: reply.visibleTo !== undefined },
-        signal,
-      );
+      await planner.show(card, { sink: sinkOf(reply), nonce, isPrivate: reply.visibleTo !== undefined }, signal);
       return "The card is shown under the conversation. Tell the user in one short sentence to check it and press Create; do not repeat its contents.";
     },
     describeCall: ({ when }) => `preparing a schedule: ${when}`,

@@ -1,16 +1,19 @@
+import type { ScheduleFields } from "../port/events.ts";
 import type { Button, Draft } from "../port/sink.ts";
 import { neutralize } from "../text/neutralize.ts";
 import { truncate } from "../text/truncate.ts";
 import type { Schedule } from "./schedule.ts";
-import { findRuns } from "./when.ts";
+import { findRuns, isRecurring } from "./when.ts";
 
 const MAX_TASK_CHARS = 1_000;
 const MAX_LINE_CHARS = 120;
 
-/** The sentences that people see after they changed a schedule. */
+/** A message about schedules. */
 export interface Shown {
   text: string;
   buttons: Button[];
+  /** The draft whose card it is. */
+  draftId?: string;
 }
 
 export function say(text: string): Shown {
@@ -55,15 +58,27 @@ export function describeNext(one: Pick<Schedule, "pattern" | "zone">, now: numbe
   return `Next: ${describeTime(first, one.zone, now)}${then}.`;
 }
 
-/** The card that asks for confirmation. */
-export function describeCard(draft: Schedule, now: number): string {
+/** The card that asks for confirmation of a draft, or the message that confirms a schedule. */
+export function toShown(one: Schedule, now: number): Shown {
+  return one.state === "draft"
+    ? { text: describeCard(one, now), buttons: toCardButtons(one.id), draftId: one.id }
+    : { text: describeMade(one, now), buttons: toScheduleButtons(one) };
+}
+
+/** The words that a change starts from. A single run names its date, because "tomorrow" is another day by then. */
+export function toFields({ time, task, pattern, zone }: Schedule, now: number): ScheduleFields {
+  const [at] = isRecurring(pattern) ? [] : findRuns({ pattern, zone }, 0, 1);
+  return { time: at === undefined ? time : toClock(at, zone, now), task };
+}
+
+function describeCard(draft: Schedule, now: number): string {
   const { time, reply, replaces } = draft;
   const place = reply.isDirect === true ? "here" : reply.threadId === undefined ? "in this channel" : "in this thread";
   const verb = replaces === undefined ? "Shall I do this" : "Shall I do this instead";
   return `**${verb} ${place}: ${toLine(time)}?**\n\n${quoteTask(draft)}\n\n${describeNext(draft, now)}`;
 }
 
-export function describeMade(one: Schedule, now: number): string {
+function describeMade(one: Schedule, now: number): string {
   return `**Scheduled (\`${one.id}\`): ${toLine(one.time)}**\n\n${quoteTask(one)}\n\n${describeNext(one, now)}`;
 }
 
@@ -106,7 +121,7 @@ function capitalize(text: string): string {
   return text.slice(0, 1).toUpperCase() + text.slice(1);
 }
 
-export function toCardButtons(id: string): Button[] {
+function toCardButtons(id: string): Button[] {
   return [
     { action: "schedule", turnId: id, label: "Create" },
     { action: "reschedule", turnId: id, label: "Change" },

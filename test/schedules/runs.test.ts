@@ -231,6 +231,58 @@ describe("/schedule", () => {
     expect(await bot.schedules.list()).toMatchObject([{ state: "paused" }]);
   });
 
+  test("a schedule's form is for its maker and managers, and a manager who changes it becomes its maker", async () => {
+    const bot = start();
+    await bot.schedule();
+    const id = (await bot.schedules.list())[0]?.id ?? "";
+    const fields = { time: "every 2 hours", task: "say it twice" };
+    const boss: Author = { ...ben, isModerator: true };
+    const change = async (author: Author) => {
+      await bot.accept({ ...action("reschedule", id, { author }), fields });
+      await bot.idle();
+    };
+    expect(await bot.scheduleForm.read(id, action("reschedule", id, { author: ben }))).toBeUndefined();
+    await change(ben);
+    expect(bot.texts().at(-1)).toMatch(/^Only the person who made this schedule/);
+    const opened = await bot.scheduleForm.read(id, action("reschedule", id, { author: boss }));
+    expect(opened).toEqual({ time: "every hour", task: "say the hour" });
+    await change(boss);
+    expect(bot.texts().at(-1)).toMatch(/instead.*every 2 hours.*This makes it your schedule/s);
+    await bot.press("schedule", ZONED);
+    expect(await bot.schedules.list()).toMatchObject([{ id, author: { id: "ada" }, task: "say the hour" }]);
+    await bot.press("schedule", boss);
+    expect(await bot.schedules.list()).toMatchObject([{ id, author: { id: "ben" }, task: "say it twice" }]);
+  });
+
+  test("the form of a single run starts from its date, and only whole times are understood", async () => {
+    const bot = start();
+    await bot.say("schedule", "tomorrow 14:00 call Ana");
+    const [button] = bot.channel.at(-1)?.draft.buttons ?? [];
+    const press = action("reschedule", button?.turnId ?? "", { author: ZONED });
+    const opened = (await bot.scheduleForm.read(press.turnId, press)) ?? { time: "", task: "" };
+    expect(opened.time).toMatch(/^\w{3} \d+ \w+( \d{4})? 14:00$/);
+    const find = (fields: Partial<typeof opened>) =>
+      bot.scheduleForm.findProblems(press.turnId, { ...opened, ...fields }, press);
+    expect(await find({})).toEqual({});
+    expect(await find({ time: "weekdays at 9:00 sharp" })).toEqual({
+      time: "I understood only `weekdays at 9:00`. Leave out the rest, or write it into the task.",
+    });
+    expect(await find({ task: " " })).toEqual({ task: "I understood when, but not what to do then. Write both." });
+    expect(await find({ task: "x".repeat(3_001) })).toEqual({ task: "The task can have at most 3000 characters." });
+  });
+
+  test("an ended schedule counts again when it resumes", async () => {
+    const bot = start();
+    await bot.schedule();
+    const [ended] = await bot.schedules.list();
+    await bot.schedules.change(ended?.id ?? "", (one) => one && { ...one, state: "ended" });
+    for (let count = 0; count < 20; count++) {
+      await bot.say("schedule", `every hour number ${count}`);
+      await bot.press("schedule");
+    }
+    expect(await bot.say("schedule", `resume ${ended?.id}`)).toContain("You have 20 schedules");
+  });
+
   test("a person can have only twenty schedules", async () => {
     const bot = start();
     for (let count = 0; count <= 20; count++) {

@@ -17,6 +17,8 @@ export interface Differences {
   noFiles?: string;
   noRedelivery?: string;
   noRestart?: string;
+  /** Buttons that open a form elsewhere answer with a command to copy. */
+  noForms?: string;
   /** True if the surface shows one answer at a time. */
   noParallel?: string;
   noPrivateFiles?: string;
@@ -539,13 +541,13 @@ function describeSearch(start: StartSurface, { noSearch }: Differences): void {
   );
 }
 
-function describeSchedules(start: StartSurface, { noOthers, noRestart }: Differences): void {
+function describeSchedules(start: StartSurface, { noOthers, noRestart, noForms }: Differences): void {
   const HOUR_MS = 3_600_000;
   const alone = noOthers === undefined ? "ada" : undefined;
   const UNDER_POST = ["pause", "reschedule", "unschedule"];
 
-  /** A surface with a confirmed schedule. */
-  async function startHourly(task: string) {
+  /** A surface with the card of a schedule. */
+  async function startCard(task: string) {
     const surface = await start();
     // A chat must exist on the page.
     surface.world.script(["Hello."]);
@@ -555,6 +557,12 @@ function describeSchedules(start: StartSurface, { noOthers, noRestart }: Differe
     const card = await findNote(surface, /Shall I do this/);
     expect(card).toMatchObject({ buttons: ["schedule", "reschedule", "unschedule"], onlyFor: alone });
     expect(card.text).toMatch(/Next: .+ \d\d:00 \(UTC\), then .+ \d\d:00\./);
+    return { surface, card };
+  }
+
+  /** A surface with a confirmed schedule. */
+  async function startHourly(task: string) {
+    const { surface, card } = await startCard(task);
     await surface.press(card, "schedule");
     await findNote(surface, /Scheduled \(/);
     return surface;
@@ -589,6 +597,74 @@ function describeSchedules(start: StartSurface, { noOthers, noRestart }: Differe
     await surface.world.fireAt(Date.now() + 3 * HOUR_MS);
     await findNote(surface, /It strikes again/);
   });
+
+  test.skipIf(noForms)(
+    "Change opens a form with the time and the task, and its card then shows the new ones",
+    async () => {
+      const { surface, card } = await startCard("say the hour");
+      const problem = await surface.changeSchedule(card, (values) => {
+        expect(values).toEqual({ time: "every hour", task: "say the hour" });
+        return { time: "every 2 hours", task: "say both hours" };
+      });
+      expect(problem).toBeUndefined();
+      const changed = await findNote(surface, /every 2 hours\?.*say both hours.*Next: .* \(UTC\)/s);
+      expect(changed).toMatchObject({ buttons: card.buttons, onlyFor: alone });
+      expect(surface.notes().filter(({ text }) => text.includes("Shall I do this"))).toHaveLength(1);
+      await surface.press(changed, "schedule");
+      await findNote(surface, /Scheduled \(.*every 2 hours/);
+      surface.world.script(["They strike."]);
+      await surface.world.fireAt(Date.now() + 2 * HOUR_MS);
+      await findNote(surface, /They strike/);
+      expect(textOf(surface.world.asked.at(-1))).toContain("say both hours");
+    },
+  );
+
+  test.skipIf(noForms)("a form with a wrong time changes nothing, and repeats what was typed", async () => {
+    const { surface, card } = await startCard("say the hour");
+    const problem = await surface.changeSchedule(card, () => ({ time: "some day", task: "say it twice" }));
+    if (problem === undefined) {
+      const told = await findNote(surface, /I couldn't find a time/);
+      expect(told.text).toMatch(/some day.*say it twice/s);
+      expect(told.onlyFor).toBe(alone);
+    } else expect(problem).toContain("I couldn't find a time");
+    await surface.press(card, "schedule");
+    await findNote(surface, /Scheduled \(.*every hour.*say the hour/s);
+  });
+
+  test.skipIf(noForms)("Edit changes a schedule once its maker has confirmed the new version", async () => {
+    const surface = await startHourly("say the hour");
+    surface.world.script(["It strikes."], ["It strikes twice."]);
+    await surface.world.fireAt(Date.now() + HOUR_MS);
+    const post = await findNote(surface, /It strikes\./);
+    await surface.changeSchedule(post, (values) => ({ ...values, time: "every 3 hours" }));
+    const card = await findNote(surface, /Shall I do this instead/);
+    expect(card.onlyFor).toBe(alone);
+    await surface.press(card, "schedule");
+    await findNote(surface, /Scheduled \(.*every 3 hours/);
+    await surface.world.fireAt(Date.now() + 5 * HOUR_MS);
+    await findNote(surface, /It strikes twice\./);
+    await surface.command("schedule");
+    expect((await findNote(surface, /^Your schedules:/)).text).toMatch(
+      /^Your schedules:\n- .* Every 3 hours: next .*\n\n/,
+    );
+  });
+
+  test.skipIf(noForms === undefined && noOthers !== undefined)(
+    "Edit gives another person no form, and without forms it answers with a command to copy",
+    async () => {
+      const surface = await startHourly("say the hour");
+      surface.world.script(["It strikes."]);
+      await surface.world.fireAt(Date.now() + HOUR_MS);
+      const post = await findNote(surface, /It strikes\./);
+      await surface.press(post, "reschedule", noOthers === undefined ? "bob" : "ada");
+      await findNote(
+        surface,
+        noForms === undefined
+          ? /Only the person who made this schedule/
+          : /\/schedule change \w+ every hour say the hour/,
+      );
+    },
+  );
 
   test("a run with nothing to say posts nothing", async () => {
     const surface = await startHourly("speak only if there is something to say");

@@ -1,5 +1,5 @@
 import type { ImagineOptions } from "../../src/port/catalogue.ts";
-import type { Action, PressedAction } from "../../src/port/events.ts";
+import type { Action, PressedAction, ScheduleFields } from "../../src/port/events.ts";
 import type { SmallLine } from "../../src/text/sources.ts";
 import type { World } from "./surface-world.ts";
 
@@ -70,6 +70,11 @@ export interface Surface {
   press(on: Shown, action: PressedAction, who?: Person): Promise<void>;
   /** Ada opens the picture's form, enters another prompt and submits it. */
   editPicture(picture: ShownPicture, prompt: string): Promise<void>;
+  /**
+   * Ada opens the form of a schedule's button, changes the values in it and submits it. Resolves to the error in the
+   * form, which then stays open. Undefined if the form was accepted.
+   */
+  changeSchedule(on: Shown, change: (values: ScheduleFields) => ScheduleFields): Promise<string | undefined>;
   /** Resolves to the result of `find`. It runs after every change. Rejects if there is no result. */
   until<T>(find: () => T | undefined | false, what: string): Promise<T>;
   /** Resolves when the bot is idle and people see everything. */

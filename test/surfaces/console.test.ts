@@ -71,6 +71,7 @@ async function startSurface(options: WorldOptions = {}): Promise<Surface> {
     pings: () => [],
     press: async (_, action) => void (await enter(`/${action}`)),
     editPicture: notHere,
+    changeSchedule: notHere,
     async until<T>(find: () => T | undefined | false, what: string): Promise<T> {
       const { promise, resolve, reject } = Promise.withResolvers<T>();
       const patience = createPatience(() => reject(new Error(`This did not come: ${what}. There is:\n${paper}`)));
@@ -97,6 +98,7 @@ surfaceContract("the console", startSurface, {
   noFiles: "no one can attach a file at a terminal",
   noRedelivery: "a terminal hands over each line once",
   noAnswerButtons: "the terminal shows only buttons that an unfinished answer needs",
+  noForms: "a terminal has only lines",
   noParallel: "answers that grow together would share lines",
   noSearch: "there is one conversation",
   noRestart: "what was printed stays, and a new process prints it again",

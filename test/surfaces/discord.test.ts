@@ -36,6 +36,7 @@ async function startBot(discord: Discord, world: World) {
     isListening: engine.isListening,
     listModels: async () => [],
     imagine: engine.imagineMenu,
+    scheduleForm: engine.scheduleForm,
     log: silent,
     onFatal: () => {},
     now: discord.clock.now,
@@ -140,6 +141,16 @@ async function startSurface(options: WorldOptions = {}): Promise<Surface> {
       const pressed = discord.people.press(find(picture), ada, "Edit…");
       await discord.until(() => pressed.modal);
       discord.people.submitModal(pressed, { prompt });
+    },
+    async changeSchedule(on, change) {
+      const message = find(on);
+      const id = idsOf(message).find((customId) => customId.startsWith("reschedule:")) ?? "";
+      const pressed = discord.people.press(message, ada, id);
+      await discord.until(() => pressed.modal);
+      const fields = JSON.stringify(pressed.modal).matchAll(/"custom_id":"(time|task)".*?"value":"(.*?)"/g);
+      const { time = "", task = "" } = Object.fromEntries([...fields].map(([, name, value]) => [name, value]));
+      discord.people.submitModal(pressed, change({ time, task }));
+      return undefined;
     },
     until: <T>(find: () => T | undefined | false, what: string) => discord.until(find, what) as Promise<T>,
     idle: () => bot.idle(),

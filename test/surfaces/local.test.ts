@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { onTestFinished } from "vitest";
-import type { MessageRow } from "../../adapters/local/page/wire.ts";
+import type { MessageRow, ScheduleFields } from "../../adapters/local/page/wire.ts";
 import type { Adapter } from "../../src/port/adapter.ts";
 import { readSmallPrint } from "../../src/text/sources.ts";
 import { imagineContract } from "../support/imagine-contract.ts";
@@ -22,9 +22,9 @@ import { startWorld, type World, type WorldOptions } from "../support/surface-wo
 /** One run of the bot, and the page that shows it. */
 async function startBot(world: World) {
   const engine = world.start((): Adapter => page.adapter);
-  const { accept, commands, imagineMenu } = engine;
+  const { accept, commands, imagineMenu, scheduleForm } = engine;
   const { database } = world;
-  const page = await startLocalPage({ database, accept, commands, imagine: imagineMenu });
+  const page = await startLocalPage({ database, accept, commands, imagine: imagineMenu, scheduleForm });
   const client = await connectLocal(page.url);
   const idle = async () => {
     await engine.idle();
@@ -109,6 +109,14 @@ async function startSurface(options: WorldOptions = {}): Promise<Surface> {
       const form = await fetch(`${bot.page.url}/local/pictures/${encodeURIComponent(basis)}`);
       const { options: before } = (await form.json()) as { options: object };
       await bot.page.send({ chatId, text: `/imagine ${prompt}`, options: { ...before, basis } });
+    },
+    async changeSchedule(on, change) {
+      const turnId = turnOf(on, "reschedule") ?? "";
+      const form = await fetch(`${bot.page.url}/local/schedules/${turnId}?chatId=${chatId}`);
+      const fields = change((await form.json()) as ScheduleFields);
+      const body = { nonce: randomUUID(), action: "reschedule", turnId, fields };
+      const answer = await bot.page.post(`/local/messages/${on.id}/action`, body);
+      return answer.ok ? undefined : answer.text();
     },
     async until<T>(find: () => T | undefined | false, what: string): Promise<T> {
       let found: T | undefined | false;

@@ -27,7 +27,7 @@ interface SlackKind {
 /** One run of the bot. */
 async function startBot(slack: Slack, world: World, { transport }: SlackKind) {
   const engine = world.start((): Adapter => adapter);
-  const { accept, commands, findTurn, isListening, looking, imagineMenu } = engine;
+  const { accept, commands, findTurn, isListening, looking, imagineMenu, scheduleForm } = engine;
   // Other tests check how long Slack needs for a file.
   const pollPausesMs = [1, 20, 50, 100, 200];
   const { adapter } = await startAdapter(slack, {
@@ -37,6 +37,7 @@ async function startBot(slack: Slack, world: World, { transport }: SlackKind) {
     isListening,
     looking,
     imagine: imagineMenu,
+    scheduleForm,
     transport,
     pollPausesMs,
   });
@@ -179,6 +180,18 @@ async function startSurface(kind: SlackKind, options: WorldOptions = {}): Promis
     async editPicture(picture, prompt) {
       await ada.press(find(picture), "edit");
       await submit(slack, ada, toValues(prompt));
+    },
+    async changeSchedule(on, change) {
+      await ada.press(find(on), "reschedule");
+      const form = await slack.until(() => slack.view(ada), "the form");
+      const blocks = form.body["blocks"] as { block_id?: string; element?: { initial_value?: string } }[];
+      const shown = Object.fromEntries(blocks.map(({ block_id, element }) => [block_id, element?.initial_value]));
+      const { time, task } = change({ time: shown["time"] ?? "", task: shown["task"] ?? "" });
+      const { response } = await ada.submitView(form, {
+        time: { value: { value: time } },
+        task: { value: { value: task } },
+      });
+      return (response as { errors?: { time?: string } } | undefined)?.errors?.time;
     },
     until: slack.until,
     async idle() {

@@ -12,16 +12,18 @@ import type { DiscordAdapterOptions } from "../options.ts";
 import { createTake, say, type TakeDeps } from "./acknowledgement.ts";
 import { createButtons } from "./buttons.ts";
 import { completeModels, createCommands } from "./commands.ts";
+import { readPressForm } from "./forms.ts";
 import { createPictureForms } from "./imagine-form.ts";
 import { readPersonaForm, toPersonaEvent } from "./persona-form.ts";
-import { onReason } from "./reason-form.ts";
+import { readReason } from "./reason-form.ts";
+import { readSchedule } from "./schedule-form.ts";
 import { createShortcuts } from "./shortcuts.ts";
-import { type InteractionEventDeps, isOnPrivate, type PendingInteraction } from "./user-action.ts";
+import { type InteractionEventDeps, isOnPrivate, type PendingInteraction, toActionEvent } from "./user-action.ts";
 
 export interface InteractionsDeps
   extends InteractionEventDeps,
     TakeDeps,
-    Pick<DiscordAdapterOptions, "commands" | "listModels" | "readPersona" | "imagine"> {}
+    Pick<DiscordAdapterOptions, "listModels" | "readPersona" | "scheduleForm" | "imagine"> {}
 
 /** Handles everything that people do with the bot on Discord, except writing messages. */
 export function createInteractions(given: InteractionsDeps): (interaction: APIInteraction) => Promise<void> {
@@ -32,8 +34,15 @@ export function createInteractions(given: InteractionsDeps): (interaction: APIIn
   const [onCommand, onShortcut, onButton] = [createCommands(deps), createShortcuts(deps), createButtons(deps)];
 
   async function onForm(interaction: APIModalSubmitInteraction): Promise<void> {
-    const judging = onReason(interaction, deps);
-    if (judging !== undefined) return judging;
+    const press = readPressForm(interaction);
+    const action = press?.action;
+    if (press !== undefined && (action === "bad" || action === "reschedule")) {
+      const pending: PendingInteraction = { interaction, isPrivate: true, isPress: true };
+      return take(pending, "press", () => ({
+        ...toActionEvent(pending, interaction, { ...press, action }, deps),
+        ...(action === "bad" ? readReason(interaction) : readSchedule(interaction)),
+      }));
+    }
     const persona = readPersonaForm(interaction);
     if (persona !== undefined) {
       const submitted: PendingInteraction = { interaction, isPrivate: true };

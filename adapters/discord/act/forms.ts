@@ -1,4 +1,12 @@
-import { type APILabelComponent, type APIModalSubmitInteraction, ComponentType, TextInputStyle } from "discord.js";
+/** The parts of forms, and how to read them. */
+import {
+  type APILabelComponent,
+  type APIModalInteractionResponseCallbackData,
+  type APIModalSubmitInteraction,
+  ComponentType,
+  TextInputStyle,
+} from "discord.js";
+import { type Press, readCustomId, toCustomId } from "../write/draft.ts";
 
 /** Longest look-up for a form's value. A later value stays empty. Discord waits three seconds for the form. */
 export const FORM_MS = 1_500;
@@ -13,13 +21,22 @@ export interface TextFieldOptions {
   maxLength: number;
   value?: string;
   isRequired?: boolean;
+  /** True for one line of text; absent: several. */
+  isLine?: boolean;
 }
 
-export function toTextField({ name, label, maxLength, value = "", isRequired }: TextFieldOptions): APILabelComponent {
+export function toTextField({
+  name,
+  label,
+  maxLength,
+  value = "",
+  isRequired,
+  isLine,
+}: TextFieldOptions): APILabelComponent {
   const component = {
     type: ComponentType.TextInput as const,
     custom_id: name,
-    style: TextInputStyle.Paragraph,
+    style: isLine === true ? TextInputStyle.Short : TextInputStyle.Paragraph,
     required: isRequired === true,
     max_length: maxLength,
     ...(value !== "" && { value }),
@@ -59,6 +76,28 @@ export function toUploadField(label: string, name: string, most: number): APILab
   return [{ type: ComponentType.Label, label, component }];
 }
 
+/**
+ * A form that a button opens. Its id is this prefix and the id of the button, so every process can handle the
+ * submission, also after a restart.
+ */
+const PREFIX = "fill:";
+const MAX_CUSTOM_ID = 100;
+
+/** Undefined if the button's id is too long for the form's id. */
+export function toPressForm(
+  { action, turnId, root }: Press,
+  form: Omit<APIModalInteractionResponseCallbackData, "custom_id">,
+): APIModalInteractionResponseCallbackData | undefined {
+  const customId = PREFIX + toCustomId({ action, turnId, root });
+  return customId.length > MAX_CUSTOM_ID ? undefined : { custom_id: customId, ...form };
+}
+
+/** The button that opened a submitted form. Undefined for a form that no button opened. */
+export function readPressForm({ data }: APIModalSubmitInteraction): Press | undefined {
+  return data.custom_id.startsWith(PREFIX) ? readCustomId(data.custom_id.slice(PREFIX.length)) : undefined;
+}
+
+/** The text of a submitted field, trimmed; "" if empty. */
 export function readField({ data }: APIModalSubmitInteraction, name: string): string {
   const fields = data.components.flatMap((holder) => {
     if ("component" in holder) return [holder.component];

@@ -48,10 +48,17 @@ export function toCommandEvent(
 
 export function toActionEvent(
   userAction: UserAction,
-  { action, turnId, reason }: Pick<ActionBody, "action" | "turnId" | "reason">,
+  { action, turnId, reason, fields }: Omit<ActionBody, "nonce">,
 ): InboundEvent {
   const isReason = action === "bad" && reason !== undefined;
-  return { kind: "action", ...toBase(userAction), action, turnId, ...(isReason && { reason }) };
+  return {
+    kind: "action",
+    ...toBase(userAction),
+    action,
+    turnId,
+    ...(isReason && { reason }),
+    ...(fields && { fields }),
+  };
 }
 
 export function toStopEvent(chatId: string, turnId: string, { nonce, at }: Omit<UserAction, "message">): ActionEvent {

@@ -1,5 +1,6 @@
 import { type Context, Hono } from "hono";
 import { z } from "zod";
+import { askWithin } from "../../../src/concurrency/deadlines.ts";
 import { limitBody } from "../../../src/http/body-limit.ts";
 import type { Actor, ImagineMenu } from "../../../src/port/catalogue.ts";
 import { ACTIONS, MAX_REASON_CHARS } from "../../../src/port/events.ts";
@@ -7,7 +8,7 @@ import { findPersonaProblems } from "../../../src/text/persona-fields.ts";
 import { RequestError } from "../errors.ts";
 import { PERSON, PLATFORM } from "../ids.ts";
 import type { LocalAdapterOptions } from "../options.ts";
-import type { DescribedPicture, PersonaFields, PictureMenu } from "../page/wire.ts";
+import type { DescribedPicture, PersonaFields, PictureMenu, ScheduleFields } from "../page/wire.ts";
 import { MAX_FILE_BYTES, MAX_FILES, prepareFile } from "../store/files.ts";
 import type { SinkDeps } from "../write/sink.ts";
 import { readBody } from "./body.ts";
@@ -53,6 +54,7 @@ const ACTION = z.object({
   action: z.enum(ACTIONS).exclude(["edit"]),
   turnId: z.string().min(1).max(200),
   reason: z.string().max(MAX_REASON_CHARS).optional(),
+  fields: z.object({ time: text, task: text }).optional(),
 });
 const STOP = z.object({ nonce, turnId: z.string().min(1).max(200) });
 const RENAME = z.object({
@@ -68,7 +70,7 @@ const PREVIEWED = z.object({ text: z.string().max(100_000, "This is too long for
 
 export interface RouteDeps
   extends Pick<SinkDeps, "files" | "eventStream" | "now">,
-    Pick<LocalAdapterOptions, "imagine" | "readAbout" | "readPersona" | "preview"> {
+    Pick<LocalAdapterOptions, "imagine" | "readAbout" | "readPersona" | "scheduleForm" | "preview"> {
   userActions: UserActions;
   chatActions: ChatActions;
   /** Throws while the process accepts no events. */
@@ -109,10 +111,19 @@ export function createRoutes(deps: RouteDeps): Hono {
   post("/messages/withdraw", ACT, ({ nonce }) => userActions.withdraw(nonce));
   post("/messages/:id/edit", EDIT, (body, id) => userActions.edit(toMessageNumber(id), body));
   post("/messages/:id/delete", ACT, (body, id) => userActions.erase(toMessageNumber(id), body));
-  post("/messages/:id/action", ACTION, (body, id) => userActions.act(toMessageNumber(id), body));
+  post("/messages/:id/action", ACTION, async (body, id) => {
+    if (body.fields !== undefined) await checkSchedule(body.turnId, body.fields, deps);
+    await userActions.act(toMessageNumber(id), body);
+  });
   post("/stop", STOP, (body) => userActions.stop(body));
   post("/chats/:id/rename", RENAME, ({ title }, id) => chatActions.rename(id, title));
   post("/chats/:id/delete", ACT, (body, id) => chatActions.erase(id, body));
+  routes.get("/schedules/:id", async (c) => {
+    const by = toActor(c.req.query("chatId"));
+    const values = await deps.scheduleForm?.read(c.req.param("id"), by);
+    c.header("Cache-Control", "no-store");
+    return c.json(values ?? null);
+  });
   const { preview, readPersona } = deps;
   if (readPersona !== undefined) {
     routes.get("/persona", async (c) => {
@@ -127,10 +138,24 @@ export function createRoutes(deps: RouteDeps): Hono {
   return routes;
 }
 
+/** Longest wait for the store before a form is accepted without a check. */
+const CHECK_MS = 2_000;
+
 /** Refuses a form before anything is stored. The form stays open and shows the problem at its field. */
 function checkPersona(fields: PersonaFields | undefined): void {
   const [problem] = Object.entries(findPersonaProblems(fields ?? {}));
   if (problem !== undefined) throw new RequestError(400, problem[1], { field: problem[0] });
+}
+
+/** Refuses a wrong time or task like `checkPersona`. If the store is late, the bot says later what is wrong. */
+async function checkSchedule(id: string, fields: ScheduleFields, deps: RouteDeps): Promise<void> {
+  const find = async () => deps.scheduleForm?.findProblems(id, fields, toActor());
+  const [problem] = Object.entries((await askWithin(CHECK_MS, find, undefined)) ?? {});
+  if (problem !== undefined) throw new RequestError(400, problem[1], { field: problem[0] });
+}
+
+function toActor(channelId = ""): Actor {
+  return { author: PERSON, reply: { platform: PLATFORM, channelId } };
 }
 
 function toMessageNumber(id: string): number {
@@ -222,8 +247,7 @@ function createPictureRoutes(menu: ImagineMenu): Hono {
     })
     .get("/:id", async (c) => {
       const signal = AbortSignal.any([c.req.raw.signal, AbortSignal.timeout(ASK_MS)]);
-      const channelId = c.req.query("chatId") ?? "";
-      const by: Actor = { author: PERSON, reply: { platform: PLATFORM, channelId } };
+      const by = toActor(c.req.query("chatId"));
       const id = c.req.param("id");
       const described: DescribedPicture | undefined = await menu.describe(id, by, signal).catch((cause: unknown) => {
         throw new RequestError(503, "I can't look up how this image was requested at the moment. Try again.", {

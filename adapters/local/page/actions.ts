@@ -5,7 +5,16 @@ import { NO_CHOICE, type PictureForm, readPrompt, toForm } from "./picture-form.
 import { createNonce, describeProblem, getJson, postJson, postLast, RefusedError } from "./requests.ts";
 import type { Sending } from "./sending.ts";
 import { isUploading, type LeavingId, type Store, stoppableAt, type Writing, writingAt } from "./state.ts";
-import type { Button, DescribedPicture, MessageRow, PersonaFields, PictureMenu, SendBody } from "./wire.ts";
+import type {
+  ActionBody,
+  Button,
+  DescribedPicture,
+  MessageRow,
+  PersonaFields,
+  PictureMenu,
+  ScheduleFields,
+  SendBody,
+} from "./wire.ts";
 
 const NOTICE_MS = 7000;
 const UNDO_MS = 5000;
@@ -26,7 +35,9 @@ export interface Actions extends PictureActions {
   rewrite: (nonce: string) => void;
   /** `reason` says why an answer is bad. The page asks for it after the press. */
   press: (message: MessageRow, button: Button, reason?: string) => void;
-  /** Returns false if the chat has no growing answer. */
+  /** Opens the form for a schedule's time and task. */
+  changeSchedule: (message: MessageRow, button: Button) => Promise<void>;
+  /** Returns false if no answer is being written there. */
   stopAt: (chatId: string) => boolean;
   /** Resolves to true if the text was accepted. */
   edit: (message: MessageRow, text: string) => Promise<boolean>;
@@ -108,24 +119,30 @@ async function openPersona(chatId: string, { state, change }: Store, notice: Act
     } catch (error) {
       // Withdraws the message. Otherwise the next start would offer it, if it was stored but not accepted.
       postJson("/local/messages/withdraw", { nonce: body.nonce }).catch(() => undefined);
-      return { text: describeProblem(error), field: error instanceof RefusedError ? error.field : undefined };
+      return toProblem(error);
     }
   }
 
   try {
     const set = (await getJson(`/local/persona?${new URLSearchParams({ chatId })}`)) as PersonaFields;
     const fields = [
-      { name: "persona", label: "My instructions in this chat", value: set.persona },
-      { name: "prompts", label: "Suggestions in /help, one per line", value: set.prompts },
+      { name: "persona", label: "My instructions in this chat", value: set.persona, rows: 4 },
+      { name: "prompts", label: "Suggestions in /help, one per line", value: set.prompts, rows: 4 },
     ];
     const hint = "Leave a field empty to use the default. Both apply to this chat.";
-    askForTexts({ title: "Persona", fields, hint }, ({ persona = "", prompts = "" }) => send({ persona, prompts }));
+    askForTexts({ title: "Persona", fields, hint, verb: "Save" }, ({ persona = "", prompts = "" }) =>
+      send({ persona, prompts }),
+    );
   } catch (error) {
     notice(describeProblem(error));
   }
 }
 
-/** Empties a composer, or restores the text that was set aside there. */
+function toProblem(error: unknown): FormProblem {
+  return { text: describeProblem(error), field: error instanceof RefusedError ? error.field : undefined };
+}
+
+/** Clears a composer, or restores the text that was set aside there. */
 function begin(chatId: string, aside: Writing["aside"], { state, write }: Store): void {
   if (aside === undefined) state.writing.delete(chatId);
   else write(chatId, { ...aside, picture: undefined, aside: undefined });
@@ -142,7 +159,7 @@ function createNotice({ state, change }: Store): Actions["notice"] {
   };
 }
 
-type Requests = Pick<Actions, "press" | "edit" | "cancelEdit" | "erase" | "eraseChat"> & {
+type Requests = Pick<Actions, "press" | "changeSchedule" | "edit" | "cancelEdit" | "erase" | "eraseChat"> & {
   stop: (turnId: string) => void;
 };
 
@@ -178,7 +195,31 @@ function createRequests({ state, change }: Store, notice: Actions["notice"]): Re
     change(() => void (state.judgedId = action === "bad" && reason === undefined ? id : undefined));
   }
 
+  async function changeSchedule(message: MessageRow, button: Button): Promise<void> {
+    const { turnId } = button;
+    async function send(given: Readonly<Record<string, string>>): Promise<FormProblem | undefined> {
+      const fields = { time: given["time"] ?? "", task: given["task"] ?? "" };
+      const body: ActionBody = { nonce: createNonce(), action: "reschedule", turnId, fields };
+      return postJson(`/local/messages/${message.id}/action`, body).then(() => undefined, toProblem);
+    }
+
+    try {
+      const path = `/local/schedules/${encodeURIComponent(turnId)}?${new URLSearchParams({ chatId: message.chatId })}`;
+      const values = (await getJson(path)) as ScheduleFields | null;
+      if (values === null) return await press(message, button);
+      const fields = [
+        { name: "time", label: "When", value: values.time, rows: 1 },
+        { name: "task", label: "What I should do then", value: values.task, rows: 4 },
+      ];
+      const hint = "I'll show you what I understood. Nothing changes until you confirm it.";
+      askForTexts({ title: "Schedule", fields, hint, verb: "Continue" }, send);
+    } catch (error) {
+      notice(describeProblem(error));
+    }
+  }
+
   return {
+    changeSchedule,
     press: (message, button, reason) => void press(message, button, reason),
     stop: (turnId) => void request("/local/stop", { turnId }),
     edit: (message, text) => edit(message, text.trim()),

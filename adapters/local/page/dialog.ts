@@ -40,12 +40,16 @@ interface Field {
   name: string;
   label: string;
   value: string;
+  /** Visible lines. */
+  rows: number;
 }
 
 interface Form {
   title: string;
   fields: readonly Field[];
   hint: string;
+  /** The label of the confirm button. */
+  verb: string;
 }
 
 /** Why a form could not be sent. With a field's name, shown under that field. */
@@ -56,7 +60,7 @@ export interface FormProblem {
 
 /** Asks for several texts. If `take` resolves to a problem, the dialog shows the problem and stays open. */
 export function askForTexts(
-  { title, fields, hint }: Form,
+  { title, fields, hint, verb }: Form,
   take: (values: Readonly<Record<string, string>>) => Promise<FormProblem | undefined>,
 ): void {
   const { dialog, draw } = openDialog(nothing);
@@ -85,16 +89,16 @@ export function askForTexts(
       ${isElsewhere ? html`<p class="problem" role="alert">${problem.text}</p>` : nothing}
       <p class="dialog-row">
         <button type="button" @click=${() => dialog.close()}>Cancel</button>
-        <button class="primary">Save</button>
+        <button class="primary">${verb}</button>
       </p>
     </form>`;
   }
 }
 
-function fieldView({ name, label, value }: Field, problem: string): TemplateResult {
+function fieldView({ name, label, value, rows }: Field, problem: string): TemplateResult {
   const id = `problem-${name}`;
   return html`<label>${label}
-      <textarea name=${name} rows="4" dir="auto" .defaultValue=${value} @keydown=${sendWithEnter}
+      <textarea name=${name} rows=${rows} dir="auto" .defaultValue=${value} @keydown=${sendWithEnter}
         aria-invalid=${problem !== ""} aria-describedby=${problem === "" ? nothing : id}></textarea>
     </label>
     ${problem === "" ? nothing : html`<p class="problem" id=${id} role="alert">${problem}</p>`}`;

@@ -255,6 +255,7 @@ function judgementView(button: Button, message: MessageRow, actions: Actions): T
 
 function press(button: Button, message: MessageRow, actions: Actions): void {
   if (button.action === "edit") return void actions.editPicture(message, button.turnId);
+  if (button.action === "reschedule") return void actions.changeSchedule(message, button);
   if (button.action !== "delete") return actions.press(message, button);
   const what = button.turnId.includes(".") ? "picture" : "answer";
   askToChoose(`Delete this ${what}?`, "This cannot be undone.", [

@@ -8,7 +8,7 @@ import type {
   ImagineOptions,
   Preview,
 } from "../../../src/port/catalogue.ts";
-import type { Action, PressedAction } from "../../../src/port/events.ts";
+import type { Action, PressedAction, ScheduleFields } from "../../../src/port/events.ts";
 import type { Finding } from "../../../src/port/finding.ts";
 import type { EnvFile, SetupField, SetupStep, SetupValues, SetupWay } from "../../../src/port/setup.ts";
 import type { Button, Step } from "../../../src/port/sink.ts";
@@ -24,6 +24,7 @@ export type {
   ImagineOptions,
   PersonaFields,
   Preview,
+  ScheduleFields,
   SetupField,
   SetupStep,
   SetupValues,
@@ -163,6 +164,8 @@ export interface ActionBody extends ActBody {
   action: PressedAction;
   turnId: string;
   reason?: string;
+  /** The fields from a schedule's form. */
+  fields?: ScheduleFields;
 }
 
 export interface StopBody extends ActBody {

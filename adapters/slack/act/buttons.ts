@@ -5,6 +5,7 @@ import { type HandlerResult, NOTHING } from "./acknowledgement.ts";
 import type { ImagineForms } from "./imagine-form.ts";
 import type { ButtonPayload } from "./payloads.ts";
 import type { ReasonForm } from "./reason-form.ts";
+import type { ScheduleForms } from "./schedule-form.ts";
 import { type HandlerDeps, toEventBase, toName, type UserAction } from "./user-action.ts";
 
 const EXPIRED_BUTTON = "This button no longer works. Ask me again instead.";
@@ -12,12 +13,13 @@ const EXPIRED_BUTTON = "This button no longer works. Ask me again instead.";
 export interface ButtonsDeps extends HandlerDeps {
   forms: ImagineForms | undefined;
   reasons: ReasonForm;
+  schedules: ScheduleForms;
 }
 
 export function createButtons(
   deps: ButtonsDeps,
 ): (payload: ButtonPayload, workspace: Workspace) => Promise<HandlerResult> {
-  const { forms, reasons } = deps;
+  const { forms, reasons, schedules } = deps;
 
   return async (payload, workspace) => {
     const { channel, container, user, response_url: responseUrl, trigger_id: trigger } = payload;
@@ -44,15 +46,16 @@ export function createButtons(
       threadTs,
       activeThread: inThread,
       responseUrl,
+      isOnEphemeral: container.is_ephemeral,
       name: toName("press", payload),
     };
     // Shows the result to the people who can see the button.
     const isPrivate = container.is_ephemeral;
     const base = await toEventBase(userAction, { isPrivate }, deps);
     const event: ActionEvent = { kind: "action", ...base, action, turnId };
+    if (action === "reschedule") return schedules.onPress(event, userAction, trigger);
     if (action !== "bad") return { events: [event] };
-    const about = { turnId, personId: user.id, channelId, threadTs, isPrivate };
-    return { events: [event], afterwards: () => reasons.open(workspace, trigger, about) };
+    return { events: [event], afterwards: () => reasons.open(userAction, trigger, { turnId, isPrivate }) };
   };
 }
 

@@ -20,6 +20,7 @@ import {
 } from "./payloads.ts";
 import { createPersonaForm, PERSONA_FORM } from "./persona-form.ts";
 import { createReasonForm, REASON_FORM } from "./reason-form.ts";
+import { createScheduleForms, SCHEDULE_FORM } from "./schedule-form.ts";
 import { createShortcuts } from "./shortcuts.ts";
 import type { HandlerDeps } from "./user-action.ts";
 
@@ -43,7 +44,14 @@ export function createInteractions(deps: InteractionsDeps): Interactions {
   const home = createHome({ ...deps, forms, readAbout: deps.readAbout });
   const reasons = createReasonForm(deps);
   const personas = createPersonaForm(deps);
-  const onMessageButton = createButtons({ ...deps, forms, reasons });
+  const schedules = createScheduleForms(deps);
+  const submissions = new Map([
+    [REASON_FORM, reasons.onSubmit],
+    [PERSONA_FORM, personas.onSubmit],
+    [SCHEDULE_FORM, schedules.onSubmit],
+    ...(forms === undefined ? [] : [[IMAGINE_FORM, forms.onSubmit] as const]),
+  ]);
+  const onMessageButton = createButtons({ ...deps, forms, reasons, schedules });
   const shortcuts = createShortcuts({ ...deps, forms });
   const onCommand = createCommands({
     ...deps,
@@ -67,10 +75,7 @@ export function createInteractions(deps: InteractionsDeps): Interactions {
 
   async function onSubmit(body: Body, workspace: Workspace): Promise<HandlerResult> {
     const payload = read(submissionPayload, body);
-    if (payload?.view.callback_id === REASON_FORM) return reasons.onSubmit(payload, workspace);
-    if (payload?.view.callback_id === PERSONA_FORM) return personas.onSubmit(payload, workspace);
-    if (payload?.view.callback_id !== IMAGINE_FORM) return NOTHING;
-    return forms?.onSubmit(payload, workspace) ?? NOTHING;
+    return (payload && submissions.get(payload.view.callback_id)?.(payload, workspace)) ?? NOTHING;
   }
 
   async function onInteraction(body: Body, workspace: Workspace): Promise<HandlerResult> {

@@ -2,6 +2,7 @@ import type { z } from "zod";
 import { truncate } from "../../../src/text/truncate.ts";
 import { type Body, toBody } from "../api/wire.ts";
 import { cutMarkup } from "../write/markdown.ts";
+import type { HandlerResult } from "./acknowledgement.ts";
 import type { SubmissionPayload } from "./payloads.ts";
 
 export const MAX_PROMPT_CHARS = 3_000;
@@ -77,6 +78,16 @@ export function field(name: string, label: string, element: Body, more: Body = {
 export function textArea(maxChars: number, value = ""): Body {
   const shown = value === "" ? {} : { initial_value: truncate(value, maxChars, "") };
   return { type: "plain_text_input", multiline: true, max_length: maxChars, ...shown };
+}
+
+/** The element of a field for one line of text. */
+export function textLine(maxChars: number, value: string): Body {
+  return { ...textArea(maxChars, value), multiline: false };
+}
+
+/** Keeps a submitted form open and shows a sentence at each of these fields. */
+export function refuseFields(errors: Readonly<Record<string, string>>): HandlerResult {
+  return { events: [], response: { response_action: "errors", errors } };
 }
 
 type FormState = SubmissionPayload["view"]["state"]["values"];

@@ -17,11 +17,13 @@ import {
   plain,
   readElement,
   readTextArea,
+  refuseFields,
   remark,
   select,
   textArea,
   VALUE,
 } from "./forms.ts";
+import { OPEN_MS } from "./opened-form.ts";
 import type { SubmissionPayload } from "./payloads.ts";
 import { type HandlerDeps, toActor, toEventBase, type UserAction, type UserContext } from "./user-action.ts";
 
@@ -36,7 +38,6 @@ const MAX_NAME_CHARS = 60;
 const FILE_TYPES = ["png", "jpg", "jpeg", "gif", "webp", "heic"];
 /** Longest look-up for the form's values: a trigger can open a form for only three seconds. */
 const FILL_MS = 800;
-const OPEN_MS = 2_000;
 const MAX_KEPT_MODELS = 100;
 const NOT_OPENED =
   "I couldn't open the form. Try again, or write what the image should show after the command: `/imagine a lighthouse in the fog`";
@@ -195,17 +196,17 @@ export function createImagineForms(menu: ImagineMenu, deps: HandlerDeps): Imagin
   async function onSubmit({ user, view }: SubmissionPayload, workspace: Workspace): Promise<HandlerResult> {
     const context = readContext(view.private_metadata);
     const { prompt, options, files, channelId = context.channelId } = readImagineForm(view.state.values);
-    if (context.personId !== user.id) return wrong(PROMPT, NOT_YOURS);
-    if (prompt === "") return wrong(PROMPT, "Say in a few words what the image should show.");
-    if (channelId === undefined) return wrong(WHERE, "Choose where I should post the image.");
+    if (context.personId !== user.id) return refuseFields({ [PROMPT]: NOT_YOURS });
+    if (prompt === "") return refuseFields({ [PROMPT]: "Tell me in a few words what to draw." });
+    if (channelId === undefined) return refuseFields({ [WHERE]: "Choose where I should post the picture." });
     const isChosen = context.channelId === undefined;
     const [isHere, presence] = await Promise.all([
       isMember(workspace, channelId, deps),
       // The form's own channel contains the person. A channel selected in the form may not.
       isChosen ? findPresence(workspace, channelId, user.id, deps) : { isThere: true },
     ]);
-    if (!isHere) return wrong(isChosen ? WHERE : PROMPT, NOT_HERE.replaceAll("`", ""));
-    if (!presence.isThere) return wrong(WHERE, describeAbsence(presence));
+    if (!isHere) return refuseFields({ [isChosen ? WHERE : PROMPT]: NOT_HERE.replaceAll("`", "") });
+    if (!presence.isThere) return refuseFields({ [WHERE]: describeAbsence(presence) });
     const { threadTs, responseUrl, basis, isPrivate = false } = context;
     const isOurs = ({ id }: AttachmentRef) => readAttachmentId(id)?.teamId === workspace.teamId;
     const references = context.references.filter(isOurs);
@@ -223,8 +224,4 @@ export function createImagineForms(menu: ImagineMenu, deps: HandlerDeps): Imagin
   }
 
   return { open, onSubmit };
-}
-
-function wrong(name: string, sentence: string): HandlerResult {
-  return { events: [], response: { response_action: "errors", errors: { [name]: sentence } } };
 }

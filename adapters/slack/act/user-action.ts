@@ -18,6 +18,9 @@ export interface UserAction {
   /** The thread, if it already has replies. */
   activeThread?: string | undefined;
   responseUrl?: string | undefined;
+  /** True for an action on an ephemeral message. */
+  isOnEphemeral?: boolean | undefined;
+  /** Set for an action on the home tab. */
   isFromHome?: true;
   author?: Author;
   /** The part of the event's key that is unique within the workspace. */
@@ -77,12 +80,13 @@ export function authorOf({ workspace, person, channelId }: UserAction, people: H
 }
 
 function toReply(userAction: UserAction, at: number): ReplyAddress {
-  const { workspace, person, channelId, threadTs, activeThread, responseUrl, isFromHome } = userAction;
+  const { workspace, person, channelId, threadTs, activeThread, responseUrl, isOnEphemeral, isFromHome } = userAction;
   const extra: SlackExtra = {
     team: workspace.teamId,
     user: person.id,
     recipientTeam: person.team_id ?? workspace.teamId,
     ...(responseUrl !== undefined && { responseUrl }),
+    ...(isOnEphemeral && { isOnEphemeral: "true" }),
     ...(activeThread !== undefined && { activeThread }),
     ...(isFromHome && { isFromHome: "true" }),
   };
@@ -99,7 +103,7 @@ function toReply(userAction: UserAction, at: number): ReplyAddress {
 export interface HandlerDeps
   extends Pick<
     SlackAdapterOptions,
-    "commands" | "listModels" | "imagine" | "findTurn" | "readPersona" | "log" | "now"
+    "commands" | "listModels" | "imagine" | "findTurn" | "readPersona" | "scheduleForm" | "log" | "now"
   > {
   api: Pick<SlackApi, "call">;
   people: People;

@@ -38,6 +38,8 @@ export interface EphemeralWriterDeps {
   userId: string;
   /** Accepts replies to the command or the button. Absent: the message is shown once, when it is complete. */
   responseUrl: string | undefined;
+  /** True if `responseUrl` belongs to a button in an ephemeral message: the first edit replaces that message. */
+  isOnEphemeral?: boolean;
 }
 
 export function createEphemeralWriter(deps: EphemeralWriterDeps): EphemeralWriter {
@@ -86,7 +88,10 @@ export function createEphemeralWriter(deps: EphemeralWriterDeps): EphemeralWrite
       if (!shown.has(id)) await show(id, draft, signal);
       return { id };
     },
-    edit: show,
+    edit(id, draft, signal) {
+      if (deps.isOnEphemeral) newest ??= id;
+      return show(id, draft, signal);
+    },
     async remove(id, signal) {
       if (newest === id) await respond({ delete_original: true }, signal);
       shown.delete(id);
@@ -120,12 +125,19 @@ export interface EphemeralSinkDeps extends Pick<SinkDeps, "api" | "postAndUpdate
 export function createEphemeralSink(
   place: ReplyPlace,
   userId: string,
-  { responseUrl, activeThread }: SlackExtra,
+  { responseUrl, isOnEphemeral, activeThread }: SlackExtra,
   deps: EphemeralSinkDeps,
 ): ReplySink {
   const { api, apiUrl, postAndUpdate, uploader } = deps;
   const { teamId, channelId, threadTs } = place;
-  const to = { teamId, channelId, threadTs: activeThread, userId, responseUrl };
+  const to = {
+    teamId,
+    channelId,
+    threadTs: activeThread,
+    userId,
+    responseUrl,
+    isOnEphemeral: isOnEphemeral === "true",
+  };
   const writer = createEphemeralWriter({ api, apiUrl, ...to });
   const status = createStatus({ api, teamId, channelId, threadTs });
 
