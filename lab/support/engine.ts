@@ -112,10 +112,12 @@ export function startEngine({
       ? engine.worker
       : { ...engine.worker, work: (events, work) => engine.worker.work(events, { ...work, right }) };
   const idle = watchIdle(queue, worker, stores);
-  /** Starts the scheduled runs that are due at `at`, in Unix milliseconds. */
-  const fireAt = (at: number) => createAlarm({ ...engine, clock: () => at }).look();
+  /** An alarm like that of another process. Its clock shows Unix milliseconds. */
+  const openAlarm = (clock: () => number, schedules = engine.schedules) => createAlarm({ ...engine, schedules, clock });
   return {
-    fireAt,
+    openAlarm,
+    /** Starts the scheduled runs that are due at a time, in Unix milliseconds. */
+    fireAt: (at: number) => openAlarm(() => at).look(),
     schedules: engine.schedules,
     ...platform,
     requests,

@@ -11,6 +11,8 @@ import { describeSettings } from "../settings/list.ts";
 import type { Engine } from "./engine.ts";
 
 const MAX_CHANGES = 100;
+/** Most schedules that the page lists. Each needs a look-up of its channel\'s name. */
+const MAX_SCHEDULES = 100;
 
 export interface InForceDeps extends Engine {
   config: Config;
@@ -59,9 +61,9 @@ export async function readInForce(deps: InForceDeps): Promise<SettingsPart[]> {
     },
     {
       title: "Schedules",
-      about: schedules.length === 0 ? "None." : "The next run first.",
+      about: describeSchedules(schedules.length),
       rows: await Promise.all(
-        schedules.map(async (one) => ({
+        schedules.slice(0, MAX_SCHEDULES).map(async (one) => ({
           name: (await deps.names.place(one.reply)).text,
           value: describeStanding(one, deps.now()),
         })),
@@ -86,6 +88,11 @@ export async function readInForce(deps: InForceDeps): Promise<SettingsPart[]> {
       rows: await Promise.all(changes.map((change) => describeChange(change, deps.names))),
     },
   ];
+}
+
+function describeSchedules(count: number): string {
+  if (count === 0) return "None.";
+  return count > MAX_SCHEDULES ? `The next ${MAX_SCHEDULES} of ${count}, the next run first.` : "The next run first.";
 }
 
 function splitLine(line: string): { name: string; value: string } {

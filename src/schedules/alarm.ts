@@ -7,8 +7,10 @@ import { describeTime } from "./wording.ts";
 
 /** How often this process looks at the clock. */
 const TICK_MS = 1_000;
-/** How often it reads the schedules again, because other processes change them too. */
+/** How often this process asks whether another one added a run. */
 const READ_MS = 5_000;
+/** Pause before this process looks again at a due schedule of a page that only another process can write to. */
+const OTHERS_MS = 60_000;
 /** A run that is later than this says so. */
 const LATE_MS = 5 * 60_000;
 /** A clock that goes back by more than this was set. */
@@ -18,7 +20,7 @@ const SET_BACK_MS = 30_000;
 export interface Alarm {
   start(): void;
   close(): void;
-  /** Reads the schedules and fires what is due now. Never rejects. */
+  /** Fires what is due now, including what other processes have added. Never rejects. */
   look(): Promise<void>;
 }
 
@@ -34,7 +36,10 @@ export interface AlarmDeps extends Services {
  * schedule on. A process that dies in between leaves the rest to the next one that looks.
  */
 export function createAlarm({ schedules, queue, stores, adapterOf, log, clock }: AlarmDeps): Alarm {
-  let known: Schedule[] = [];
+  /** When to look at each schedule, by `clock`. */
+  let looks = new Map<string, number>();
+  /** The newest run that `looks` has; false if all schedules must be read again. */
+  let newest: string | false | undefined = false;
   let readAt = Number.NEGATIVE_INFINITY;
   let looking: Promise<void> | undefined;
   let timer: NodeJS.Timeout | undefined;
@@ -52,40 +57,51 @@ export function createAlarm({ schedules, queue, stores, adapterOf, log, clock }:
     }
   }
 
-  /** Resolves to the schedule as it is stored then. */
-  async function fire({ id }: Schedule): Promise<Schedule | undefined> {
+  /** Resolves to when to look at the schedule again. */
+  async function fire(id: string): Promise<number> {
     const stored = await schedules.read(id);
     const due = stored && findDue(stored, clock());
-    if (stored === undefined || due === undefined || !(await isOurs(stored))) return stored;
+    if (stored === undefined || due === undefined) return stored?.next ?? Infinity;
+    if (!(await isOurs(stored))) return clock() + OTHERS_MS;
     // A single run that was missed is an event too, because it says so.
     const isRun = !due.isMissed || !isRecurring(stored.pattern);
     if (isRun && stored.last?.dueAt !== due.dueAt) await queue.accept(toRun(stored, due, clock()));
     const advanced = await schedules.change(id, (current) =>
       current?.next === undefined || current.next > due.dueAt ? undefined : advance(current, due, clock()),
     );
-    return advanced ?? schedules.read(id);
+    return (advanced ?? (await schedules.read(id)))?.next ?? Infinity;
   }
 
   async function bringAllBack(): Promise<void> {
-    for (const one of known) {
+    for (const one of await schedules.list()) {
       if (bringBack(one, clock()) === undefined) continue;
       await schedules.change(one.id, (current) => current && bringBack(current, clock()));
     }
+    newest = false;
+  }
+
+  /** Reads all schedules, but only if another one runs earlier than this process knows. */
+  async function refresh(): Promise<void> {
+    const found = await schedules.readNewest();
+    if (found !== newest) {
+      looks = new Map((await schedules.list()).map(({ id, next = Infinity }) => [id, next]));
+    }
+    newest = found;
+    readAt = performance.now();
   }
 
   async function tick(): Promise<void> {
     const leadNow = clock() - performance.now();
     const wasSetBack = leadNow < lead - SET_BACK_MS;
-    if (wasSetBack || performance.now() - readAt >= READ_MS) known = await schedules.list();
     if (wasSetBack) await bringAllBack();
-    if (wasSetBack || performance.now() - readAt >= READ_MS) readAt = performance.now();
+    if (wasSetBack || performance.now() - readAt >= READ_MS) await refresh();
     lead = leadNow;
-    for (const one of known.filter(({ next = Infinity }) => next <= clock())) {
+    for (const [id, at] of looks) {
+      if (at > clock()) continue;
       try {
-        const stored = await fire(one);
-        known = known.flatMap((each) => (each === one ? (stored ?? []) : each));
+        looks.set(id, await fire(id));
       } catch (err) {
-        log.warn({ err, scheduleId: one.id }, "a due run could not be accepted");
+        log.warn({ err, scheduleId: id }, "a due run could not be accepted");
       }
     }
   }

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import type { Logger } from "pino";
 import type { ReplyAddress } from "../port/events.ts";
 import type { Entries, Stores } from "../store/keyv.ts";
@@ -7,6 +7,8 @@ import { createDamageLog } from "../store/values.ts";
 import { MAX_LATE_MS, type Schedule, schedule } from "./schedule.ts";
 
 const NAMESPACE = "schedules";
+/** The key of `readNewest`. It is no schedule's id, because these have only letters and digits. */
+const NEWEST = "~newest";
 /** A card can be confirmed for a day. */
 const DRAFT_MS = 86_400_000;
 /** A schedule that has ended is listed for a month. */
@@ -25,6 +27,11 @@ export interface Schedules {
    */
   change(id: string, change: (stored: Schedule | undefined) => Schedule | undefined): Promise<Schedule | undefined>;
   remove(id: string): Promise<void>;
+  /**
+   * A value that changes whenever a schedule gets an earlier run than it had, and not when its next run moves to a
+   * later time. So a process that knows the runs need not read them again while the value stays.
+   */
+  readNewest(): Promise<string | undefined>;
   /** All that are not drafts, the next run first. The cost grows with their number. */
   list(of?: { person?: Owner; place?: ReplyAddress }): Promise<Schedule[]>;
   exportAuthor(platform: string, authorId: string): Promise<Schedule[]>;
@@ -81,10 +88,15 @@ export function createSchedules({ open, now, log, ...stores }: SchedulesOptions)
       }),
     change: (id, change) =>
       inTurn(id, async (entries) => {
-        const changed = change(await read(id));
-        if (changed !== undefined) await entries.put(toEntry(changed));
+        const stored = await read(id);
+        const changed = change(stored);
+        if (changed === undefined) return undefined;
+        const isEarlier = (changed.next ?? Infinity) < (stored?.next ?? Infinity);
+        const newest = { key: NEWEST, value: randomUUID(), ttlMs: KEPT_MS };
+        await entries.write([toEntry(changed), ...(isEarlier ? [newest] : [])]);
         return changed;
       }),
+    readNewest: () => entries.get<string>(NEWEST),
     remove: (id) => inTurn(id, async (entries) => void (await entries.delete(id))),
     async list({ person, place } = {}) {
       const found = await collect(person ?? (place === undefined ? ALL : toPlace(place)));
