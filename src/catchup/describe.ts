@@ -1,5 +1,5 @@
 import type { SinkLimits } from "../port/sink.ts";
-import { describeTime } from "../schedules/wording.ts";
+import { describeTime } from "../settings/local-time.ts";
 import { quoteName, toLine } from "../text/quote-name.ts";
 import { toSource } from "../text/sources.ts";
 import { truncate } from "../text/truncate.ts";

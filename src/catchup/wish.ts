@@ -1,4 +1,4 @@
-import { readPast } from "../schedules/when.ts";
+import { readPast } from "./past.ts";
 
 /** The places and the time that a person asks to catch up on. */
 export interface Wish {

@@ -1,13 +1,13 @@
 import type { MessageEvent } from "../port/events.ts";
 import type { Services } from "../services/services.ts";
+import { describeTime } from "../settings/local-time.ts";
 import { advance, bringBack, type DueRun, findDue, type Schedule } from "./schedule.ts";
 import type { Schedules } from "./schedules.ts";
 import { isRecurring } from "./when.ts";
-import { describeTime } from "./wording.ts";
 
 /** How often this process looks at the clock. */
 const TICK_MS = 1_000;
-/** How often this process asks whether another one added a run. */
+/** How often this process asks the store whether a run was added. */
 const READ_MS = 5_000;
 /** Pause before this process looks again at a due schedule of a page that only another process can write to. */
 const OTHERS_MS = 60_000;
@@ -31,9 +31,9 @@ export interface AlarmDeps extends Services {
 }
 
 /**
- * Every process that works looks for due runs. That a run happens once is up to the queue: the key of its event names
- * the schedule and the time, the queue accepts a key once among all processes, and only an accepted run moves the
- * schedule on. A process that dies in between leaves the rest to the next one that looks.
+ * Every process that works looks for due runs. The queue makes each run happen once: the key of its event names the
+ * schedule and the time, and the queue accepts a key once among all processes. The schedule gets its next run only
+ * after that. If a process dies in between, the next process that looks continues.
  */
 export function createAlarm({ schedules, queue, stores, adapterOf, log, clock }: AlarmDeps): Alarm {
   /** When to look at each schedule, by `clock`. */
@@ -43,7 +43,7 @@ export function createAlarm({ schedules, queue, stores, adapterOf, log, clock }:
   let readAt = Number.NEGATIVE_INFINITY;
   let looking: Promise<void> | undefined;
   let timer: NodeJS.Timeout | undefined;
-  /** The clock's lead over the monotonic one at the last look. */
+  /** How far `clock` was ahead of the monotonic clock at the last look. */
   let lead = Number.POSITIVE_INFINITY;
 
   /** False in a process that cannot write there. */

@@ -1,5 +1,5 @@
-import { parse as parseDates } from "chrono-node";
 import { Cron } from "croner";
+import { findMoment, readTimes } from "../settings/local-time.ts";
 import { isZone } from "../settings/timezone.ts";
 
 /** When a schedule runs: a cron pattern, or one moment as ISO time. */
@@ -24,7 +24,7 @@ export interface Understood {
 const MIN_GAP_MS = 15 * 60_000;
 /** A single run can be at most this far ahead. */
 export const MAX_AHEAD_MS = 400 * 86_400_000;
-/** The gaps that are compared with `MIN_GAP_MS`. */
+/** The number of runs whose gaps are compared with `MIN_GAP_MS`. */
 const PROBED_RUNS = 8;
 const DEFAULT_TIME = "9:00";
 
@@ -44,19 +44,11 @@ interface Recurrence {
   words: string;
   /** The last three fields of the pattern; or the whole pattern, if it says the minutes itself. */
   toFields(said: string): string | undefined;
-  /** The time of day that the words name, if the person gives no other. */
+  /** The time of day in the words, such as `evening`. A clock time next to the words counts instead. */
   toTime?(said: string): string | undefined;
 }
 
-const TIMES_OF_DAY: Readonly<Record<string, string>> = {
-  morning: "9:00",
-  noon: "12:00",
-  afternoon: "15:00",
-  evening: "18:00",
-  night: "21:00",
-};
-
-/** The first that matches counts, so longer ways come before shorter ones. */
+/** The first match counts, so longer wordings come before shorter ones. */
 const RECURRENCES: readonly Recurrence[] = [
   { words: "(?:every|each) hour|hourly", toFields: () => "0 * * * *" },
   {
@@ -87,9 +79,9 @@ const RECURRENCES: readonly Recurrence[] = [
   },
   { words: `(?:every week|weekly)(?: on ${DAY}s?)?`, toFields: (said) => toDays(said) ?? "* * 1" },
   {
-    words: `daily|(?:every|each) (?:day|${Object.keys(TIMES_OF_DAY).join("|")})`,
+    words: `daily|(?:every|each) (?:day|morning|noon|afternoon|evening|night)`,
     toFields: () => "* * *",
-    toTime: (said) => TIMES_OF_DAY[said.split(" ").at(-1) ?? ""],
+    toTime: (said) => /(?:morning|noon|afternoon|evening|night)$/.exec(said)?.[0],
   },
 ];
 
@@ -97,12 +89,12 @@ const CRON = /^\s*((?:[\d*,/-]+ ){2}[\d*,/L-]+ [\w*,/-]+ [\w*,/#-]+)(?=\s|$)/;
 /** `Europe/Berlin`, or `UTC`. */
 const ZONE = /^[\s,(]*((?:[A-Z]\w+\/)+[A-Z][\w+-]*|UTC)\b\)?/;
 
-/** Words before a date that make it more than a single one. */
+/** Words before a date which say that it repeats. */
 export const REPEATS = /\b(?:every|each|twice|biweekly|fortnightly|yearly|annually)\b/i;
 
 /**
- * Takes a request apart: when, and what to do. `now` is in Unix milliseconds, and single times are read by the clocks of
- * `zone`. Undefined if the words name no time.
+ * Splits a request into a time and a task. Reads single times by the clocks of `zone`; `now` is in Unix milliseconds.
+ * Undefined if the words name no time.
  */
 export function readWhen(words: string, zone: string, now: number): Understood | undefined {
   const text = words.replace(/\s+/g, " ").trim();
@@ -116,10 +108,7 @@ export function readWhen(words: string, zone: string, now: number): Understood |
 
 /** The next runs after a moment, in Unix milliseconds; fewer if there are no more. */
 export function findRuns({ pattern, zone }: When, after: number, count: number): number[] {
-  if (!isRecurring(pattern)) {
-    const [only] = new Cron(pattern, { timezone: zone }).nextRuns(1, new Date(0));
-    return only === undefined || only.getTime() <= after ? [] : [only.getTime()];
-  }
+  if (!isRecurring(pattern)) return [findMoment(pattern, zone)].filter((only) => only > after);
   const cron = new Cron(pattern, { timezone: zone, mode: "5-part" });
   return cron.nextRuns(count, new Date(after)).map((run) => run.getTime());
 }
@@ -175,55 +164,20 @@ function readRecurrence(text: string): Understood | undefined {
 }
 
 function readOnce(text: string, zone: string, now: number): Understood | undefined {
-  // The words are read by the clocks of the zone: as if these were UTC.
-  const local = now + offsetAt(zone, now);
-  const found = parseDates(text, { instant: new Date(local), timezone: 0 }, { forwardDate: true });
-  const toMoment = ({ start }: (typeof found)[number]): { pattern: string; atMs: number } => {
-    const date = start.date();
-    const isRelative = start.tags().has("result/relativeDateAndTime");
-    if (isRelative) return toInstant(now + date.getTime() - local);
-    if (start.isCertain("timezoneOffset")) return toInstant(date.getTime());
-    const clock = start.isCertain("hour") || NAMED_TIME.test(text) ? date.toISOString().slice(11, 16) : "09:00";
-    const pattern = `${date.toISOString().slice(0, 10)}T${clock}:00`;
-    return { pattern, atMs: findRuns({ pattern, zone }, 0, 1)[0] ?? 0 };
-  };
-  const moments = found.map((one) => ({ ...toMoment(one), at: one.index, length: one.text.length }));
+  const moments = readTimes(text, zone, now, { forwardDate: true }).map((found) => {
+    const { start, date, exactAt, hasClock } = found;
+    const at = exactAt ?? (start.isCertain("timezoneOffset") ? date.getTime() : undefined);
+    const clock = hasClock ? date.toISOString().slice(11, 16) : "09:00";
+    const pattern =
+      at === undefined
+        ? `${date.toISOString().slice(0, 10)}T${clock}:00`
+        : new Date(at).toISOString().replace(/\.\d+Z/, "Z");
+    return { pattern, atMs: findMoment(pattern, zone), at: found.index, length: found.text.length };
+  });
   const first = moments.find(({ atMs }) => atMs > now) ?? moments[0];
   // The words ask for a recurrence that the table does not have.
   if (first === undefined || REPEATS.test(text.slice(0, first.at + first.length))) return undefined;
   return toUnderstood(text, first);
-}
-
-/**
- * Reads a time in the past by the clocks of `zone`, such as `monday`, `14:00` or `2 hours ago`: a day starts at midnight.
- * Undefined if the words are anything else. All times are in Unix milliseconds.
- */
-export function readPast(words: string, zone: string, now: number): number | undefined {
-  const local = now + offsetAt(zone, now);
-  const [found, ...others] = parseDates(words, { instant: new Date(local), timezone: 0 });
-  if (found === undefined || others.length > 0 || found.text.length < words.trim().length) return undefined;
-  const { start } = found;
-  const date = start.date();
-  if (start.tags().has("result/relativeDateAndTime")) return beforeNow(now + date.getTime() - local);
-  const hasClock = start.isCertain("hour") || NAMED_TIME.test(words);
-  const toMoment = (day: Date) => {
-    const pattern = `${day.toISOString().slice(0, 10)}T${hasClock ? date.toISOString().slice(11, 16) : "00:00"}:00`;
-    return findRuns({ pattern, zone }, 0, 1)[0];
-  };
-  const backDays = start.isCertain("day") ? 0 : start.isCertain("weekday") ? 7 : 1;
-  const moments = [date, new Date(date.getTime() - backDays * 86_400_000)].map(toMoment);
-  return moments.find((moment) => beforeNow(moment) !== undefined);
-
-  function beforeNow(moment: number | undefined): number | undefined {
-    return moment !== undefined && moment <= now ? moment : undefined;
-  }
-}
-
-/** Words for which the time of day is known, although no hour is named. */
-const NAMED_TIME = /\b(?:morning|noon|afternoon|evening|night|tonight|midnight)\b/i;
-
-function toInstant(atMs: number): { pattern: string; atMs: number } {
-  return { pattern: new Date(atMs).toISOString().replace(/\.\d+Z/, "Z"), atMs };
 }
 
 function toUnderstood(
@@ -243,14 +197,12 @@ function toUnderstood(
   };
 }
 
-function readClock(text: string): { hour: number; minute: number } | undefined {
-  if (text === "noon") return { hour: 12, minute: 0 };
-  if (text === "midnight") return { hour: 0, minute: 0 };
-  const [, hours, minutes = "0", half] = /^(\d{1,2})(?:[:.](\d{2}))? ?([ap]m)?$/i.exec(text) ?? [];
-  const [given, minute] = [Number(hours), Number(minutes)];
-  const hour = half === undefined ? given : (given % 12) + (half.toLowerCase() === "pm" ? 12 : 0);
-  const isValid = hour <= 23 && minute <= 59 && (half === undefined || (given >= 1 && given <= 12));
-  return isValid ? { hour, minute } : undefined;
+/** Reads a time of day: `9`, `9.30`, `9am`, `noon` or `evening`. Undefined for any other words, such as `25:00`. */
+function readClock(words: string): { hour: number; minute: number } | undefined {
+  const text = `at ${words.replace(".", ":")}`;
+  const [found] = readTimes(text, "UTC", 0, {});
+  if (found === undefined || found.text.length < words.length) return undefined;
+  return { hour: found.date.getUTCHours(), minute: found.date.getUTCMinutes() };
 }
 
 function readCount(said: string): number {
@@ -290,14 +242,4 @@ function toDayOfMonth(said: string): string | undefined {
   const nth = readOrdinal(said) ?? 1;
   if (nth === "last") return "L * *";
   return nth >= 1 && nth <= 31 ? `${nth} * *` : undefined;
-}
-
-/** Milliseconds that the clocks of a zone are ahead of UTC. */
-function offsetAt(zone: string, at: number): number {
-  const name = new Intl.DateTimeFormat("en", { timeZone: zone, timeZoneName: "longOffset" })
-    .formatToParts(at)
-    .find(({ type }) => type === "timeZoneName")?.value;
-  const [, sign, hours, minutes] = /GMT([+-])(\d{2}):(\d{2})/.exec(name ?? "") ?? [];
-  const ms = (Number(hours ?? 0) * 60 + Number(minutes ?? 0)) * 60_000;
-  return sign === "-" ? -ms : ms;
 }

@@ -1,5 +1,6 @@
 import type { ScheduleFields } from "../port/events.ts";
 import type { Button, Draft } from "../port/sink.ts";
+import { describeTime, toClock } from "../settings/local-time.ts";
 import { neutralize } from "../text/neutralize.ts";
 import { truncate } from "../text/truncate.ts";
 import type { Schedule } from "./schedule.ts";
@@ -22,32 +23,6 @@ export function say(text: string): Shown {
 
 export function toDraft({ text, buttons }: Shown): Draft {
   return { markdown: neutralize(text), buttons, streaming: false };
-}
-
-/** `Mon 1 Dec 09:00 (Europe/Berlin)`; with the year, unless it is the current one. */
-export function describeTime(at: number, zone: string, now: number): string {
-  return `${toClock(at, zone, now)} (${zone})`;
-}
-
-function toClock(at: number, zone: string, now: number): string {
-  const parts = (ms: number) =>
-    Object.fromEntries(
-      new Intl.DateTimeFormat("en-GB", {
-        timeZone: zone,
-        weekday: "short",
-        day: "numeric",
-        month: "short",
-        year: "numeric",
-        hour: "2-digit",
-        minute: "2-digit",
-        hourCycle: "h23",
-      })
-        .formatToParts(ms)
-        .map(({ type, value }) => [type, value]),
-    );
-  const { weekday, day, month, year, hour, minute } = parts(at);
-  const isOtherYear = year !== parts(now)["year"];
-  return [weekday, day, month, ...(isOtherYear ? [year] : []), `${hour}:${minute}`].join(" ");
 }
 
 /** `Next: Mon 1 Dec 09:00 (Europe/Berlin), then Tue 2 Dec 09:00.` */
