@@ -188,7 +188,7 @@ export const MAX_REASON_CHARS = 500;
 /** The fields in a schedule's form: when, and what to do then. Both contain text that people write. */
 export type ScheduleFields = Record<"time" | "task", string>;
 
-/** Longest texts in these fields, in UTF-16 units. Slack accepts at most 3,000 in one field. */
+/** Longest texts in these fields, in UTF-16 units. No platform with forms accepts fewer. */
 export const MAX_SCHEDULE_CHARS: Readonly<Record<keyof ScheduleFields, number>> = { time: 200, task: 3_000 };
 
 const ANEW: ReadonlySet<Action> = new Set(["retry", "regenerate", "approve", "always", "deny", "rerun"]);

@@ -16,7 +16,7 @@ const LOOK_MS = 5_000;
 const NOT_THERE =
   "I can't confirm that we're both in this conversation, so I couldn't post here at that time. Add me to it, then press Create again.";
 
-/** Confirms, changes, deletes, pauses and resumes schedules for people. */
+/** What a button or a command does to a schedule: confirm, change, delete, pause or resume it. */
 export type ScheduleAction = "schedule" | "reschedule" | "unschedule" | "pause" | "resume";
 
 const ACTIONS: ReadonlySet<string> = new Set<ScheduleAction>([
@@ -32,7 +32,7 @@ export function isOfSchedule(event: ActionEvent): event is ActionEvent & { actio
   return ACTIONS.has(event.action);
 }
 
-/** Carries it out for a person who may. Resolves to what the person should see. */
+/** Changes a schedule for a person, or refuses. Resolves to what the person should see. */
 export type Act = (
   event: CommandEvent | ActionEvent,
   action: ScheduleAction,

@@ -13,12 +13,12 @@ const MAX_LIST_CHARS = 1_700;
 
 /** Lets people make and manage schedules. Resolves to sentences for them. Rejects if the store does not respond. */
 export interface Planner extends Proposals {
-  /** Posts it, and remembers where the card of a draft is. The same nonce posts it once. */
+  /** Posts a message, and remembers where the card of a draft is. The same nonce posts it once. */
   show(shown: Shown, how: CardPlace, signal: AbortSignal): Promise<void>;
   list(event: CommandEvent): Promise<string>;
-  /** Changes one: by its button, or by its id. */
+  /** Changes the schedule that a button or a command names. */
   act: Act;
-  /** Carries out a pressed button. Resolves to what the person should see besides, if anything. */
+  /** Handles a pressed button. Resolves to the answer to post; undefined if the card itself shows the result. */
   press(event: ActionEvent, signal: AbortSignal): Promise<Shown | undefined>;
 }
 

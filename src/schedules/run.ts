@@ -30,8 +30,8 @@ export function isScheduled(event: InboundEvent | undefined): event is Scheduled
 }
 
 /**
- * Carries out one run, with the maker's rights and quota at this moment. A run that has started goes on, whatever
- * changed meanwhile. Can run again after a crash.
+ * Carries out one run with the rights and the quota that its maker has now. A run that has started continues even if
+ * the schedule was changed or deleted meanwhile. Can run again after a crash.
  */
 export async function carryOut(
   event: ScheduledEvent,
@@ -42,7 +42,7 @@ export async function carryOut(
   const { id, dueAt, isMissed } = event.scheduled;
   const one = await schedules.read(id);
   if (!(await deps.hasStarted(event))) {
-    // It was deleted or paused after the run was accepted.
+    // A person deleted or paused the schedule after the run was accepted.
     if (one === undefined || one.state !== "active") return [event];
     if (isMissed === true) {
       const text = `I couldn't do this in time: ${quoteName(one.task)} was due ${event.scheduled.when}.`;
@@ -75,7 +75,7 @@ export async function carryOut(
   return done;
 }
 
-/** Ends a run that failed too often: says so, and notes it. */
+/** Tells people that a run failed too often, and stores that. */
 export async function giveUpRun(
   event: ScheduledEvent,
   deps: RunDeps,
@@ -88,7 +88,7 @@ export async function giveUpRun(
   return done;
 }
 
-/** The maker as they are now; undefined if they left the place or the workspace. Rejects if that is unknown. */
+/** The maker with their present roles; undefined if they left the channel or workspace. Rejects if that is unknown. */
 async function findMaker(
   { adapterOf }: RunDeps,
   { author, reply }: Schedule,
@@ -110,7 +110,7 @@ async function findRefusal(deps: RunDeps, { reply }: Schedule, author: Author): 
   return denial && `${quoteName(author.name)} is no longer allowed to do this (${denial.reason})`;
 }
 
-/** Stops a schedule for good, and says so once. */
+/** Ends a schedule, so that it never runs again, and says so once. */
 async function end(deps: RunDeps, one: Schedule, event: MessageEvent, why: string, signal: AbortSignal): Promise<void> {
   await tell(deps, one, event, `I stopped this schedule, because ${why}: ${one.time}, ${quoteName(one.task)}.`, signal);
   await deps.schedules.change(one.id, (stored) => {
@@ -120,7 +120,7 @@ async function end(deps: RunDeps, one: Schedule, event: MessageEvent, why: strin
   });
 }
 
-/** Notes how a run ended. Says it once if the limit allowed no run, and pauses after several failures. */
+/** Stores how a run ended. Tells people once if their quota allowed no run, and pauses after several failures. */
 async function noteOutcome(
   deps: RunDeps,
   event: ScheduledEvent,
@@ -146,7 +146,7 @@ async function noteOutcome(
   } else if (refusal !== undefined && after.failures === 1) {
     await tell(deps, after, event, `${quoteName(after.task)} was due. ${refusal}`, signal);
   }
-  // A single run is over, even if the alarm has not noted yet that it began.
+  // A single run is over, even if the alarm has not stored yet that the run started.
   const isLast = after.next === undefined || (!isRecurring(after.pattern) && after.next <= dueAt);
   if (isLast && after.state === "active") await deps.schedules.remove(id);
 }

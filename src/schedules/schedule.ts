@@ -22,13 +22,13 @@ export const schedule = z.object({
   conversationId: z.string(),
   /** A lasting address: without anything that expires. */
   reply,
-  /** The maker, as they were then. */
+  /** The maker, as the platform described them when they asked. */
   author,
   /** When it was made, Unix milliseconds. */
   madeAt: z.number(),
-  /** The next run, Unix milliseconds; absent: none is left, or it does not run. */
+  /** The next run, Unix milliseconds; absent if no run is left, or in a schedule that is not active. */
   next: z.number().exactOptional(),
-  /** The newest run, by the time for which it was due. */
+  /** The newest run: the time for which it was due, and how it ended. */
   last: z.object({ dueAt: z.number(), outcome: z.string() }).exactOptional(),
   /** Failed runs in a row. */
   failures: z.number(),
@@ -48,11 +48,11 @@ export const MAX_LATE_MS = 12 * 3_600_000;
 /** The run that is due: the newest of those that were missed. */
 export interface DueRun {
   dueAt: number;
-  /** Too late: it is not made up for. */
+  /** The run is too late to be made up for. */
   isMissed: boolean;
 }
 
-/** Undefined while none is due. `now` is in Unix milliseconds. */
+/** Undefined while no run is due. `now` is in Unix milliseconds. */
 export function findDue({ state, next, ...when }: Schedule, now: number): DueRun | undefined {
   if (state !== "active" || next === undefined || next > now) return undefined;
   if (!isRecurring(when.pattern)) return { dueAt: next, isMissed: now - next > MAX_LATE_MS };
@@ -74,8 +74,8 @@ export function advance(before: Schedule, { dueAt, isMissed }: DueRun, now: numb
 }
 
 /**
- * The schedule after the clock was set back, if its next run lies behind another one: while the clock was ahead, it
- * moved on too far. Undefined if nothing changes. Pure.
+ * While the clock was ahead, the schedule skipped runs. Returns it with the first skipped run as its next one, for a
+ * clock that was set back to `now`. Undefined if it skipped none. Pure.
  */
 export function bringBack(before: Schedule, now: number): Schedule | undefined {
   const { state, pattern, next, last } = before;
@@ -84,7 +84,7 @@ export function bringBack(before: Schedule, now: number): Schedule | undefined {
   return first === undefined || first >= next ? undefined : { ...before, next: first };
 }
 
-/** The address for writing there at any later time. */
+/** The parts of an address that never expire. */
 export function toLasting({
   platform,
   channelId,

@@ -13,17 +13,17 @@ const NEWEST = "~newest";
 const DRAFT_MS = 86_400_000;
 /** A schedule that has ended is listed for a month. */
 const ENDED_MS = 30 * 86_400_000;
-/** A schedule is kept for this long after its next run; each run extends it. */
+/** A schedule expires this long after its next run; each run extends the time. */
 const KEPT_MS = 396 * 86_400_000;
 
 /** The stored schedules. Promises reject if the store does not answer. */
 export interface Schedules {
   read(id: string): Promise<Schedule | undefined>;
-  /** Stores a draft or its new version. Resolves to what is stored: a confirmed draft is a schedule, and stays so. */
+  /** Stores a draft or its new version, unless a person has confirmed it. Resolves to what is stored. */
   draft(draft: Schedule): Promise<Schedule>;
   /**
-   * Replaces a schedule by what `change` makes of it, among all processes one after another; undefined: leaves it as it
-   * is. Resolves to the result of `change`.
+   * Replaces a schedule by the result of `change`, or keeps it if that is undefined. Changes of one schedule run one
+   * after another among all processes. Resolves to the result of `change`.
    */
   change(id: string, change: (stored: Schedule | undefined) => Schedule | undefined): Promise<Schedule | undefined>;
   remove(id: string): Promise<void>;
@@ -45,7 +45,7 @@ export interface SchedulesOptions extends Pick<Stores, "open" | "inTurn"> {
 
 /**
  * Each schedule is one entry that belongs to its maker and to its conversation, so it is erased with them. Two more
- * owners, which are no people, list all schedules and those of a place.
+ * owners of the entry are not people: one lists all schedules, the other those of a channel.
  */
 export function createSchedules({ open, now, log, ...stores }: SchedulesOptions): Schedules {
   const entries = open(NAMESPACE);

@@ -6,12 +6,12 @@ export function toRunPrompt(when: string): string {
   return `The request below was scheduled by its author for this time: it is now ${when}. Carry it out now and ask nothing back, because no one is waiting. If it is a reminder, write the reminder itself. If the request asks you to speak only in some case, or only if there is something to say, and there is not, answer with exactly ${NOTHING} and nothing else.`;
 }
 
-/** Holds a text back until it is clear whether there is anything to say. */
+/** Holds the model's text back until its end, because only then is it clear whether there is anything to say. */
 export interface HeldText {
   write(text: string): void;
   /** Call this after the last text. Passes the text on and returns true, unless the model had nothing to say. */
   end(): boolean;
-  /** Passes on what is there, because the answer broke off. */
+  /** Passes on the text of an answer that broke off. */
   release(): void;
 }
 
@@ -25,7 +25,7 @@ export function holdText(onText: (text: string) => void): HeldText {
     write: (text) => void (held += text),
     release,
     end() {
-      // Models put it in bold, or explain it.
+      // Models write the word in bold, or explain why they wrote it.
       if (held.trim() === "" || held.includes(NOTHING)) return false;
       release();
       return true;
