@@ -40,8 +40,8 @@ export type Act = (
   signal: AbortSignal,
 ) => Promise<Shown>;
 
-export function createAct(deps: Services & Pick<Proposals, "propose"> & { schedules: Schedules }): Act {
-  const { schedules, propose, audit, adapterOf, now } = deps;
+export function createAct(deps: ActDeps): Act {
+  const { schedules, audit, adapterOf, now } = deps;
 
   /** A sentence about the limit that is already reached without this schedule. Undefined if none is. */
   async function findExcess({ author, reply, id: own, replaces = own }: Schedule): Promise<string | undefined> {
@@ -88,26 +88,6 @@ export function createAct(deps: Services & Pick<Proposals, "propose"> & { schedu
     if (replaces !== undefined) await schedules.remove(draft.id);
     await note(event, made, `${made.time}: ${made.task}`);
     return toShown(made, now());
-  }
-
-  async function change(event: CommandEvent | ActionEvent, one: Schedule): Promise<Shown> {
-    const refusal = findChangeRefusal(deps, event, one);
-    if (refusal !== undefined) return say(refusal);
-    const { time, task } = toFields(one, now());
-    const fields = event.kind === "action" ? event.fields : undefined;
-    if (fields === undefined) {
-      return say(
-        `Write the whole new version: \`/schedule change ${one.id} ${time} ${task}\`, or \`!schedule change …\` in a thread.`,
-      );
-    }
-    const { key, conversationId, author, reply } = event;
-    const shown = await propose({ key, conversationId, author, reply, words: fields, replaces: one.id });
-    if (shown.draftId !== undefined) return shown;
-    const typed = `${fields.time}\n\n${fields.task}`.replace(/^/gm, "> ");
-    return {
-      text: `${shown.text} I changed nothing. You wrote:\n\n${typed}`,
-      buttons: [{ action: "reschedule", turnId: one.id, label: "Try again" }],
-    };
   }
 
   async function stop(event: CommandEvent | ActionEvent, one: Schedule): Promise<Shown> {
@@ -157,7 +137,7 @@ export function createAct(deps: Services & Pick<Proposals, "propose"> & { schedu
         if (one.state !== "draft") return toShown(one, now());
         return isSamePerson(event.author, one) ? create(event, one, signal) : say(NOT_THE_MAKER);
       case "reschedule":
-        return change(event, one);
+        return changeWords(deps, event, one);
       case "unschedule":
         return stop(event, one);
       case "pause":
@@ -166,5 +146,28 @@ export function createAct(deps: Services & Pick<Proposals, "propose"> & { schedu
         return one.state === "draft" ? say(GONE) : resume(event, one);
     }
     return action satisfies never;
+  };
+}
+
+type ActDeps = Services & Pick<Proposals, "propose"> & { schedules: Schedules };
+
+/** Shows the card of a new version. Without a form, shows the command to copy instead. */
+async function changeWords(deps: ActDeps, event: CommandEvent | ActionEvent, one: Schedule): Promise<Shown> {
+  const refusal = findChangeRefusal(deps, event, one);
+  if (refusal !== undefined) return say(refusal);
+  const { time, task } = toFields(one, deps.now());
+  const fields = event.kind === "action" ? event.fields : undefined;
+  if (fields === undefined) {
+    return say(
+      `Write the whole new version: \`/schedule change ${one.id} ${time} ${task}\`, or \`!schedule change …\` in a thread.`,
+    );
+  }
+  const { key, conversationId, author, reply } = event;
+  const shown = await deps.propose({ key, conversationId, author, reply, words: fields, replaces: one.id });
+  if (shown.draftId !== undefined) return shown;
+  const typed = `${fields.time}\n\n${fields.task}`.replace(/^/gm, "> ");
+  return {
+    text: `${shown.text} I changed nothing. You wrote:\n\n${typed}`,
+    buttons: [{ action: "reschedule", turnId: one.id, label: "Try again" }],
   };
 }

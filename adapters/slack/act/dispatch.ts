@@ -15,6 +15,7 @@ import {
   buttonPayload,
   commandPayload,
   messageShortcutPayload,
+  type SubmissionPayload,
   shortcutPayload,
   submissionPayload,
 } from "./payloads.ts";
@@ -45,12 +46,7 @@ export function createInteractions(deps: InteractionsDeps): Interactions {
   const reasons = createReasonForm(deps);
   const personas = createPersonaForm(deps);
   const schedules = createScheduleForms(deps);
-  const submissions = new Map([
-    [REASON_FORM, reasons.onSubmit],
-    [PERSONA_FORM, personas.onSubmit],
-    [SCHEDULE_FORM, schedules.onSubmit],
-    ...(forms === undefined ? [] : [[IMAGINE_FORM, forms.onSubmit] as const]),
-  ]);
+  const submissions = byCallbackId(reasons, personas, schedules, forms);
   const onMessageButton = createButtons({ ...deps, forms, reasons, schedules });
   const shortcuts = createShortcuts({ ...deps, forms });
   const onCommand = createCommands({
@@ -75,7 +71,7 @@ export function createInteractions(deps: InteractionsDeps): Interactions {
 
   async function onSubmit(body: Body, workspace: Workspace): Promise<HandlerResult> {
     const payload = read(submissionPayload, body);
-    return (payload && submissions.get(payload.view.callback_id)?.(payload, workspace)) ?? NOTHING;
+    return (payload && submissions.get(payload.view.callback_id)?.onSubmit(payload, workspace)) ?? NOTHING;
   }
 
   async function onInteraction(body: Body, workspace: Workspace): Promise<HandlerResult> {
@@ -154,7 +150,26 @@ export function createInteractions(deps: InteractionsDeps): Interactions {
   };
 }
 
-/** The older assistant names the thread of the pane; the agent view names at most the person. */
+/** The forms of messages and commands, by `callback_id`. */
+function byCallbackId(
+  reasons: SubmittedForm,
+  personas: SubmittedForm,
+  schedules: SubmittedForm,
+  forms: SubmittedForm | undefined,
+): ReadonlyMap<string, SubmittedForm | undefined> {
+  return new Map([
+    [REASON_FORM, reasons],
+    [PERSONA_FORM, personas],
+    [SCHEDULE_FORM, schedules],
+    [IMAGINE_FORM, forms],
+  ]);
+}
+
+interface SubmittedForm {
+  onSubmit(payload: SubmissionPayload, workspace: Workspace): Promise<HandlerResult>;
+}
+
+/** The older assistant names the thread. The agent view names at most the person. */
 async function noteLooked(
   looking: HandlerDeps["looking"],
   { type, assistant_thread, user, context }: Body,
