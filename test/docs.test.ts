@@ -75,66 +75,127 @@ function findIds(platform: string): string[] {
 
 /** The ids that a form, button or menu brings back, by platform, each with a test of what the bot checks. */
 const CHECKS = [
-  [
-    "stop",
-    "test/bot/every-way.test.ts",
-    "a forged id in the button %s does nothing for a moderator of another channel",
-  ],
-  ["schedule", "test/schedules/runs.test.ts", "the buttons of a schedule do nothing for others"],
-  ["edit", "test/imagine/menu.test.ts", "the menu describes nothing to people who cannot see the picture"],
-  [
-    "imagine_form",
-    "test/adapters/slack/act/imagine-form.test.ts",
-    "an imagine form is rejected if anyone but its opener sends it",
-  ],
-  [
-    "persona_form",
-    "test/adapters/slack/act/persona-form.test.ts",
-    "/persona with words is a command, and no one can send another person's form",
-  ],
-  [
-    "reason_form",
-    "test/adapters/slack/act/reason-form.test.ts",
-    "a bad rating needs no reason, and no one else can send its form",
-  ],
-  [
-    "schedule_form",
-    "test/schedules/runs.test.ts",
-    "a schedule's form is for its maker and managers, and a manager who changes it becomes its maker",
-  ],
-  ["home", "test/adapters/slack/act/home.test.ts", "the home tab of one person does nothing for another"],
-  [
-    "ask_about",
-    "test/adapters/slack/act/shortcuts.test.ts",
-    "Ask about this explains how to invite the bot to a channel that it is not in",
-  ],
-  [
-    "imagine_from_message",
-    "test/adapters/slack/act/imagine-form.test.ts",
-    "a forged imagine form gets no files of another workspace",
-  ],
-  [
-    "form:edit",
-    "test/bot/every-way.test.ts",
-    "a forged image id in a form creates nothing from it for a person in another channel",
-  ],
-  [
-    "form:reference",
-    "test/adapters/discord/act/imagine-form.test.ts",
-    "a forged form cannot read a message of another channel",
-  ],
-  [
-    "persona",
-    "test/commands/persona.test.ts",
-    "/persona lets only the channel's managers change it, if the platform knows them",
-  ],
-  ["fill:", "test/turn/rights.test.ts", "a forged rating from another channel does not count"],
-  [
-    "Ask about this",
-    "test/adapters/discord/act/dispatch.test.ts",
-    "'Ask about this' in a message's menu asks the bot about that message, with its text and files",
-  ],
-] as const;
+  {
+    on: "both",
+    ids: [
+      "stop",
+      "retry",
+      "continue",
+      "regenerate",
+      "show",
+      "explain",
+      "approve",
+      "always",
+      "deny",
+      "rerun",
+      "good",
+      "bad",
+      "again",
+      "vary",
+      "upscale",
+      "delete",
+    ],
+    path: "test/bot/every-way.test.ts",
+    name: "a forged id in the button %s does nothing for a moderator of another channel",
+  },
+  {
+    on: "both",
+    ids: ["schedule", "reschedule", "unschedule", "pause", "resume"],
+    path: "test/schedules/runs.test.ts",
+    name: "the buttons of a schedule do nothing for others",
+  },
+  {
+    on: "both",
+    ids: ["edit"],
+    path: "test/imagine/menu.test.ts",
+    name: "the menu describes nothing to people who cannot see the picture",
+  },
+  {
+    on: "slack",
+    ids: ["imagine_form"],
+    path: "test/adapters/slack/act/imagine-form.test.ts",
+    name: "an imagine form is rejected if anyone but its opener sends it",
+  },
+  {
+    on: "slack",
+    ids: ["persona_form"],
+    path: "test/adapters/slack/act/persona-form.test.ts",
+    name: "/persona with words is a command, and no one can send another person's form",
+  },
+  {
+    on: "slack",
+    ids: ["reason_form"],
+    path: "test/adapters/slack/act/reason-form.test.ts",
+    name: "a bad rating needs no reason, and no one else can send its form",
+  },
+  {
+    on: "slack",
+    ids: ["schedule_form"],
+    path: "test/schedules/runs.test.ts",
+    name: "a schedule's form is for its maker and managers, and a manager who changes it becomes its maker",
+  },
+  {
+    on: "slack",
+    ids: ["home", "home_model", "home_draw", "home_export", "home_forget"],
+    path: "test/adapters/slack/act/home.test.ts",
+    name: "the home tab of one person does nothing for another",
+  },
+  {
+    on: "slack",
+    ids: ["ask_about"],
+    path: "test/adapters/slack/act/shortcuts.test.ts",
+    name: "Ask about this explains how to invite the bot to a channel that it is not in",
+  },
+  {
+    on: "slack",
+    ids: ["command_message_catchup", "command_global_catchup"],
+    path: "test/catchup/catchup.test.ts",
+    name: "a channel that the asker cannot open is neither read nor named, also if their right ends meanwhile",
+  },
+  {
+    on: "slack",
+    ids: ["imagine_from_message", "imagine_global"],
+    path: "test/adapters/slack/act/imagine-form.test.ts",
+    name: "a forged imagine form gets no files of another workspace",
+  },
+  {
+    on: "discord",
+    ids: ["form:edit"],
+    path: "test/bot/every-way.test.ts",
+    name: "a forged image id in a form creates nothing from it for a person in another channel",
+  },
+  {
+    on: "discord",
+    ids: ["form:reference"],
+    path: "test/adapters/discord/act/imagine-form.test.ts",
+    name: "a forged form cannot read a message of another channel",
+  },
+  {
+    on: "discord",
+    ids: ["persona"],
+    path: "test/commands/persona.test.ts",
+    name: "/persona lets only the channel's managers change it, if the platform knows them",
+  },
+  {
+    on: "discord",
+    ids: ["fill:"],
+    path: "test/turn/rights.test.ts",
+    name: "a forged rating from another channel does not count",
+  },
+  // The menus of messages. Discord lets only people who see a message open its menu.
+  {
+    on: "discord",
+    ids: ["Ask about this", "Use as reference"],
+    path: "test/adapters/discord/act/dispatch.test.ts",
+    name: "'Ask about this' in a message's menu asks the bot about that message, with its text and files",
+  },
+  {
+    on: "discord",
+    ids: ["What did I miss?"],
+    path: "test/catchup/catchup.test.ts",
+    name: "a channel that the asker cannot open is neither read nor named, also if their right ends meanwhile",
+  },
+];
 
 describe("the ids that forms, buttons and menus bring back", () => {
   const known = (on: string) => CHECKS.filter((check) => check.on === on).flatMap(({ ids }) => ids);

@@ -23,7 +23,7 @@ import { type InteractionEventDeps, isOnPrivate, type PendingInteraction, toActi
 export interface InteractionsDeps
   extends InteractionEventDeps,
     TakeDeps,
-    Pick<DiscordAdapterOptions, "listModels" | "readPersona" | "scheduleForm" | "imagine"> {}
+    Pick<DiscordAdapterOptions, "commands" | "listModels" | "readPersona" | "scheduleForm" | "imagine"> {}
 
 /** Handles everything that people do with the bot on Discord, except writing messages. */
 export function createInteractions(given: InteractionsDeps): (interaction: APIInteraction) => Promise<void> {

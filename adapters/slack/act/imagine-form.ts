@@ -197,8 +197,8 @@ export function createImagineForms(menu: ImagineMenu, deps: HandlerDeps): Imagin
     const context = readContext(view.private_metadata);
     const { prompt, options, files, channelId = context.channelId } = readImagineForm(view.state.values);
     if (context.personId !== user.id) return refuseFields({ [PROMPT]: NOT_YOURS });
-    if (prompt === "") return refuseFields({ [PROMPT]: "Tell me in a few words what to draw." });
-    if (channelId === undefined) return refuseFields({ [WHERE]: "Choose where I should post the picture." });
+    if (prompt === "") return refuseFields({ [PROMPT]: "Say in a few words what the image should show." });
+    if (channelId === undefined) return refuseFields({ [WHERE]: "Choose where I should post the image." });
     const isChosen = context.channelId === undefined;
     const [isHere, presence] = await Promise.all([
       isMember(workspace, channelId, deps),
