@@ -144,7 +144,7 @@ export function createDiscordAdapter(options: DiscordAdapterOptions): Adapter {
       delivery = undefined;
       closing.abort(new Error("The adapter was closed."));
       await stopping?.stop();
-      // Lets running edits reach Discord before the connection closes.
+      // Lets edits in flight reach Discord before the connection closes.
       await waitAtMost(api.settled(), SETTLE_MS);
       await sessions.close();
     },

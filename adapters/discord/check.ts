@@ -126,7 +126,7 @@ function toFailure(what: string, error: unknown, signal: AbortSignal): Finding {
 
 const HELLO_MS = 10_000;
 const HELLO = 10;
-/** The check reports fewer session starts than this: without any left, Discord resets the bot's token. */
+/** The check warns if fewer session starts are left. A bot that has none left gets its token reset by Discord. */
 const FEW_SESSIONS = 50;
 
 /** Checks that the gateway is reachable and how many session starts are left. Starts no session. */

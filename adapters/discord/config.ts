@@ -22,7 +22,7 @@ const SCHEMAS = {
     .refine((text) => !/^\d+$/.test(text), "must be the bot's token, not the application id")
     .refine((text) => !/^[0-9a-f]{64}$/i.test(text), "must be the bot's token, not the public key")
     .optional(),
-  // Removes the version, because the library adds it.
+  // Removes the API version from the URL, because the library adds it.
   DISCORD_API_URL: webAddress()
     .transform((url) => url.replace(/\/v\d+$/, ""))
     .optional(),
@@ -72,7 +72,7 @@ export interface DiscordConfig {
   /** The base URL without the version and without a trailing slash. */
   apiUrl: string | undefined;
   threads: ThreadMode;
-  /** Unset: the bot registers its commands on every server. On one server they work at once. */
+  /** The only server on which the bot registers its commands, where they work at once. If undefined, all servers. */
   guildId: string | undefined;
   /** Undefined: this process runs as many shards as Discord recommends. */
   shards: { ids: number[]; count: number } | undefined;

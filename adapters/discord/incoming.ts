@@ -150,13 +150,12 @@ export function attachListeners(
       now,
     };
     void catchUp(deps, parts.closing);
-    // Only the process with the first shard registers the commands.
     if (shard.id === 0) void register(client, parts, options);
   });
   return { rooms, botId };
 }
 
-/** Adds the server of a known channel if the packet lacks it. */
+/** Adds the server's id to a packet that lacks it, if the channel is known. */
 function toPlaced<T extends GatewayEvents[keyof GatewayEvents]>(rooms: GatewayClient["rooms"], data: T): T {
   const packet = withoutNulls(data);
   const guildId = packet.guild_id ?? rooms.guildIdOf(packet.channel_id ?? "");

@@ -8,17 +8,17 @@ export interface DiscordAdapterOptions extends AdapterOptions {
   threads: ThreadMode;
   /** The number of processes that use the token now, including this one; by default 1. */
   processes?: () => number;
-  /** Unset: the bot registers its commands on every server. On one server they work at once. */
+  /** The only server on which the bot registers its commands, where they work at once. If undefined, all servers. */
   guildId?: string | undefined;
   /** The shards of this process; by default its share of those that Discord recommends. */
   shards?: { ids: readonly number[]; count: number } | undefined;
   /** Divides the shards and the right to start sessions among processes. Absent if this process is alone. */
   shares?: SharedParts | undefined;
-  /** Takes turns at starting sessions without `shares`; by default in memory. */
+  /** Limits the rate of session starts if there are no `shares`; by default in memory. */
   takeTurn?: SharedParts["takeTurn"];
   /** Stores the direct conversations for the next start, because Discord does not list them. */
   directChannels?: DirectChannelStore;
-  /** Stores the session that receives direct messages. Absent: the next process cannot resume it. */
+  /** Stores the session that receives direct messages. If absent, the next process cannot resume that session. */
   lastSession?: LastSessionStore;
 }
 

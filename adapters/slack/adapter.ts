@@ -27,8 +27,7 @@ export function createSlackAdapter(options: SlackAdapterOptions): SlackAdapter {
     apiUrl,
     // Uses a monotonic clock, so that a pause keeps its length if someone changes the wall clock.
     now: () => performance.now(),
-    // A refused call can be the only sign of a revoked token: with such a token the bot still receives everything but
-    // cannot answer.
+    // A refused call can be the only sign of a revoked token: the bot still receives everything but cannot answer.
     onRefused(_, error) {
       if (isListening && "botToken" in installed) onFatal(describeAuthError(error, "bot"));
     },
@@ -60,7 +59,7 @@ export function createSlackAdapter(options: SlackAdapterOptions): SlackAdapter {
     pause,
     async close() {
       await pause();
-      // Lets running edits reach Slack before the process exits.
+      // Lets edits in flight reach Slack before the process exits.
       await waitAtMost(api.settled(), SETTLE_MS);
     },
   };

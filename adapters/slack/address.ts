@@ -21,7 +21,7 @@ export interface SlackExtra {
   activeThread?: string;
   /** The channel that the person has open next to the pane. */
   lookingAt?: string;
-  /** Lets the bot search once for the author of a message. Slack accepts it for a short time. */
+  /** A token for one search on behalf of the message's author. Slack accepts it only for a short time. */
   actionToken?: string;
   /** Set for an action on the person's home tab, which is redrawn after the answer. */
   isFromHome?: "true";

@@ -6,7 +6,7 @@ import { OPTIONAL_SCOPES, SCOPES } from "./install/scopes.ts";
 
 const CALL_MS = 10_000;
 const NO_STREAMING = new Set(["unknown_method", "http_404", "feature_not_enabled", "method_deprecated"]);
-/** Neither the channel nor the code exists: Slack's error shows whether the rest of the call is right. */
+/** This channel and this code do not exist. If Slack's error says only that, everything else in the call is right. */
 const NO_CHANNEL = { channel: "C0000000000", ts: "1000000000.000000", markdown_text: "." };
 const NO_CODE = "0.0.0";
 const USER_GROUP = /^S[A-Z0-9]+$/;

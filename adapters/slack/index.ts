@@ -72,7 +72,7 @@ async function openSeveralWorkspaces(
   });
 }
 
-/** Slack's first request to a new URL, signed. https://docs.slack.dev/reference/events/url_verification */
+/** The signed request that Slack sends to a new URL. https://docs.slack.dev/reference/events/url_verification */
 function toEventsAddress(signingSecret: string): EventsAddress {
   return {
     path: EVENTS_PATH,

@@ -19,11 +19,9 @@ export interface SlackAdapterOptions extends AdapterOptions {
   /** Other bots, by user id or bot id. The bot answers their messages like people's. */
   allowedBots?: readonly string[];
   findTurn: FindTurn;
-  /** Absent: the home tab shows no personal content. */
+  /** If absent, the home tab shows no personal content. */
   readAbout?: ReadAbout;
-  /**
-   * Remembers the channel that a person has open, which Slack can report separately. Absent: that channel is ignored.
-   */
+  /** Remembers the channel that a person has open, which Slack can report separately. If absent, the bot ignores it. */
   looking?: Looking;
   /**
    * Called when the bot left a workspace or an organisation; `atMs` is in Unix milliseconds. If it rejects, Slack

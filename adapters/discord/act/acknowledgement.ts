@@ -10,7 +10,7 @@ import { expiryOf, ORIGINAL, STORE_IS_AWAY } from "../write/interaction-token.ts
 import type { FinalMessages } from "../write/private-ending.ts";
 import { type InteractionEventDeps, type PendingInteraction, placeOf } from "./user-action.ts";
 
-/** Less than the three seconds that Discord waits, which include the network round trip. */
+/** Shorter than the three seconds that Discord waits, because those include the network round trip. */
 const ACKNOWLEDGE_MS = 2_500;
 /** Pause before a retry if the response to a call was lost. */
 const AGAIN_MS = 150;
@@ -33,7 +33,9 @@ export interface FirstAnswer {
 /** Gives Discord the first response to an interaction. Never rejects. */
 export interface Acknowledge {
   (interaction: Pick<Interaction, "id" | "token">, body: FirstAnswer): Promise<Acknowledged>;
-  /** Says that the store does not respond: in the promised answer, or else privately. Never overwrites an answer. */
+  /**
+   * Tells the user that the store does not respond, in the promised answer or privately. Never overwrites an answer.
+   */
   sayStoreIsAway(interaction: Interaction): Promise<void>;
   apologise(interaction: Interaction): Promise<void>;
 }
@@ -58,7 +60,7 @@ export function createAcknowledge(api: Api, log: Logger): Acknowledge {
     }
   }
 
-  /** Discord shows the first follow-up as the promised answer. Without a promise, the follow-up's own flags count. */
+  /** Discord shows the first follow-up as the promised answer. Without a promise, the follow-up's own flags apply. */
   async function sayStoreIsAway({ application_id, token }: Interaction): Promise<void> {
     const flags = MessageFlags.Ephemeral | MessageFlags.SuppressEmbeds;
     const body = { content: STORE_IS_AWAY, allowed_mentions: { parse: [] }, flags };
@@ -104,9 +106,9 @@ export function toDeferral({ isPress, isPrivate }: { isPress: boolean; isPrivate
 const STORE_MS = 1_500;
 
 /**
- * Stores an interaction's event and then acknowledges the interaction: a process that dies in between has promised
- * nothing. If the store is slow, acknowledges first, asks the user to wait, and keeps retrying. `shown`: a form to show
- * as the first response.
+ * Stores an interaction's event and only then acknowledges the interaction, so that a process that dies in between has
+ * promised nothing. If the store is slow, acknowledges first, asks the user to wait, and keeps retrying. `shown`: a
+ * form to show as the first response.
  */
 export type Take = (
   pending: PendingInteraction,
@@ -149,7 +151,7 @@ export function createTake({ acknowledge, delivery, acknowledgements, finalMessa
       .finally(() => (isOffered = false));
     const acknowledging = waitAtMost(taking, STORE_MS).then(async () => {
       const acknowledged = await acknowledge(interaction, first);
-      // An answer from this process waits for this acknowledgement, so it comes later and replaces the notice.
+      // An answer from this process waits for this acknowledgement, so the answer comes later and replaces the notice.
       if (isOffered && acknowledged === "done" && pending.hasToken) await acknowledge.sayStoreIsAway(interaction);
       return acknowledged;
     });

@@ -68,7 +68,7 @@ function toGivenText(interaction: APIChatInputApplicationCommandInteraction): st
     // Writes an option as users of other platforms type it.
     isModel && name !== MODEL_NAME ? `--${name} ${value}` : String(value),
   );
-  // Puts the person first, in whatever order the user filled in the fields.
+  // Puts the person first, even if the user filled in the fields in another order.
   if (person !== undefined) values.unshift(`person:${person}`);
   return values.join(" ").trim();
 }
@@ -88,7 +88,7 @@ function toPictureRequest(
   };
 }
 
-/** The values by name. The bot's commands have no sub-commands. */
+/** Returns the options' values by name. The bot's commands have no sub-commands. */
 function readOptions({ data }: APIChatInputApplicationCommandInteraction): Record<string, string | number | boolean> {
   return Object.fromEntries((data.options ?? []).map((option) => [option.name, "value" in option ? option.value : ""]));
 }

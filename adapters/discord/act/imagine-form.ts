@@ -148,16 +148,16 @@ const PROMPT = "prompt";
 const IMAGES = "images";
 const CHOSEN = ["ratio", "size", "count", "model"] as const satisfies (keyof ImagineOptions)[];
 
-/** The initial values of an image form. Discord shows at most five fields. */
+/** The initial values of an image form, which can have at most five fields. */
 export interface FormContent {
   customId: string;
   title: string;
   menu: Pick<ImagineMenu, "ratios" | "sizes" | "maxCount" | "maxReferences">;
-  /** Empty: the form does not ask for a model. */
+  /** If empty, the form does not ask for a model. */
   models: readonly string[];
   prompt: string;
   options: ImagineOptions;
-  /** True: the form asks for more reference images instead of the number of images. */
+  /** If true, the form asks for more reference images instead of the number of images. */
   takesImages: boolean;
 }
 

@@ -40,7 +40,7 @@ export interface PendingInteraction {
     | APIMessageComponentInteraction
     | APIModalSubmitInteraction;
   isPrivate: boolean;
-  /** True: the answer uses the interaction's token. Otherwise the bot writes to the channel as usual. */
+  /** True if the answer uses the interaction's token, false if the bot writes to the channel as usual. */
   hasToken?: boolean;
   /** Unix milliseconds. */
   receivedAt?: number;
@@ -154,7 +154,7 @@ function readAuthor({ user, member, guild_id: guildId }: APIInteraction): Author
   return {
     ...toAuthor(person, member),
     ...(may(PermissionFlagsBits.ManageMessages) && { isModerator: true }),
-    // Absent in a direct conversation: its only person can change everything.
+    // Absent in a direct conversation, where the person can change everything.
     ...((member !== undefined || guildId !== undefined) && { mayConfigure: may(PermissionFlagsBits.ManageChannels) }),
   };
 }

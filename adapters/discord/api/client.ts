@@ -9,7 +9,7 @@ import type { DiscordAdapterOptions } from "../options.ts";
 import { type Answered, ApiError, toNetworkError, toRefusal, waitOf } from "./error.ts";
 import { createGlobalLimit, createGuard } from "./guard.ts";
 
-/** Longest duration of a call, including the upload of its files. */
+/** Timeout for a call, including the upload of its files. */
 const CALL_TIMEOUT_MS = 60_000;
 
 export interface ApiCall {
@@ -19,7 +19,7 @@ export interface ApiCall {
   /** The body refers to these files by their index in this list. */
   files?: ApiFile[];
   query?: URLSearchParams;
-  /** False if the URL itself contains a token, as for interactions. */
+  /** False if the URL contains an interaction's token, so that the call needs no bot token. */
   isBot?: boolean;
 }
 
@@ -42,7 +42,7 @@ export async function read<T>(
   return (await api.call({ method: "GET", route, ...search }, signal)).data as T;
 }
 
-/** `readPatiently` waits at most this often in a row, and only for rate limits up to `LONGEST_WAIT_MS`. */
+/** `readPatiently` waits at most this many times in a row, and only for rate limits up to `LONGEST_WAIT_MS`. */
 const MAX_WAITS = 5;
 export const LONGEST_WAIT_MS = 10_000;
 
@@ -58,7 +58,7 @@ export function readPatiently<T>(
   return retry(() => read<T>(api, route, signal, query), options, signal);
 }
 
-/** Calls that show activity next to an answer, but write no part of it. */
+/** Matches calls that only show activity, such as typing, and write no part of an answer. */
 const SIGNS = /\/(typing|reactions\/.*)$/;
 
 export interface ApiOptions extends Pick<DiscordAdapterOptions, "token" | "apiUrl" | "processes" | "now"> {
@@ -88,7 +88,7 @@ export function createApi({ token, apiUrl, onUnauthorized, now, processes }: Api
     try {
       const given = isBot ? token : undefined;
       const answer = await runWithin(CALL_TIMEOUT_MS, (bound) => send(base, given, call, bound), signal);
-      // Holds further reads until the counter resets, because the pacer plans only writes.
+      // Delays further reads until the counter resets, because the pacer plans only writes.
       if (method === "GET" && answer.budget?.remaining === 0) guard.hold(guarded, answer.budget.resetAfterMs);
       return answer;
     } catch (error) {

@@ -2,7 +2,7 @@ import { LoggableError, type LoggableErrorOptions, nameNetworkError } from "../.
 import { truncate } from "../../../src/text/truncate.ts";
 
 const MAX_QUOTE_CHARS = 200;
-/** The wait if a proxy in front of Discord refuses a call without `retry-after`. */
+/** The wait after a proxy in front of Discord refuses a call without a `retry-after` header. */
 const SHUT_OUT_MS = 60_000;
 const DEFAULT_WAIT_MS = 1_000;
 
@@ -45,7 +45,7 @@ export class ApiError extends LoggableError {
   }
 }
 
-/** Undefined for every failure but a rate limit. */
+/** Undefined unless the error is a rate limit. */
 export function waitOf(error: unknown): number | undefined {
   return error instanceof ApiError ? error.retryAfterMs : undefined;
 }
@@ -72,7 +72,7 @@ export interface Answered {
   data: unknown;
 }
 
-/** The message quotes nothing that the bot sent. */
+/** The error quotes nothing that the bot sent. */
 export function toRefusal(method: string, { status, headers, data }: Answered): ApiError {
   const isForeign = typeof data !== "object" || data === null;
   const body = (isForeign ? {} : data) as Record<string, unknown>;
@@ -93,7 +93,7 @@ export function toRefusal(method: string, { status, headers, data }: Answered): 
   });
 }
 
-/** The message quotes nothing that the bot sent: network errors contain only host names and ports. */
+/** The error quotes nothing that the bot sent: network errors contain only host names and ports. */
 export function toNetworkError(method: string, error: unknown): ApiError {
   const network = nameNetworkError(error);
   return new ApiError(`Discord did not answer a ${method} (${network}).`, { code: 0, status: 0, network });

@@ -20,14 +20,14 @@ export interface Files {
   toRefs(message: MessageWithFiles): AttachmentRef[];
   /** Like `toRefs`, but only images. */
   toPictureRefs(message: MessageWithFiles): AttachmentRef[];
-  /** The files of a command. No message contains them, so only their links can open them, while Discord keeps them. */
+  /** The files of a command. No message contains them, so they open only by their links, while Discord keeps them. */
   toLinkedRefs(attachments: readonly APIAttachment[]): AttachmentRef[];
-  /** The files in one of the bot's messages. A private message cannot be read again. */
+  /** The files of one of the bot's messages. Private files are links, because the bot cannot read them again. */
   toPostedRefs(message: MessageWithFiles & Pick<APIMessage, "flags">): AttachmentRef[];
   readPictures(place: MessagePlace, signal: AbortSignal): Promise<AttachmentRef[]>;
   /** Rejects with a message for users if the file is gone. */
   open(ref: AttachmentRef, signal: AbortSignal): Promise<AsyncIterable<Uint8Array>>;
-  /** Valid for at least another 15 minutes. Rejects with a message for users if the file is gone. */
+  /** Resolves to a link valid for at least 15 minutes. Rejects with a message for users if the file is gone. */
   publicUrl(ref: AttachmentRef, signal: AbortSignal): Promise<string>;
 }
 
@@ -41,7 +41,7 @@ export function createFiles(deps: FilesDeps): Files {
   const fetch = createGuardedFetch({ owner: "Discord", hosts: [...HOSTS], origins });
 
   function toRef(id: string, { filename, title, size }: APIAttachment): AttachmentRef {
-    // Some servers omit the size. The reader enforces the limit anyway.
+    // Servers that imitate Discord can omit the size. The reader enforces the size limit anyway.
     const sizeBytes = Number.isFinite(size) ? size : 0;
     return { platform: PLATFORM, id, name: toOriginalName(filename, title), sizeBytes };
   }
@@ -173,7 +173,7 @@ function createFileLinks({ api, apiUrl, now }: FileLinksDeps): FileLinks {
   };
 }
 
-/** Includes the files of a forwarded message. Servers that imitate Discord can omit empty lists. */
+/** Includes a forward's files. Attachments can be missing: servers that imitate Discord omit empty lists. */
 function attachmentsOf({
   attachments = [],
   message_snapshots = [],

@@ -17,7 +17,7 @@ const FORBIDDEN_CODES = new Set([50001, 50013, 50007, 50278]);
 const SHUT_OUT = 40333;
 
 export interface GuardedCall {
-  /** Names one of Discord's limits. */
+  /** Identifies the rate limit that counts the call. */
   what: string;
   hasFiles?: boolean;
   /** False for a call that responds to an interaction. */
@@ -96,7 +96,7 @@ const CALLS_MS = 1_100;
 const BESIDE_SHARE = 0.5;
 
 export interface GlobalLimit {
-  /** Counts a call. `isBeside`: it writes no part of an answer. Throws an `ApiError` if there are too many calls. */
+  /** Counts a call. Throws an `ApiError` if there are too many. `isBeside`: the call writes no part of an answer. */
   take(isBeside: boolean): void;
 }
 

@@ -13,14 +13,14 @@ export interface OptionalCalls {
 interface CallCounter {
   left: number;
   underWay: number;
-  /** In the clock of `performance.now`. */
+  /** A time of `performance.now`. */
   closedUntil: number;
 }
 
 export interface OptionalCallsOptions {
   /** How many calls per key can run at once until Discord's headers show the limit. */
   firstCalls: number;
-  /** How many of the limit's calls to reserve for calls that are not optional, by default none. */
+  /** Number of the limit's calls that stay reserved for calls that are not optional; by default none. */
   reserve?: number;
 }
 

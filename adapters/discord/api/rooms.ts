@@ -2,7 +2,7 @@ import { ChannelType, GuildPremiumTier, PermissionFlagsBits } from "discord.js";
 import { channelPermissions, guildPermissions, type Member } from "./permissions.ts";
 import type { Place, Servers } from "./servers.ts";
 
-/** The kind of a place decides which messages belong to one conversation. */
+/** The kind of a channel decides which messages belong to one conversation. */
 export type RoomKind = "direct" | "thread" | "channel";
 
 export interface RecentRoom {
@@ -24,7 +24,7 @@ export interface Rooms {
   guildOfRole(id: string): string | undefined;
   /** True also if the permissions are unknown. */
   mayWrite(channelId: string): boolean;
-  /** Replies need this permission too. True also if the permissions are unknown. */
+  /** Discord requires this permission for replies too. True also if the permissions are unknown. */
   mayReadHistory(channelId: string): boolean;
   mayReact(channelId: string): boolean;
   mayOpenThread(channelId: string): boolean;

@@ -20,7 +20,7 @@ const { ViewChannel, ReadMessageHistory } = PermissionFlagsBits;
 const TO_READ = ViewChannel | ReadMessageHistory;
 /** Everyone who can see the channel can see these threads. Only its members can see a private thread. */
 const OPEN_THREADS = new Set([ChannelType.PublicThread, ChannelType.AnnouncementThread]);
-/** No member has this id, so its permissions are only those of its roles. */
+/** A user id that no member has. It yields only the permissions that come from roles. */
 const ANYBODY = "0";
 /** Most members to check who have overwrites in the two channels. Each costs a call. */
 const MAX_OWN = 20;
@@ -113,7 +113,7 @@ export function createIsThere({ api }: { api: Pick<Api, "call"> }): NonNullable<
     try {
       return await readPatiently<T>(api, route, signal);
     } catch (error) {
-      // The user has left, or the bot has lost the channel.
+      // The user has left, or the bot has lost access to the channel.
       if (error instanceof ApiError && (error.status === 403 || error.status === 404)) return undefined;
       throw error;
     }

@@ -21,8 +21,8 @@ const CALL_MS = 10_000;
 /** Pauses before each retry of channels that could not be read. The last pause repeats. */
 const PAUSES_MS = [1_000, 3_000, 10_000];
 /**
- * The bot waits for rate limits up to this long, repeatedly if needed: other calls can use up the first calls after a
- * wait. The limit over all channels ends sooner than this.
+ * The bot waits for rate limits up to this long, and repeats this if other calls use up the limit after a wait. The
+ * limit over all channels ends sooner.
  */
 const SHORT_WAIT_MS = 2_000;
 const MAX_WAITS = 20;
@@ -75,7 +75,7 @@ function toChannelId({ channelId }: Pick<MissedRoom, "channelId">): string {
   return channelId;
 }
 
-/** Retries failed rooms after all the others, until their messages are too old: no other process reads them. */
+/** Retries failed channels after all others, until their messages are too old: no other process reads them. */
 async function readRooms(rooms: readonly MissedRoom[], deps: CatchUpDeps, signal: AbortSignal): Promise<void> {
   const { log, now } = deps;
   const until = now() + MAX_AGE_MS;
@@ -100,7 +100,7 @@ async function readEach(
     if (signal.aborted) return [];
     try {
       const read = () => readRoom(api, room, now() - MAX_AGE_MS, signal);
-      // Waits here, because the same rate limit would also refuse all further rooms.
+      // Waits here, because the same rate limit would also refuse all further channels.
       const messages = await retry(
         read,
         { pausesMs: Array<number>(MAX_WAITS).fill(0), mayPass: isShort, askedMs: waitOf, isIdle: true },
@@ -165,7 +165,7 @@ async function readDirects({ directChannels, log }: CatchUpDeps, signal: AbortSi
   }
 }
 
-/** How long new events wait for missed messages. If reading takes longer, the bot answers out of order, not late. */
+/** New events wait at most this long for missed messages. After that, the bot may answer out of order. */
 const LONGEST_MS = 5_000;
 
 /** Keeps each channel's events in order after a session that could not be resumed: new events wait for missed ones. */
@@ -173,8 +173,8 @@ export interface CatchUpGate {
   /** Call this when a session starts. From then on all events wait until `expect` names the channels to read. */
   begin(): void;
   /**
-   * Names the channels that are being read, either of servers or direct ones. Events from others of that kind stop
-   * waiting.
+   * Names the channels that are being read: direct ones if `isDirect`, channels of servers otherwise. Events from other
+   * channels of that kind stop waiting.
    */
   expect(isDirect: boolean, channelIds: readonly string[]): void;
   /** Call this when a channel's missed messages were passed on, or could not be read. */
@@ -191,7 +191,7 @@ interface Waiting {
 export function createCatchUpGate(longestMs = LONGEST_MS): CatchUpGate {
   const waiting = new Map<string, Waiting>();
   const released = new Set<string>();
-  /** The channels that are being read, by `isDirect`. No entry: not named yet. Undefined: no events wait. */
+  /** The channels that are being read, by `isDirect`; no entry until they are named. Undefined if no events wait. */
   let expected: Map<boolean, ReadonlySet<string>> | undefined;
   let timer: NodeJS.Timeout | undefined;
 

@@ -5,14 +5,14 @@ import { retry } from "../../../src/concurrency/retry.ts";
 import type { Accept, InboundEvent } from "../../../src/port/events.ts";
 
 /**
- * Pauses in milliseconds before each retry of an event, because Discord delivers it only once. They add up to ten
- * minutes: until then the bot can tell a command's user that the event was lost.
+ * Pauses in milliseconds before each retry of an event, because Discord delivers an event only once. Together they last
+ * ten minutes, which leaves time to tell a command's user that the event was lost.
  */
 export const RETRY_PAUSES_MS: readonly number[] = [200, 500, 1_000, 2_000, 4_000, ...Array<number>(74).fill(8_000)];
 
 /**
- * An event that waits this long for an earlier one gets a notice: the first attempt to store the earlier one has
- * failed, and Discord waits for three seconds.
+ * If an event waits this long for an earlier one, its author gets a notice: the first attempt to store the earlier
+ * event has failed, and Discord waits only three seconds.
  */
 const HELD_UP_MS = 2_200;
 const STOP_MS = 5_000;

@@ -22,7 +22,7 @@ export interface Forwards {
    */
   isCommented(message: Message): Promise<boolean>;
   edited(message: Message): Message;
-  /** Forgets a deleted forward. Returns its comment alone. */
+  /** Forgets a deleted forward. Returns its comment without the forward; undefined if it has no comment. */
   deleted(id: string): Message | undefined;
 }
 
@@ -54,7 +54,7 @@ export function createForwards(waitMs = WAIT_MS): Forwards {
       const waiting = open.get(key);
       if (waiting?.forward.id !== message.id) return false;
       if ((await waitAtMost(waiting.commented.promise, waitMs)) === true) return true;
-      // Removes the forward, which is now a separate question, so that no later message includes it.
+      // From now on the forward is a separate question, so no later message includes it.
       if (open.get(key) === waiting) open.delete(key);
       return false;
     },

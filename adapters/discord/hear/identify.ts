@@ -61,8 +61,8 @@ export interface IdentifyOptions {
 }
 
 /**
- * Keeps the bot's processes within Discord's limits for sessions, at once and per day: Discord resets the token of a
- * bot that starts more.
+ * Keeps the bot's processes within Discord's limits for session starts, both concurrent and daily. Discord resets the
+ * token of a bot that exceeds them.
  */
 export function createIdentify({ gateway, takeTurn, log }: IdentifyOptions): Identify {
   let isReported = false;
@@ -71,7 +71,7 @@ export function createIdentify({ gateway, takeTurn, log }: IdentifyOptions): Ide
   async function look(shard: number): Promise<number | "late"> {
     try {
       const { max_concurrency: atOnce, remaining, reset_after: resetMs } = (await gateway.read()).session_start_limit;
-      // Other processes can have started this many sessions since Discord's response.
+      // Other processes can have started as many as `atOnce` sessions since Discord's response.
       if (remaining <= atOnce) {
         if (!isReported) log.error({ remaining, resetMs }, "Discord lets this bot start no more sessions for a while.");
         isReported = true;

@@ -66,13 +66,13 @@ export function toBody(message: Message, deps: InboundDeps): Pick<EditedEvent, "
   const asked = isReplyHere(message) ? message.referenced_message : undefined;
   if (!asked) return { text, attachments: own };
   if (isForeignReply(message, deps.botId)) return { text, attachments: [...own, ...deps.files.toRefs(asked)] };
-  // Adds the images of the message that this one replies to. In one long conversation, the reply says which images it
-  // means.
+  // Adds the images of the replied-to message. In a place that is one long conversation, the reply shows which images
+  // are meant.
   const areMeant = isOne || asksForPicture(text);
   return { text, attachments: areMeant ? [...own, ...deps.files.toPictureRefs(asked)] : own };
 }
 
-/** Fills in fields: Discord omits empty ones, and servers that imitate it omit mentions and the type of a reply. */
+/** Fills in fields that Discord omits if empty, and mentions and reply types, which imitations of Discord omit. */
 export function toWhole(
   packet: Partial<Message> & Pick<Message, "id" | "channel_id" | "author">,
   botId: string,

@@ -30,7 +30,7 @@ export function followSession(client: GatewayClient, options: FollowOptions): Pr
   let notedAt = -Infinity;
   let notedId: string | undefined;
 
-  /** Never overwrites the record of another client. */
+  /** Stores the session's position, unless another client has stored its session since. */
   async function note(session: LastSession): Promise<void> {
     try {
       if (notedId === session.id && (await store.read())?.id !== session.id) return;
@@ -67,7 +67,7 @@ export function followSession(client: GatewayClient, options: FollowOptions): Pr
   return missed.promise;
 }
 
-/** Resolves to the direct conversations with events in the previous session; empty if that session has ended. */
+/** Resolves to the direct conversations whose messages the previous session missed; empty if that session has ended. */
 async function findMissed(
   client: GatewayClient,
   ownId: string,

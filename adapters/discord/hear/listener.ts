@@ -25,13 +25,13 @@ import type { Message } from "./wording.ts";
 
 /** An edit can turn a message into a question. The bot answers it only if the message is younger than this. */
 const FRESH_MS = 15 * 60_000;
-/** Stands for the author of a deleted message: Discord reports neither who wrote it nor who deleted it. */
+/** Used as the author of a deletion, because Discord reports neither who wrote a deleted message nor who deleted it. */
 const SOMEBODY: Author = { id: "unknown", name: "unknown" };
 
 type Deleted = Pick<GatewayMessageDeleteDispatchData, "id" | "channel_id" | "guild_id">;
 
 export interface Listener {
-  /** `isAnswered`: the message already has an answer, perhaps from an earlier process, and is only remembered. */
+  /** `isAnswered`: the message already has an answer, perhaps from an earlier process, so the bot only remembers it. */
   onMessage(message: Message, isAnswered?: boolean): void;
   onEdit(message: Message): void;
   onDelete(deleted: Deleted): void;
@@ -90,7 +90,7 @@ export function createListener(deps: ListenerDeps): Listener {
     onEdit(given) {
       const botId = deps.botId();
       if (botId === undefined) return;
-      // Discord sent only the changed fields.
+      // Without an author, the event contains only the changed fields.
       if (given.author === undefined) {
         return offer(given.channel_id, async () => toPartialEditEvents(given, botId, state));
       }
@@ -167,14 +167,14 @@ async function toEditEvents(given: Message, botId: string, state: ListenerState)
     const isEdit = toBodyKey(body) !== before.body && (body.text !== "" || body.attachments.length > 0);
     const addressed = toMessageEvent(message, kindOf(message, state), { ...state, botId })?.addressed;
     const isAsked = isFresh && addressed === "bot" && before.addressed !== "bot";
-    // An added mention that only addresses the bot is no edit, because `toBody` leaves it out. `isAsked` notices it.
+    // `toBody` leaves out a mention that only addresses the bot, so adding one is no edit. It does set `isAsked`.
     if (!isEdit && !isAsked) return [];
     return [toEdited(message, { ...before, ...body, addressed: addressed ?? before.addressed }, isAsked, state)];
   }
   const event = await readMessage(message, kindOf(message, state), botId, state);
   if (event === undefined) return [];
-  // This process did not see the message. If another one did, the message's key is already claimed, and only the edit
-  // counts.
+  // This process did not see the message. If another process did, the message's key is already claimed, so only the
+  // edit counts.
   const placed = isFresh ? await toPlaced(message, botId, state) : undefined;
   const edited = toEdited(message, placed ?? event, placed?.addressed === "bot", state);
   return placed === undefined ? [edited] : [placed, edited];

@@ -80,7 +80,7 @@ async function readRoles(
 export type FindMember = (guildId: string, userId: string) => Promise<APIGuildMember | undefined>;
 
 const FIND_MS = 10_000;
-/** Several messages of one person that are read together share a look-up for this long. */
+/** A look-up is reused for this long, so that messages of one person that are read together share it. */
 const FOUND_FRESH_MS = 10_000;
 
 export function createFindMember(

@@ -12,7 +12,7 @@ const LOOK_MS = 700;
 const SOON_MS = 200;
 /** A shutdown stops waiting if the shares are unknown for this long. A lost connection to Redis recovers sooner. */
 const UNKNOWN_MS = 3_000;
-/** Time added to release the shards. Without a release, their leases expire. */
+/** Extra time on shutdown for releasing the shards. Without a release, their leases expire. */
 const LEAVE_MS = 1_000;
 
 export interface SessionsOptions
@@ -25,7 +25,7 @@ export interface SessionsOptions
 
 /** The share changes when other processes start or stop. */
 export interface Sessions extends Pick<Connection, "isReady"> {
-  /** Resolves when its shards are connected and every other shard has a process. Rejects with an explanation. */
+  /** Resolves when its shards are connected and each other shard has a process. Rejects with an explanation. */
   open(): Promise<void>;
   /**
    * Gives the shards to other processes, which connect before this one disconnects. Resolves when they have connected,

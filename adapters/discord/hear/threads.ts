@@ -37,7 +37,7 @@ export function createPlaceQuestion({ mode, api, activity, rooms, log }: Threads
 
   /** Resolves to the thread's id. Undefined if the bot could not open it. */
   async function open(channelId: string, messageId: string, name: string): Promise<string | undefined> {
-    // If the call is skipped, the bot answers in the channel instead of waiting for a thread.
+    // A call is skipped at the rate limit: the bot answers in the channel instead of waiting for a thread.
     const body = { name, auto_archive_duration: ARCHIVE_MINUTES };
     const call = { method: "POST" as const, route: Routes.threads(channelId, messageId), body };
     try {

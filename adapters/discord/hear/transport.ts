@@ -60,13 +60,13 @@ export interface GatewayClient {
   /** Undefined before the first READY. */
   botId(): string | undefined;
   applicationId(): string | undefined;
-  /** Adds a listener for all events. It runs after `rooms` has applied the event. */
+  /** Adds a listener for all events. `rooms` has already applied an event when the listener gets it. */
   onEvent(listen: (packet: GatewayDispatchPayload) => void): void;
   /** Adds a listener that runs when a session has started and its servers have arrived. */
   onReady(listen: () => void): void;
   /**
-   * Resumes the session of a dead process, reports the missed events, and ends the session. Discord does not count it
-   * as a new session. Reports nothing if the session has ended. Never rejects.
+   * Resumes the session of a dead process, reports the missed events, and ends the session. Discord does not count this
+   * as a session start. Reports nothing if the session has already ended. Never rejects.
    */
   readMissed(last: LastSession, dispatch: (packet: GatewayDispatchPayload) => void): Promise<void>;
 }
@@ -76,10 +76,10 @@ export interface ConnectionOptions {
   gateway: GatewayInfo;
   shard: Shard;
   identify: Identify;
-  /** Shared by all connections. `isAsked`: requests the Message Content intent, until Discord refuses it once. */
+  /** Shared by all connections. `isAsked`: request the Message Content intent; false once Discord refuses it. */
   content: { isAsked: boolean };
   attach(client: GatewayClient): void;
-  /** Called with an explanation when the connection is lost for good. */
+  /** Called with an explanation when the connection is lost and cannot be restored. */
   onFatal(reason: string): void;
   log: Logger;
 }
@@ -89,7 +89,7 @@ export interface Connection {
   /** Resolves when the session is connected. Rejects with an explanation if that is hopeless or takes too long. */
   open(): Promise<void>;
   isReady(): boolean;
-  /** `isResumable`: no other process receives this shard's events, so Discord should keep them for some minutes. */
+  /** `isResumable`: keeps the session for some minutes, because no other process receives the shard's events. */
   close(options?: { isResumable: boolean }): Promise<void>;
 }
 
@@ -116,7 +116,7 @@ export function createConnection(options: ConnectionOptions): Connection {
     }
   }
 
-  /** Continues without the content of messages if Discord refused it. False for other close codes, or a second time. */
+  /** Switches off the content of messages if Discord refused it. False for other codes, or for a second refusal. */
   function canGoWithout(code: number | undefined): boolean {
     if (code !== CONTENT_REFUSED || !hasContent) return false;
     if (content.isAsked) log.warn(`${CONTENT_IS_OFF} ${SWITCH_ON_CONTENT}`);
@@ -150,7 +150,7 @@ interface SessionOptions extends Pick<ConnectionOptions, "token" | "shard" | "id
   info: APIGatewayBotInfo;
   /** True if the bot requests the content of messages that do not mention it. */
   hasContent: boolean;
-  /** Called when Discord closed the session for good after it was open. */
+  /** Called when Discord permanently closed a session that was open. */
   onLost(session: Session, error: CloseError): void;
 }
 
@@ -158,7 +158,7 @@ interface Session {
   client: GatewayClient;
   /**
    * Resolves when the session is ready. Otherwise ends the session and rejects, with a `CloseError` if Discord closed
-   * the session for good.
+   * the session permanently.
    */
   open(tooLong: Promise<never>, signal: AbortSignal): Promise<void>;
   isReady(): boolean;

@@ -25,8 +25,8 @@ export interface Names {
 
 /**
  * The text of a message as a user reads it: with names instead of ids, and without a mention that only addresses the
- * bot. Includes what the message shows, forwards or replies to, unless the conversation already contains that. A place
- * that is `one` conversation gets the start of a replied-to message anyway, to show which one is meant.
+ * bot. Includes cards, previews, forwards and the replied-to message, unless the conversation already contains them. In
+ * a place that is `one` conversation, still quotes the start of the replied-to message, to show which message is meant.
  */
 export function readText(message: Message, names: Names, place: "one" | "chain"): string {
   // Keeps a mention that is the whole message, to show whom it addresses.

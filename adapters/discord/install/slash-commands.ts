@@ -141,7 +141,7 @@ function toImagineOptions({ ratios, sizes, maxCount, maxReferences }: ImagineMen
 export interface Registration {
   api: Api;
   applicationId: string;
-  /** Unset: registers the commands on every server. On one server they work at once. */
+  /** The only server on which the bot registers its commands, where they work at once. If undefined, all servers. */
   guildId?: string;
   log: Logger;
 }

@@ -4,7 +4,7 @@ import type { CallKind } from "../../../src/port/pace.ts";
 /** Two reset times that are this close belong to the same reset. */
 export const SAME_RESET_MS = 20;
 
-/** A meter's numbers about its counter, which all models use. */
+/** A meter's knowledge about its counter, shared by all models of the counter. */
 export interface Rule {
   /** Calls per window: the capacity of a leaky counter. */
   limit: number;
@@ -58,9 +58,9 @@ export interface OwnCall {
 export interface OwnCalls {
   add(call: OwnCall): void;
   answered(at: number, kind: CallKind, now: number): void;
-  /** Removes a call that turned out to count against another counter. */
+  /** Removes a call that turns out to count against another counter. */
   remove(at: number, kind: CallKind): OwnCall | undefined;
-  /** Forgets calls that no longer matter for a window of this length or for a response. */
+  /** Forgets calls that are too old to matter for a window of this length or for a response. */
   prune(now: number, windowMs: number): void;
   unanswered(): number;
   /** Counts the other calls that were in flight together with a completed one. */
@@ -106,7 +106,7 @@ export function createOwnCalls(): OwnCalls {
 /** Without a response to its first call, a window stays open for two round trips plus this time. */
 const UNANSWERED_MARGIN_MS = 500;
 
-/** A window that is already open when the counter turns out to be a fixed window. */
+/** The state of a window that is already open when the counter turns out to be a fixed window. */
 export interface FixedStart {
   startedAt: number;
   resetAt: number;
@@ -185,7 +185,7 @@ export function createFixedCounter(rule: Rule): FixedCounter {
       resetAt = now + rule.windowMs + 2 * rule.tripMs + UNANSWERED_MARGIN_MS;
     },
     refused(until) {
-      // Ignores a refusal that ends before the window does: it comes from another limit, such as a shared one.
+      // Ignores a refusal whose wait ends before the window: it comes from another limit, such as a shared one.
       if (openedAt === undefined && until < resetAt) return;
       used = rule.limit;
       resetAt = until;
@@ -207,7 +207,7 @@ export interface LeakyCounter extends Counter {
   level(at: number): number;
 }
 
-/** A nearly full bucket is spent within about this time. */
+/** The pace spreads a bucket's spare calls over about this time. */
 const SPENDING_MS = 2_000;
 
 /** The bucket holds `limit` calls and drains one every `windowMs / limit`. The reset header says when it is empty. */
@@ -244,9 +244,9 @@ const LEAST_MARGIN_MS = 120;
  * window, and safe until the kind of the counter is known.
  */
 export function createLoggedCounter(rule: Rule): Counter {
-  /** The calls left according to the last headers, until their window ends. */
+  /** The remaining calls according to the latest headers, valid until their window ends. */
   let rest = { left: Infinity, until: -Infinity };
-  /** After the time `from`, calls up to `upTo` no longer count, because the headers named `from` as the reset. */
+  /** From the time `from`, calls sent up to `upTo` no longer count, because the headers announced a reset at `from`. */
   let empty = { from: Infinity, upTo: -Infinity };
 
   const span = () => rule.windowMs + Math.max(LEAST_MARGIN_MS, rule.tripMs);

@@ -47,9 +47,9 @@ export interface MessageBody {
 }
 
 export interface ButtonContext {
-  /** The first message of the conversation, if the channel alone does not identify the conversation. */
+  /** Id of the conversation's first message; undefined if the channel alone identifies the conversation. */
   root?: string | undefined;
-  /** Identifies the post that created the message, if nothing else in the message does. */
+  /** Identifies the post that created the message; undefined if something else in the message does. */
   mark?: string | undefined;
 }
 

@@ -44,7 +44,7 @@ function kindOf({ status, code, isForeign }: ApiError): SinkErrorKind {
   const known = KINDS.get(code);
   if (known !== undefined) return known;
   if (status === 429) return "rate-limited";
-  // A proxy refused the call, and Discord may accept the next one.
+  // A proxy in front of Discord refused the call. Discord itself may accept the next one.
   if (isForeign && (status === 403 || status === 404)) return "unavailable";
   // A refused token ends the process through `onFatal`, and the next process continues the turn.
   if (status >= 500 || status === 401 || status === 408) return "unavailable";

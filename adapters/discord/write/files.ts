@@ -28,7 +28,7 @@ export function attach(body: object, files: readonly OutboundFile[]): Pick<ApiCa
   return { body: { ...body, attachments }, files: named };
 }
 
-/** The largest file for a place. `named`: Discord's limit for the place, if it reports one. */
+/** Returns the largest file for a place, in bytes. `named`: Discord's limit for the place, if Discord reports one. */
 export function toMaxFileBytes(named: number | undefined): number {
   return Math.min(named ?? USUAL_FILE_BYTES, MAX_REQUEST_BYTES);
 }

@@ -15,7 +15,7 @@ export interface InteractionAddress {
   isPrivate: boolean;
   /** True for a pressed button: the original response is its message, which must not be overwritten. */
   isPress: boolean;
-  /** The message with the pressed button. The token reaches it only as the original response. */
+  /** Id of the message with the pressed button. The token can edit this message only as the original response. */
   pressedId: string | undefined;
   /** Largest file in the answer, given the user's Nitro and the server's boosts. Undefined if not reported. */
   maxFileBytes: number | undefined;
@@ -51,7 +51,7 @@ export function toExtra(interaction: {
   };
 }
 
-/** Undefined for a reply that does not belong to an interaction. */
+/** Undefined if the reply does not belong to an interaction. */
 export function readInteractionAddress({ extra = {}, visibleTo }: ReplyAddress): InteractionAddress | undefined {
   const { interactionId: id, applicationId, token, expiresAt } = extra;
   if (id === undefined || applicationId === undefined || token === undefined || expiresAt === undefined)
@@ -72,18 +72,18 @@ export function readInteractionAddress({ extra = {}, visibleTo }: ReplyAddress):
 /** The bot stops using the token this long before it expires. */
 export const MARGIN_MS = 20_000;
 const UNKNOWN_MESSAGE = 10008;
-/** Discord returns this code also while an interaction has no first response. */
+/** Discord also returns this code while an interaction has no first response. */
 const UNKNOWN_WEBHOOK = 10015;
 /** With these codes, the token cannot write the message: unknown message, unknown webhook, invalid token. */
 const PASSED = new Set([UNKNOWN_MESSAGE, UNKNOWN_WEBHOOK, 50027]);
 
 export interface InteractionToken {
-  /** Resolves to undefined if the token cannot be used for this message, or no longer at all. */
+  /** Resolves to undefined if the token cannot be used for this message, or is no longer valid. */
   call(
     call: Omit<ApiCall, "isBot" | "route"> & { messageId?: string },
     signal: AbortSignal,
   ): Promise<ApiAnswer | undefined>;
-  /** The promised answer, which is empty while `isWaiting`. Undefined if it cannot be read. */
+  /** Reads the promised answer, which has no content yet while `isWaiting`. Undefined if it cannot be read. */
   readOriginal(signal: AbortSignal): Promise<{ message: APIMessage; isWaiting: boolean } | undefined>;
 }
 
@@ -91,14 +91,14 @@ export const ORIGINAL = "@original";
 
 export interface InteractionTokenDeps {
   api: Api;
-  /** The running acknowledgements of the interactions that this process received, by token. They never reject. */
+  /** Acknowledgements in progress for the interactions that this process received, by token. They never reject. */
   acknowledgements: Pick<Map<string, Promise<unknown>>, "get" | "delete">;
-  /** Gives an interaction its first response. Resolves to true if the interaction then has one. Never rejects. */
+  /** Acknowledges an interaction. Resolves to true if the interaction now has a first response. Never rejects. */
   acknowledge(to: InteractionAddress): Promise<boolean>;
   now(): number;
 }
 
-/** The first call acknowledges the interaction if the process that received it died before it could. */
+/** The first call acknowledges the interaction if the process that received the interaction died before doing so. */
 export function createInteractionToken(to: InteractionAddress, deps: InteractionTokenDeps): InteractionToken {
   const { applicationId, token, expiresAt } = to;
   const { api, acknowledgements, now } = deps;
@@ -138,7 +138,7 @@ export function createInteractionToken(to: InteractionAddress, deps: Interaction
   };
 }
 
-/** Shown in the promised answer. Storing an event can take ten minutes of retries. */
+/** Shown in the promised answer while the event cannot be stored: the retries can take ten minutes. */
 export const STORE_IS_AWAY =
   "My storage is unavailable. I'll do this as soon as it's back. If you haven't heard from me within ten minutes, please ask again.";
 

@@ -27,11 +27,11 @@ export interface InteractionPost {
   mark: string;
 }
 
-/** Uses the interaction's token first, which has its own limits, and later the bot's token. */
+/** Writes with the interaction's token, which has its own rate limits, and later with the bot's token. */
 export interface InteractionWriter {
   /**
-   * Repeating a post makes no second message if the first one can be found: always for a public message and for the
-   * promised answer. Any other private message is found only by the process that wrote it, if that process listens.
+   * A repeated post creates no second message if the writer finds the first one. It always finds a public message and
+   * the promised answer. It finds any other private message only in the process that wrote it, if that process listens.
    */
   post(post: InteractionPost, signal: AbortSignal): Promise<Posted>;
   update(place: MessagePlace, body: MessageBody, signal: AbortSignal): Promise<Receipt>;
@@ -70,7 +70,7 @@ export function createInteractionWriter(to: InteractionAddress, deps: Interactio
     return filled;
   }
 
-  /** Replaces the promised answer. Resolves to undefined if that already shows something else. */
+  /** Replaces the promised answer. Resolves to undefined if the promised answer already shows something else. */
   async function fill(post: InteractionPost, isFresh: boolean, signal: AbortSignal): Promise<Posted | undefined> {
     const original = isFresh ? undefined : await token.readOriginal(signal);
     const isMine = isFresh || (original !== undefined && (original.isWaiting || isSame(original.message, post)));
@@ -149,7 +149,7 @@ async function findWritten(
   const query = { after: id, limit: String(LOOKED_THROUGH) };
   try {
     const messages = await read<APIMessage[]>(api, Routes.channelMessages(channelId), signal, query);
-    // The text alone proves nothing, because other answers can have the same text.
+    // Filters by interaction, because other answers can have the same text.
     const own = messages.filter(({ webhook_id, interaction_metadata: by }) => {
       return webhook_id === applicationId && (by === undefined || by.id === id);
     });
@@ -183,7 +183,7 @@ const WAIT_MS = 2_000;
  */
 export interface SeenInteractionMessages {
   see(message: APIMessage): void;
-  /** Resolves to a message that the gateway has reported, or reports within two seconds; otherwise to undefined. */
+  /** Resolves to the message if the gateway has reported it or does so within two seconds; else to undefined. */
   find(sought: MessageSearch, signal: AbortSignal): Promise<APIMessage | undefined>;
 }
 

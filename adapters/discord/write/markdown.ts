@@ -54,7 +54,7 @@ function readCode(lines: readonly string[], at: number, fence: CodeFence): { cou
   let isClosed = false;
   while (at + count < lines.length && !isClosed) {
     const line = lines[at + count] ?? "";
-    // The line feed keeps the line from becoming another kind of line.
+    // Adds a line feed, so that the line is read as a possible closing fence.
     isClosed = readFenceLine(`${line}\n`, 0, fence).kind === "closing";
     if (!isClosed) code.push(line.replaceAll("```", SPLIT_TICKS));
     count += 1;
@@ -68,7 +68,7 @@ function readFolded(lines: readonly string[], at: number): { count: number; show
   const quote = readFoldedQuote(lines, at);
   if (quote === undefined) return undefined;
   const words = quote.lines.map((line) => line.trim()).filter(Boolean);
-  // Bars end the cover even inside code, and the last bars must not combine with the character before them.
+  // Splits `||`, which would end the spoiler even inside code. Spaces keep the closing bars apart from the text.
   const covered = rewriteProse(words.join(" ").replaceAll("||", "| |"));
   return { count: quote.count, shown: `> **${quote.title}**\n> || ${covered} ||` };
 }
@@ -118,14 +118,14 @@ function rewritePiece(piece: string, ...rest: unknown[]): string {
   if (kept !== undefined && run !== undefined && piece.includes("\n")) {
     const [text, offset] = [rest.at(-2) as string, rest.at(-3) as number];
     const before = text.slice(text.lastIndexOf("\n", offset - 1) + 1, offset);
-    // Discord sees no code here, so it would make a link active.
+    // Discord does not show this text as code, so a link in it would be active.
     if (OWN_BLOCK.test(before)) return run + piece.slice(run.length).replace(PIECE, rewritePiece);
   }
   if (kept !== undefined || address !== undefined) return piece;
   if (link !== undefined) return toHonestLink(link, words, target.replace(/^<|>$/g, ""));
-  // Two bars would start a spoiler and hide the text up to the next two.
+  // Escapes `||`, because it would start a spoiler and hide the text up to the next `||`.
   if (bars !== undefined) return "\\|\\|";
-  // Discord shows text between two underscores as underlined instead of bold.
+  // Uses asterisks, because Discord underlines text between double underscores.
   return bold === undefined ? piece : `**${bold}**`;
 }
 
@@ -233,7 +233,7 @@ function pad(text: string, width: number, rule: string): string {
 const GRAPHEMES = new Intl.Segmenter("en", { granularity: "grapheme" });
 /** Printable ASCII: one column per character. */
 const PLAIN = /^[ -~]*$/;
-/** Discord draws a combined character as one glyph, although each of its parts has columns in a terminal. */
+/** Discord draws a combined character as one glyph of at most two columns, even if its parts have more. */
 const MAX_COLUMNS = 2;
 
 /** The columns of a text in a monospaced font: two per CJK character. */

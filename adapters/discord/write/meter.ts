@@ -20,7 +20,7 @@ export interface Learnt {
 }
 
 const USUAL_WINDOW_MS = 5_000;
-/** The assumption before the first response: the values that public sources report most often. */
+/** Assumed before the first response: the limit that public sources report most often. */
 export const UNLEARNT: Learnt = { mode: "unknown", limit: 5, windowMs: USUAL_WINDOW_MS };
 
 export interface Meter {
@@ -30,7 +30,7 @@ export interface Meter {
   isRich(at: number): boolean;
   sent(kind: CallKind, now: number): void;
   done(kind: CallKind, sentAt: number, answer: CallResult, now: number): void;
-  /** Counts a call that was made elsewhere, or reserves one for others. */
+  /** Adds a call that another meter counted until now. */
   add(call: OwnCall): void;
   remove(kind: CallKind, sentAt: number): OwnCall | undefined;
   calls(): readonly OwnCall[];
@@ -60,7 +60,7 @@ export function createMeter(start: Learnt, blocked = -Infinity): Meter {
 
   function learnt(): Learnt {
     const mode = model.mode();
-    // Other channels do not adopt `sliding`, because another program's calls in this channel can look like it.
+    // Reports `sliding` as `unknown` to other channels, because another program's calls can look like it.
     return { mode: mode === "sliding" ? "unknown" : mode, limit: rule.limit, windowMs: rule.windowMs };
   }
 
@@ -99,7 +99,7 @@ export function createMeter(start: Learnt, blocked = -Infinity): Meter {
 
 // --- which kind of counter it is ---
 
-/** `unknown` until two responses distinguish the kinds; `sliding` once no model fits. */
+/** `unknown` until two responses show the kind; `sliding` once neither `fixed` nor `leaky` fits. */
 export type CounterMode = "unknown" | "sliding" | "fixed" | "leaky";
 
 /** Chooses and corrects the model of a counter with each response. */
@@ -170,7 +170,7 @@ export function createCounterModel(rule: Rule, start: CounterMode): CounterModel
     return inFlight === 0 && resetMs / toSpacing(rule) + 0.5 < rule.limit - remaining - 1;
   }
 
-  /** Joins the responses of concurrent calls once no call is in flight. Then responses can be compared again. */
+  /** Once no call is in flight, merges the responses of concurrent calls into one, for later comparisons. */
   function settle(): void {
     if (rule.calls.unanswered() > 0) return;
     if (together.length > 1) {
@@ -211,7 +211,7 @@ export function createCounterModel(rule: Rule, start: CounterMode): CounterModel
       settle();
     },
     observeSilence(sentAt) {
-      // The start of this window is unknown. Counts the bot's own calls until two responses can be compared again.
+      // This window's start is unknown: counts the bot's own calls until two responses can be compared again.
       if (mode === "fixed" && fixed.isOpening(sentAt)) mode = "unknown";
       // The call may or may not have counted, so the next response cannot be compared with an earlier one.
       previous = undefined;
@@ -246,9 +246,9 @@ export function toReference(reading: Reading, limit: number): ReferenceReading {
 }
 
 /**
- * Finds out from two responses how the platform counts. Between them, the reset of a fixed window stays the same, but
- * that of a leaky counter moves by `spacingMs` per call. Undefined if both or neither fit, or if the two cannot be
- * compared.
+ * Finds out from two responses how the platform counts. With a fixed window, both report the same reset time; with a
+ * leaky counter, it moves by `spacingMs` per call. Undefined if both kinds or neither fit, or if the responses cannot
+ * be compared.
  */
 export function toKind(reading: Reading, reference: ReferenceReading, between: number): "fixed" | "leaky" | undefined {
   if (reading.inFlight > 0 || reading.sentAt >= reference.resetFrom) return undefined;

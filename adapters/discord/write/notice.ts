@@ -15,7 +15,7 @@ import {
 import { openDirectly } from "./private.ts";
 import type { FinalMessages } from "./private-ending.ts";
 
-/** Sends a direct message. The same nonce makes only one message. */
+/** Sends a direct message. Repeated calls with the same nonce send only one message. */
 async function writeDirectly(
   api: Api,
   userId: string,

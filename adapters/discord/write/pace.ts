@@ -25,7 +25,7 @@ export function createDiscordPace(processes = () => 1): DiscordPace {
 }
 
 export interface DiscordShared {
-  /** The latest knowledge about the counters for posts and edits, with which new channels start. */
+  /** The latest knowledge about the counters for posts and edits. New channels start with it. */
   learnt: { isSplit: boolean; post: Learnt; edit: Learnt };
   global: CallLog;
   /** How many calls of the global limit to leave to other processes. */
@@ -41,7 +41,7 @@ interface HeaderReading {
 /** Discord documents 50 calls per second. The rest is for other calls and uncertain arrival times. */
 const GLOBAL_CALLS = 45;
 const GLOBAL_WINDOW_MS = 1_200;
-/** How many responses to remember per kind. A comparison can need one from before a slow call. */
+/** How many responses to remember per kind. A comparison can need a response from before a slow call. */
 const READINGS_KEPT = 8;
 
 export function createDiscordShared(processes = () => 1): DiscordShared {
@@ -124,8 +124,8 @@ export function createDiscordBudget({ learnt, global, ofOthers }: DiscordShared)
 }
 
 /**
- * Makes one call of a budget at a time: each starts after the previous response. Calls that wait inside discord.js
- * would be counted too early, and their responses would be matched to the wrong calls.
+ * Makes one call of a budget at a time: each starts after the previous response. Otherwise calls that wait inside
+ * discord.js would be counted too early and matched to the wrong responses.
  */
 export function createOneByOne(pacer: Pacer): Pacer {
   let inFlight: number | undefined;

@@ -85,7 +85,7 @@ export function createPostAndUpdateWriter(
   };
 }
 
-/** A message from an earlier attempt is returned unchanged. The caller must still write the missing part of `body`. */
+/** Sets `isPartial` if the message is an earlier attempt's and shows less: the caller must then write the rest. */
 export function toPosted(answer: ApiAnswer, body: MessageBody, files: Pick<Files, "toPostedRefs">): Posted {
   const message = answer.data as APIMessage;
   const attachments = files.toPostedRefs(message);

@@ -17,14 +17,14 @@ const MAX_DELAY_MS = 2 ** 31 - 1;
 type TokenAddress = Pick<InteractionAddress, "token" | "applicationId" | "expiresAt">;
 
 /**
- * Ends a private answer that is still growing shortly before its token expires: later, no one could write to it, and
- * its Stop button would stay forever. Every process that promised the answer or wrote to it does this if it can, but
- * first reads the answer, because another process may have finished it.
+ * Ends a growing private answer shortly before its token expires, because afterwards no one can write to it and its
+ * Stop button would stay forever. Every process that promised the answer or wrote to it tries this, but reads the
+ * answer first, because another process may have finished it.
  */
 export interface FinalMessages {
   /** Call this when a message of the answer shows this body. */
   note(to: TokenAddress, messageId: string, body: MessageBody): void;
-  /** Call this when the bot has promised the answer, which has no message yet. */
+  /** Call this when the bot has promised the answer but has not written to it yet. */
   promise(to: TokenAddress): void;
   /** Call this when the message is gone, or when the promised answer has arrived. */
   settle(to: TokenAddress, messageId: string): void;

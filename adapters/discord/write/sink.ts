@@ -54,7 +54,7 @@ export function createSink(address: ReplyAddress, deps: SinkDeps): ReplySink {
   const isSilent = interaction !== undefined && (!interaction.isPress || interaction.isPrivate);
   const typing = deps.typingIn(channelId);
   const root = address.extra?.["root"];
-  /** The next post replies to this message: to the question, then to the previous part, to keep parts connected. */
+  /** The next post replies to this message: first to the question, then to the previous part of the answer. */
   let pointsAt = address.replyToId === undefined ? undefined : readMessageId(address.replyToId)?.messageId;
   const reader = findOnlyReader(address, interaction);
   const maxFileBytes = () =>
@@ -78,7 +78,7 @@ export function createSink(address: ReplyAddress, deps: SinkDeps): ReplySink {
     return posted;
   }
 
-  /** Makes the next post reply to this message, or to a later one. An earlier attempt may have written it. */
+  /** Makes the next post reply to this message, unless it already replies to a later one. */
   function pointPast(id: string): void {
     const { messageId } = placeOf(id);
     const isLater = pointsAt === undefined || BigInt(messageId) > BigInt(pointsAt);

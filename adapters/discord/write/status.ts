@@ -9,7 +9,7 @@ import type { MessagePlace } from "../ids.ts";
 const REPEAT_MS = 8_000;
 /** The shortest time between two typing calls in one channel, over all answers, because typing has a rate limit too. */
 const LEAST_MS = 2_000;
-/** The indicator ends if the model is silent for longer than this. */
+/** The typing indicator ends if the model is silent for longer than this. */
 const LONGEST_MS = 5 * 60_000;
 const CALL_MS = 5_000;
 const MAX_CHANNELS = 1_000;
@@ -49,7 +49,7 @@ export function createTypings(api: Api): (channelId: string) => Typing {
     schedule(channelId, indicator, REPEAT_MS);
     api
       .call({ method: "POST", route: Routes.channelTyping(channelId) }, AbortSignal.timeout(CALL_MS))
-      // The answers will meet the same problem and report it.
+      // Drops the error, because the answers will meet the same problem and report it.
       .catch((error: unknown) => {
         const waitMs = (error instanceof ApiError ? error.retryAfterMs : undefined) ?? 0;
         indicator.readyAt = Math.max(indicator.readyAt, performance.now() + waitMs);

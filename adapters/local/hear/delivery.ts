@@ -13,7 +13,7 @@ export interface DeliveryDeps {
   accept: () => Accept | undefined;
 }
 
-/** Passes on a noted event, unless that happened before. Rejects with a `RequestError` for the person. */
+/** Passes on a noted event once. Rejects with a `RequestError` whose message is for the person. */
 export async function deliver({ outbox, accept }: DeliveryDeps, key: string): Promise<void> {
   if (!outbox.has(key)) return;
   const taking = accept();

@@ -69,7 +69,7 @@ export function createUserActions(deps: ActionDeps): UserActions {
     },
     async stop({ nonce, turnId }) {
       const progress = eventStream.findProgress(turnId);
-      // The answer has a message or has ended meanwhile. The page shows that message.
+      // The answer has a message by now, or it has ended. The page shows that message.
       if (progress === undefined) throw new RequestError(409, "There's nothing left to stop.");
       await offer(deps, toStopEvent(progress.chatId, turnId, { nonce, at: deps.now() }), { kind: "none" });
     },

@@ -65,7 +65,7 @@ const RENAME = z.object({
     .max(80, "A title can have at most 80 characters.")
     .regex(/^[^\p{Cc}\p{Cf}\p{Cs}]+$/u, "A title cannot contain control characters."),
 });
-/** Long enough for all messages of an answer. */
+/** The limit is long enough for all messages of an answer. */
 const PREVIEWED = z.object({ text: z.string().max(100_000, "This is too long for a preview.") });
 
 export interface RouteDeps
@@ -240,7 +240,7 @@ function createPictureRoutes(menu: ImagineMenu): Hono {
   return new Hono()
     .get("/menu", async (c) => {
       const signal = AbortSignal.any([c.req.raw.signal, AbortSignal.timeout(ASK_MS)]);
-      // Without the list, the form still works with the default model.
+      // If the models cannot be listed, the form still works with the default model.
       const models = await menu.listModels(signal).catch(() => []);
       c.header("Cache-Control", "no-store");
       return c.json({ ratios, sizes, maxCount, maxReferences, models } satisfies PictureMenu);

@@ -31,9 +31,9 @@ export interface SetupRouteDeps {
 }
 
 /**
- * Serves the setup, which makes this process call URLs that a person enters, and can write the process's `.env`. Open
- * to people on this machine and to people who send ADMIN_PASSWORD. The page's password is enough only while there is no
- * ADMIN_PASSWORD and nothing is configured. The entered values are stored only in `.env`.
+ * Serves the setup. The setup makes this process call URLs that a person enters, and can write the process's `.env`, so
+ * it is open only to people on this machine and to people who send ADMIN_PASSWORD. Without an ADMIN_PASSWORD, the
+ * page's password is enough while nothing is configured. The entered values are stored only in `.env`.
  */
 export function createSetupRoutes({ setup: offered, hasPassword, adminPassword, log }: SetupRouteDeps): Hono {
   const guard =

@@ -42,7 +42,7 @@ export interface Actions extends PictureActions {
   /** Resolves to true if the text was accepted. */
   edit: (message: MessageRow, text: string) => Promise<boolean>;
   cancelEdit: () => Promise<boolean>;
-  /** The person can undo both deletions for a few seconds. */
+  /** The person can undo `erase` and `eraseChat` for a few seconds. */
   erase: (message: MessageRow) => void;
   eraseChat: (id: string) => void;
   /** With `undo`, shows the notice while undo is possible. */
@@ -76,7 +76,7 @@ export function createActions(store: Store, sending: Sending): Actions {
     if (FORGET.test(text.trim())) return askForForgetting(chatId);
     if (state.hello?.hasPersona === true && PERSONA.test(text.trim())) return void openPersona(chatId, store, notice);
     if (text.trim() === "" && (files.length === 0 || picture !== undefined)) return;
-    // A space at the start keeps the server from reading a slash as a command.
+    // Trims only the end, because a space at the start keeps the server from reading a slash as a command.
     sending.send(chatId, text.trimEnd(), files, picture);
     if (picture !== undefined) state.lastPicture = { ...picture, basis: undefined, isSpoiler: false };
     change(() => begin(chatId, writing.aside, store));
@@ -117,7 +117,7 @@ async function openPersona(chatId: string, { state, change }: Store, notice: Act
       change(() => void state.writing.delete(chatId));
       return undefined;
     } catch (error) {
-      // Withdraws the message. Otherwise the next start would offer it, if it was stored but not accepted.
+      // Withdraws the message: the server may have stored it without accepting it, and would offer it later.
       postJson("/local/messages/withdraw", { nonce: body.nonce }).catch(() => undefined);
       return toProblem(error);
     }
@@ -262,7 +262,7 @@ function createLeaving(
       const { id } = message;
       const path = `/local/messages/${id}/delete`;
       change(() => void state.leaving.add(id));
-      // Deletes the message now, because its answer would keep growing.
+      // Deletes the message now instead of after the time for undo, because its answer would keep growing.
       if (stoppableAt(state, message.chatId) !== undefined) return void send(path, id);
       leave(path, id, "I deleted the message.", () => {});
     },
@@ -315,7 +315,7 @@ function createPictureActions({ state, change, write }: Store, notice: (text: st
 
   return {
     openPicture(chatId) {
-      // Loads the models each time, because they can change. Offers the known models meanwhile.
+      // Reloads the models each time, because they can change. Until they arrive, the form offers the known models.
       void loadMenu();
       const { text, picture = state.lastPicture ?? NO_CHOICE } = writingAt(state, chatId);
       write(chatId, { text: readPrompt(text) ?? text, picture });

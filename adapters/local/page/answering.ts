@@ -14,7 +14,7 @@ export function createModelReader({ change }: Store): (state: State) => void {
     if (asked === `${question} ${newest}`) return;
     asked = `${question} ${newest}`;
     const note = ({ model }: { model: string | null }) => change((state) => void state.models.set(chatId, model));
-    // The page asks again after the next answer, and shows the last known model until then.
+    // If the request fails, the page shows the last known model and asks again after the next answer.
     getJson(`/local/model?${question}`).then(
       (answer) => note(answer as { model: string | null }),
       () => undefined,

@@ -3,7 +3,7 @@ import { type Block, toBlocks, toPlainBlock, toShowable } from "./markdown.ts";
 
 export interface BodyContent {
   text: string;
-  /** The text is still growing. It then grows smoothly and ends with a caret. */
+  /** True if the text is still growing. The page then lets it grow smoothly, with a caret at its end. */
   isStreaming: boolean;
   keepsTex?: boolean;
 }
@@ -15,8 +15,8 @@ const COPIED_MS = 1500;
 const STILL = matchMedia("(prefers-reduced-motion: reduce)");
 
 /**
- * Redraws only blocks that changed: a step of a long answer costs only its last paragraph, and a growing code block
- * keeps its scroll position.
+ * Redraws only the blocks that changed: each step of a growing answer redraws only its last paragraph, and a growing
+ * code block keeps its scroll position.
  */
 class MessageBody extends HTMLElement {
   #content: BodyContent = { text: "", isStreaming: false };
@@ -30,7 +30,7 @@ class MessageBody extends HTMLElement {
     const { text, isStreaming } = this.#content;
     if (text === content.text && isStreaming === content.isStreaming && !this.#isFirst) return;
     this.#shown = Math.min(this.#shown, commonLength(text, content.text));
-    // Shows text from before the page was opened at once.
+    // Shows text without animation if it was complete before the page opened.
     if ((this.#isFirst && !content.isStreaming) || STILL.matches || document.hidden) this.#shown = content.text.length;
     this.#isFirst = false;
     this.#content = content;
@@ -121,7 +121,7 @@ function lastText(root: HTMLElement): HTMLElement {
     ) {
       return element;
     }
-    // The own text of a list item comes after a list inside the item.
+    // In a list item with a list inside, the item's own text can follow the inner list.
     if (element.lastChild instanceof Text && element.lastChild.data.trim() !== "") return element;
     if (next.matches(".table, p > code, li > code")) return element;
     element = next;

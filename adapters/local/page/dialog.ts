@@ -52,7 +52,7 @@ interface Form {
   verb: string;
 }
 
-/** Why a form could not be sent. With a field's name, shown under that field. */
+/** The reason why a form could not be sent, shown under the field with the name `field` if there is one. */
 export interface FormProblem {
   text: string;
   field?: string | undefined;

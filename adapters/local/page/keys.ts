@@ -27,7 +27,7 @@ function search(actions: Actions): void {
   requestAnimationFrame(() => document.querySelector<HTMLInputElement>(".search input")?.focus());
 }
 
-/** Each Escape closes the topmost thing. If nothing is open, it stops the growing answer. */
+/** Each Escape closes the topmost open element. If nothing is open, Escape stops the growing answer. */
 function leave(state: State, actions: Actions): void {
   const { chatId } = state;
   if (state.query !== "") actions.change((changing) => void (changing.query = ""));

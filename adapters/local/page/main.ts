@@ -25,7 +25,7 @@ const root = document.querySelector<HTMLElement>("#app");
 if (root === null) throw new Error("The page has no root element.");
 
 const chatId = readChat(location.hash) ?? readChat(localStorage.getItem(LAST_CHAT) ?? "") ?? toNewChat();
-// Lets a reload return to this chat even if it has no messages yet.
+// Puts the chat into the URL, so that a reload returns to it even if it has no messages yet.
 history.replaceState(null, "", `#${chatId}`);
 const drafts = readDrafts(Date.now());
 const store = createStore({ chatId, lastRead: readLastRead(), writing: new Map(drafts) });

@@ -8,7 +8,7 @@ interface MathToken extends Tokens.Generic {
 const BLOCK = /^(?:\$\$([^$]{1,5000})\$\$|\\\[([\s\S]{1,5000}?)\\\])[ \t]*(?:\n|$)/;
 const DISPLAY = /^\$\$([^$\n]{1,2000})\$\$/;
 const PARENTHESES = /^\\\(((?:\\[^)\n]|[^\\\n]){1,2000}?)\\\)/;
-/** As in Pandoc, so that prices stay prices: no space inside the signs, no digit after the second, no code. */
+/** Pandoc's rules keep prices from being formulas: no space inside the signs, no digit after the second, no code. */
 const DOLLARS = /^\$(?!\s)((?:\\[^\n]|[^\\$\n`]){1,2000})(?<!\s)\$(?!\d)/;
 /** Keeps a formula from growing without end or covering the page. */
 const BOUNDS = { maxExpand: 200, maxSize: 20, trust: false, strict: "ignore", throwOnError: false } as const;

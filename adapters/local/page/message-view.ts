@@ -16,7 +16,7 @@ import type { Button, ImagineOptions, MessageRow } from "./wire.ts";
 import { isWorking } from "./working.ts";
 
 export interface MessageLook {
-  /** The message directly follows another one from its author. It then shows no name and no avatar. */
+  /** True if the message directly follows another one from its author. It then shows no name and no avatar. */
   isGrouped: boolean;
   isWaiting: boolean;
   /** Only the newest answer can be regenerated. */
@@ -144,7 +144,7 @@ function toolView(label: string, icon: TemplateResult, run: () => void): Templat
   return html`<button type="button" title=${label} aria-label=${label} @click=${run}>${icon}</button>`;
 }
 
-/** Opens the tools on devices without hover. The next touch elsewhere closes them. */
+/** Opens or closes a message's tools on devices without hover. A touch elsewhere also closes them. */
 function toggleTools({ currentTarget: more }: Event): void {
   if (!(more instanceof HTMLElement)) return;
   const toggle = () => more.setAttribute("aria-expanded", String(more.parentElement?.classList.toggle("open")));
@@ -294,8 +294,8 @@ function editView(message: MessageRow, actions: Actions): TemplateResult {
 }
 
 /**
- * Focuses the text field, which can be out of view. A microtask runs as soon as the message is drawn. A frame later, it
- * would move the cursor while the person is typing.
+ * Focuses the text field, which can be out of view. A microtask does this as soon as the message is drawn: a frame
+ * later, the focus would move the cursor while the person is typing.
  */
 function begin(element: Element | undefined): void {
   if (!(element instanceof HTMLTextAreaElement)) return;

@@ -58,7 +58,7 @@ async function request(path: string, init: RequestInit, timeoutMs = REQUEST_MS):
 /** Uploads one file. `onProgress` receives the fraction that was sent, from 0 to 1. */
 export function uploadFile(file: File, onProgress: (part: number) => void): Promise<FileRow> {
   const { promise, resolve, reject } = Promise.withResolvers<FileRow>();
-  // Uses no fetch, because it cannot report the progress of an upload.
+  // `fetch` cannot report the progress of an upload.
   const request = new XMLHttpRequest();
   request.open("POST", "/local/files");
   request.timeout = UPLOAD_MS;

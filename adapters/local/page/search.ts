@@ -18,7 +18,7 @@ export function searchView(state: State, actions: Actions): TemplateResult {
   const onKeyDown = (event: KeyboardEvent) => {
     if (isForInputMethod(event) || event.key !== "Enter") return;
     event.preventDefault();
-    // Waits for the list, because a fast typist presses Enter before it is drawn.
+    // Waits for the list, because a fast typist presses Enter before the list is drawn.
     requestAnimationFrame(() => document.querySelector<HTMLElement>(".lists a")?.click());
   };
   return html`<label class="search" title="Search (${shortcut()})">

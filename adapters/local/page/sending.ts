@@ -42,7 +42,7 @@ export function createSending(store: Store): Sending {
     try {
       const { id } = (await postJson("/local/messages", toBody(message))) as { id: number };
       list.mark(nonce, "sent");
-      // The message's row can arrive before the response.
+      // The event stream can deliver the message's row before this response arrives.
       if (store.state.messages.has(id)) list.remove(nonce);
       if (FORGET_ME.test(message.text)) discardUnsent();
       return true;
@@ -54,7 +54,7 @@ export function createSending(store: Store): Sending {
     }
   }
 
-  /** Refused messages exist only in this browser. */
+  /** Discards refused messages, which exist only in this browser. */
   function discardUnsent(): void {
     for (const each of store.state.pending) if (each.status === "failed") discard(each.nonce);
   }

@@ -227,7 +227,7 @@ function saveView({ steps, target }: SetupOffer, filled: Filled, doing: SetupAct
     ${isSaved || (target === null && file.text !== "") ? doneView(steps, filled) : nothing}`;
 }
 
-/** The last part: the person starts the service, writes to it, and sees here that the message arrived. */
+/** The last part: asks the person to restart the service and write to it, and shows here that the message arrived. */
 function doneView(steps: readonly SetupStep[], filled: Filled): TemplateResult {
   const { arrivals, answering, isSaved, values } = filled;
   const model = values["CHAT_MODEL"] ?? "";

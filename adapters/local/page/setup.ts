@@ -110,7 +110,7 @@ function createSetupActions(panel: Panel): SetupActions {
   const compose = () =>
     ask(async () => {
       filled.file = (await post("env", { values: readTouched(panel) })) as EnvFile;
-      // The person saves these lines elsewhere, so the panel watches for arrivals now.
+      // Without a file to write, the person saves these lines elsewhere, so the panel starts to watch for messages now.
       if (panel.offer.target === null) void watchArrivals(panel);
     });
 
@@ -199,14 +199,14 @@ function chooseModels(fields: readonly SetupField[], { models, values }: Filled)
   }
 }
 
-/** Shows which messages arrive at the running process and at the next one, until the panel closes or values change. */
+/** Shows which messages arrive, even after a restart of the service, until the panel closes or values change. */
 async function watchArrivals(panel: Panel): Promise<void> {
   const { filled } = panel;
   if (filled.isWatching) return;
   filled.isWatching = true;
   const isDone = () => filled.isSaved || (panel.offer.target === null && filled.part === SAVE);
   while (isDone() && panel.isOpen()) {
-    // No process answers between the stop of the old one and the start of the new one.
+    // The request fails between the stop of the old process and the start of the new one.
     filled.arrivals = (await getJson("/arrivals").catch(() => ({}))) as Arrivals;
     filled.answering = panel.readAnswering();
     panel.draw();

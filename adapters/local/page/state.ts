@@ -44,7 +44,7 @@ export function isUploading({ file, problem }: Upload): boolean {
 
 export interface State {
   hello: Hello | undefined;
-  /** The page has everything that the server had when the page was opened. */
+  /** True once the page has everything that the server had when the page opened. */
   isReady: boolean;
   isConnected: boolean;
   /** The gateway's problem; null if none is known. */
@@ -64,7 +64,7 @@ export interface State {
   lastPicture: PictureForm | undefined;
   /** Ids of the covered images that the person has uncovered. */
   uncovered: Set<string>;
-  /** The answer that was just rated bad, until the person gives the reason. */
+  /** Id of the answer that the person just rated as bad; undefined once the person has given the reason. */
   judgedId: number | undefined;
   editingId: number | undefined;
   isDrawerOpen: boolean;
@@ -73,7 +73,7 @@ export interface State {
   undo: (() => void) | undefined;
   /** Ids of messages and chats whose deletion can still be undone. */
   leaving: Set<LeavingId>;
-  /** The message that a search found, until the page shows it. */
+  /** Id of the message that the person opened from a search, until the page shows it. */
   soughtId: number | undefined;
 }
 
@@ -182,7 +182,7 @@ export function textsOf(state: State, message: MessageRow): string[] {
   return same.filter(isPart).map(({ text }) => text);
 }
 
-/** The id of this chat's running turn that can be stopped, and its message if it has one. */
+/** Returns the id of the chat's running turn if it can be stopped, and the turn's message if there is one. */
 export function stoppableAt(state: State, chatId: string): { turnId: string; message?: MessageRow } | undefined {
   for (const message of messagesAt(state, chatId).toReversed()) {
     const stop = message.buttons.find(({ action }) => action === "stop");

@@ -125,7 +125,7 @@ interface Scroll {
   toBottom: () => void;
   /** Scrolls to a message that the next frame draws, and highlights it. */
   toMessage: (id: number) => void;
-  /** Keeps the position while held. Otherwise a growing answer would move the field in which the person writes. */
+  /** While held, keeps the scroll position: a growing answer would move the field in which the person writes. */
   hold: (isHeld: boolean) => void;
 }
 

@@ -45,17 +45,17 @@ export interface ChatRow {
 export interface FileRow {
   id: string;
   name: string;
-  /** The type that the bytes show. */
+  /** The content type that the file's bytes show. */
   contentType: string;
   sizeBytes: number;
-  /** The page can show the file. All other files can only be downloaded. */
+  /** True if the page can show the file. Other files can only be downloaded. */
   isImage: boolean;
   /** In pixels; null if unknown. With the size, the page does not jump while an image loads. */
   width: number | null;
   height: number | null;
   /** Describes an image for people who cannot see it; null if there is no description. */
   altText: string | null;
-  /** The image is covered until the person uncovers it. */
+  /** True if the image is covered until the person uncovers it. */
   isSpoiler: boolean;
 }
 
@@ -66,9 +66,9 @@ export interface MessageRow {
   seq: number;
   id: number;
   chatId: string;
-  /** The bot wrote it. Otherwise the person did. */
+  /** True if the bot wrote it, false if the person did. */
   isBot: boolean;
-  /** The message that the bot answers. All messages of one answer have the same value. */
+  /** Id of the message that the bot answers, the same for all messages of one answer. */
   replyTo: number | null;
   /** Created by the browser that sent the message; null for the bot's messages. */
   nonce: string | null;
@@ -76,7 +76,7 @@ export interface MessageRow {
   isCommand: boolean;
   /** The options from the image form, for a command that came from it. */
   options: ImagineOptions;
-  /** A note from the bot about an answer. It is not part of the answer. */
+  /** True for the bot's note about an answer, which is not part of the answer. */
   isAside: boolean;
   buttons: Button[];
   /** The answer's finished steps in the order of their start. Each title includes the duration. */
@@ -88,7 +88,7 @@ export interface MessageRow {
   files: FileRow[];
   createdAt: number;
   editedAt: number | null;
-  /** This message is shown after that newer one. Set for a status: it reports the end of the work that created both. */
+  /** Id of a newer message above this one. Set for a status: it reports the end of the work that created both. */
   movedBehind: number | null;
   isDeleted: boolean;
 }
@@ -112,16 +112,16 @@ export interface Hello {
   /** In UTF-16 units. */
   maxReasonLength: number;
   canDraw: boolean;
-  /** No real model answers. */
+  /** True if the sandbox answers instead of a real model. */
   isSandbox: boolean;
-  /** Other people can open the page too. */
+  /** True if other people can open the page too. */
   isShared: boolean;
   hasPreviews: boolean;
   hasPersona: boolean;
 }
 
 export interface SetupOffer {
-  /** Empty: the page offers no steps. */
+  /** If empty, the page offers no steps. */
   steps: readonly SetupStep[];
   /** The server offers steps only to requests whose `X-Admin-Password` is ADMIN_PASSWORD, URL-encoded. */
   isLocked: boolean;
@@ -152,7 +152,7 @@ export interface SendBody extends ActBody {
   fileIds: string[];
   options?: ImagineOptions;
   persona?: PersonaFields;
-  /** The chat does not exist yet. This message creates it. */
+  /** True if the chat does not exist yet and this message creates it. */
   isNewChat: boolean;
 }
 

@@ -1,16 +1,16 @@
 import type { MessageRow } from "./wire.ts";
 
-/** True for the status of unfinished work, such as images that are being created. False for a growing text. */
+/** True for a message about unfinished work, such as images being created. False for a growing text. */
 export function isWorking({ buttons, isStreaming }: Pick<MessageRow, "buttons" | "isStreaming">): boolean {
   return !isStreaming && buttons.some(({ action }) => action === "stop");
 }
 
-/** The id on an image's buttons: its job and its number. */
+/** Matches the id on an image's buttons: its job and its number. */
 const PICTURE = /^([\w-]+)\.([1-9])$/;
 
 /**
- * Puts the status of running or ended work after the messages that it created, and images in the order of their
- * numbers. Other messages are in the order of their time.
+ * Puts the status of running or finished work after the messages that the work created, and images in the order of
+ * their numbers. Other messages are in chronological order.
  */
 export function orderMessages(messages: readonly MessageRow[]): MessageRow[] {
   const ordered = messages.toSorted(compareMessages);

@@ -6,7 +6,7 @@ const UNTITLED = "New chat";
 
 /** The chats and their titles. Call all functions that change something inside a transaction. */
 export interface ChatList {
-  /** Undefined also for a deleted chat. */
+  /** Undefined if the chat does not exist or was deleted. */
   find(id: string): ChatRow | undefined;
   /** Adds a chat, unless it exists or was deleted. */
   ensure(id: string, firstText: string, at: number): void;
@@ -16,7 +16,7 @@ export interface ChatList {
   rename(id: string, title: string): void;
   /** Keeps a row without a title, so that every page learns of the deletion. */
   remove(id: string): void;
-  /** In the order of their changes. */
+  /** Returns the chats changed after `seq`, oldest change first. */
   since(seq: number, limit: number): ChatRow[];
 }
 

@@ -8,7 +8,7 @@ export interface MessageInput {
   /** Unique among all messages. A second insert with the same nonce changes nothing. */
   nonce: string;
   chatId: string;
-  /** The bot wrote it. Otherwise the person did. */
+  /** True if the bot wrote it, false if the person did. */
   isBot: boolean;
   replyTo: number | null;
   visibleTo: string | null;
@@ -18,7 +18,7 @@ export interface MessageInput {
   buttons: Button[];
   steps: readonly Step[];
   isStreaming: boolean;
-  /** The message is stored but not shown yet. */
+  /** True if the message is stored but not shown yet. */
   isHidden: boolean;
   at: number;
 }
@@ -51,7 +51,7 @@ export interface Messages {
   inChat(chatId: string): number[];
   /** The visible messages, without those that the person wrote at or after `at` (Unix milliseconds). */
   spokenIn(chatId: string, at: number): number[];
-  /** In the order of their changes, without deletions up to the change `knownSince`: the page never saw those. */
+  /** Returns the messages changed after `seq`, oldest change first, without deletions up to `knownSince`. */
   since(seq: number, limit: number, knownSince: number): MessageRow[];
 }
 

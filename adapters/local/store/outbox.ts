@@ -19,7 +19,7 @@ export type OutboxChange =
  * effect. After a crash in between, the next start offers it again, and its key keeps it from counting twice.
  */
 export interface Outbox {
-  /** Notes the event. A key that is already noted keeps its note. Call it inside a transaction. */
+  /** Notes the event. If the event's key is already noted, keeps the older note. Call this inside a transaction. */
   note(event: InboundEvent, change: OutboxChange): void;
   has(key: string): boolean;
   /** Offers one noted event and applies its change. If not accepted within `boundMs`, rejects and keeps the note. */

@@ -73,12 +73,12 @@ export type SqlRow = Record<string, unknown>;
 
 export interface Tables {
   database: DatabaseSync;
-  /** Different for each database. */
+  /** A random id of the database. */
   epoch: string;
   /** Returns the next change number. Call it inside a transaction. */
   nextSeq: () => number;
   lastSeq: () => number;
-  /** Runs synchronous work in one transaction. Never nested. */
+  /** Runs synchronous work in one transaction. Calls must not be nested. */
   inTransaction: <T>(work: () => T) => T;
 }
 
@@ -101,7 +101,7 @@ export function openTables(database: DatabaseSync): Tables {
         database.exec("COMMIT");
         return result;
       } catch (error) {
-        // A failed COMMIT may already have ended the transaction. The first error is the important one.
+        // A failed COMMIT may already have ended the transaction. ROLLBACK would then fail and hide the first error.
         if (database.isTransaction) database.exec("ROLLBACK");
         throw error;
       }

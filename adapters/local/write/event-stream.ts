@@ -9,7 +9,7 @@ const HEARTBEAT_MS = 15_000;
 
 /**
  * Sends changes to every open page without a queue per page. Each stream remembers the last change that it sent. When
- * the browser accepts more, the stream reads the newest state of the rows that changed since. So a stalled browser
+ * the browser accepts more data, the stream reads the newest state of the rows that changed since. So a stalled browser
  * costs no memory, and an answer that grew ten times meanwhile is sent once.
  */
 export interface EventStream {

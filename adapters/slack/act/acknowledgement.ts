@@ -8,7 +8,7 @@ import type { Workspace, Workspaces } from "../api/workspaces.ts";
 import type { Delivery } from "../hear/delivery.ts";
 import type { Listener } from "../hear/listener.ts";
 
-/** Less than the three seconds after which Slack delivers an event again. */
+/** Shorter than the three seconds after which Slack delivers an event again. */
 const TAKE_MS = 2_500;
 const TOO_LATE = "The bot did not store it in time.";
 const FIND_MS = 2_000;
@@ -52,8 +52,8 @@ export interface AcknowledgementDeps {
 }
 
 /**
- * Finds the workspace and the handler of a delivery, and acknowledges it when the core has accepted its events. Rejects
- * without an acknowledgement if that fails or takes too long.
+ * Finds a delivery's workspace and handler, and acknowledges the delivery when the core has accepted its events.
+ * Rejects without acknowledging the delivery if a step fails or takes too long.
  */
 export type TakeDelivery = (received: Pick<ReceiverEvent, "body" | "ack">) => Promise<void>;
 
@@ -67,8 +67,8 @@ export function createTakeDelivery(deps: AcknowledgementDeps): TakeDelivery {
       const found = await workspaces.find(teamId, signal, enterpriseOf(body));
       if (found !== undefined) return found;
     }
-    // A person from another organisation pressed a button in their own workspace, which has no installation. An event
-    // names its installations. If this one names none, it can only be for the single installation.
+    // If a person from another organisation presses a button, Slack names their workspace, which has no installation.
+    // An event names its installations. A delivery that names none can only be for the single installation.
     return toBodies(body["authorizations"]).length === 0 ? workspaces.sole?.() : undefined;
   }
 

@@ -46,7 +46,7 @@ export interface Assistant {
    * ignores failures.
    */
   suggest(workspace: Workspace, where: AssistantPane): Promise<void>;
-  /** Stops the named turns, as the bot's own Stop button does. Slack has already ended their streams. */
+  /** Stops the turns that the event names, as the bot's own Stop button does. Slack has already ended their streams. */
   onStopped(event: Body, workspace: Workspace): Promise<HandlerResult>;
 }
 

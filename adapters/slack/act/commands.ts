@@ -15,7 +15,7 @@ import { authorOf, type HandlerDeps, toEventBase, toName, type UserAction } from
 export const ASK = "ask";
 export const IMAGINE = "imagine";
 
-/** Less than Slack's three seconds, which include the network. */
+/** Timeout for a post: shorter than Slack's three seconds, because those include the network round trip. */
 const POST_MS = 1_500;
 /** Longest quote of a question. The model still reads the whole question. */
 const MAX_SHOWN_CHARS = 2_000;

@@ -30,9 +30,9 @@ const LOOKED = new Set(["app_context_changed", "assistant_thread_context_changed
 const FIND_MS = 2_000;
 
 export interface InteractionsDeps extends HandlerDeps {
-  /** Absent: the home tab shows no personal content. */
+  /** If absent, the home tab shows no personal content. */
   readAbout?: ReadAbout | undefined;
-  /** Finds the workspace of a home tab that must be redrawn. Absent: only the workspace's id is used. */
+  /** Finds the workspace of a home tab that must be redrawn. If absent, only the workspace's id is used. */
   findWorkspace?: Workspaces["find"];
   /** Called when the bot left a workspace or an organisation. Rejects if that could not be stored. */
   onUninstalled?: SlackAdapterOptions["onUninstalled"];
@@ -135,7 +135,7 @@ export function createInteractions(deps: InteractionsDeps): Interactions {
     },
     async onEvent(event, body, workspace) {
       const { type } = event;
-      // Slack names no team when a whole organisation removes the bot.
+      // When a whole organisation removes the bot, Slack sends no `team_id`.
       const id = body["team_id"] ?? body["enterprise_id"];
       if (type === "app_uninstalled") return onGone(body, "uninstalled", [id]);
       if (type === "tokens_revoked") return revokesBot(event) ? onGone(body, "revoked", [id]) : NOTHING;

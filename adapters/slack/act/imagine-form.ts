@@ -36,7 +36,7 @@ const MAX_FILES = 10;
 const MAX_METADATA_CHARS = 3_000;
 const MAX_NAME_CHARS = 60;
 const FILE_TYPES = ["png", "jpg", "jpeg", "gif", "webp", "heic"];
-/** Longest look-up for the form's values: a trigger can open a form for only three seconds. */
+/** Timeout for loading the form's values, because a trigger can open a form for only three seconds. */
 const FILL_MS = 800;
 const MAX_KEPT_MODELS = 100;
 const NOT_OPENED =
@@ -121,7 +121,7 @@ function writeContext({ references, isPrivate, ...context }: FormContext): strin
   return pack([]);
 }
 
-/** Throws for anything that `writeContext` did not write. */
+/** Throws if `writeContext` did not create the metadata. */
 export function readContext(metadata: string): FormContext {
   type Packed = Partial<Record<"c" | "t" | "u" | "p" | "o" | "b", string>> & { r: [string, string, number][] };
   const { c, t, u, p = "", o, b, r } = JSON.parse(metadata) as Packed;
@@ -185,7 +185,7 @@ export function createImagineForms(menu: ImagineMenu, deps: HandlerDeps): Imagin
       );
     } catch (error) {
       deps.log.warn({ err: error }, "Could not open the form for a picture.");
-      // Sent outside the thread, which may not exist yet.
+      // Posts the notice outside the thread, because the thread may not exist yet.
       const telling = deps.tellPerson({ ...by, threadTs: undefined, responseUrl: context.responseUrl }, NOT_OPENED);
       await telling.catch((err: unknown) =>
         deps.log.warn({ err }, "Could not tell the user that a form did not open."),
@@ -202,7 +202,7 @@ export function createImagineForms(menu: ImagineMenu, deps: HandlerDeps): Imagin
     const isChosen = context.channelId === undefined;
     const [isHere, presence] = await Promise.all([
       isMember(workspace, channelId, deps),
-      // The form's own channel contains the person. A channel selected in the form may not.
+      // The person is in the form's own channel, but perhaps not in a channel that they selected in the form.
       isChosen ? findPresence(workspace, channelId, user.id, deps) : { isThere: true },
     ]);
     if (!isHere) return refuseFields({ [isChosen ? WHERE : PROMPT]: NOT_HERE.replaceAll("`", "") });

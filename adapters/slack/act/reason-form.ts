@@ -10,7 +10,7 @@ import type { HandlerDeps, UserAction } from "./user-action.ts";
 export const REASON_FORM = "reason_form";
 const REASON = "reason";
 
-/** Opens after the rating was counted. */
+/** Asks why an answer was rated bad. Opens after the rating was counted. */
 export interface ReasonForm {
   /** Never rejects; ignores failures. */
   open(by: UserAction, triggerId: string, rated: { turnId: string; isPrivate: boolean }): Promise<void>;

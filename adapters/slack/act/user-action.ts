@@ -62,7 +62,7 @@ export async function toEventBase(
   };
 }
 
-/** The person and the channel, without look-ups. Unknown fields are absent. */
+/** Describes the person and the channel without calling Slack. Unknown fields are absent. */
 export function toActor({ workspace, person, channelId, threadTs }: UserContext): Actor {
   const reply: ReplyAddress = {
     platform: PLATFORM,

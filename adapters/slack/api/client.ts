@@ -15,7 +15,7 @@ const DEAD_CODES = new Set(["token_revoked", "token_expired", "invalid_auth", "a
 export interface SlackApi {
   /**
    * Calls a method as the app in that workspace. Rejects with an `ApiError` unless the call succeeds, or with
-   * `signal.reason`. Never repeats a call. Never waits for a rate limit: until it ends, rejects calls to that method.
+   * `signal.reason`. Never retries a call. Never waits for a rate limit: until it ends, rejects calls to the method.
    */
   call(teamId: string, method: string, args: Body, signal: AbortSignal): Promise<Body>;
   /** Rejects with an `ApiError` if the app is not installed, or if Slack no longer accepts its token. */

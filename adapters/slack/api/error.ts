@@ -7,7 +7,7 @@ const RATE_CODES = new Set(["ratelimited", "rate_limited"]);
 /** Slack's error codes are short names. Anything else comes from a proxy. */
 const CODE = /^[\w.:-]{1,80}$/;
 
-/** Error codes after which waiting does not help. */
+/** Codes of errors that do not go away by waiting. */
 const HOPELESS = new Set([
   "not_authed",
   "invalid_auth",
@@ -49,7 +49,7 @@ export class ApiError extends LoggableError {
   readonly retryAfterMs: number | undefined;
   readonly needed: string | undefined;
   readonly network: string | undefined;
-  /** Has the form of the errors from Slack's own client. */
+  /** Has the same shape as in the errors of Slack's own client. */
   readonly data: { readonly error: string };
 
   constructor(method: string, message: string, options: ApiErrorOptions) {
@@ -85,7 +85,7 @@ export function codeOf(error: unknown): string {
   return typeof data?.error === "string" ? data.error : "";
 }
 
-/** True if Slack may have executed the call. */
+/** True if Slack may have executed the failed call. */
 export function isUncertain(error: unknown): boolean {
   if (!(error instanceof ApiError)) return true;
   return error.retryAfterMs === undefined && UNCERTAIN_CODES.has(error.code) && error.status !== 404;

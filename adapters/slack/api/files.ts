@@ -29,7 +29,7 @@ export interface FilesDeps {
 
 interface Link {
   url: string;
-  /** The file itself is a web page. For any other file, a web page is what Slack shows instead of the file. */
+  /** True if the file itself is a web page. For other files, a web page means that Slack did not send the file. */
   isPage: boolean;
 }
 

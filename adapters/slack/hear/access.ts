@@ -9,11 +9,11 @@ import type { Workspace, Workspaces } from "../api/workspaces.ts";
 import { readUserId } from "../ids.ts";
 import { type People, toPerson } from "./people.ts";
 
-/** Longest look-up: its result must precede the acknowledgement, for which Slack waits only three seconds. */
+/** Timeout for a look-up. Its result must precede the acknowledgement, for which Slack waits only three seconds. */
 const LOOK_MS = 1_000;
 const PAGE = 1_000;
 
-/** Longest time for one question of `mayShow`. No acknowledgement waits for it. */
+/** Timeout for one call of `mayShow`. No acknowledgement waits for it. */
 const CALL_MS = 10_000;
 /** How long to cache the full members of a workspace, because the list can be long. */
 const MEMBERS_FRESH_MS = 5 * 60_000;
@@ -95,7 +95,7 @@ export function createIsThere({
     const userId = readUserId(authorId);
     try {
       if (channelId.startsWith("D")) return await isDirect(teamId, channelId, userId, signal);
-      // Slack removes a deactivated person from all channels.
+      // Needs no check for deactivated people, because Slack removes them from all channels.
       const members = await readList(api, teamId, "conversations.members", { channel: channelId }, signal);
       return members.includes(userId) && members.includes(botUserId);
     } catch (error) {
@@ -128,7 +128,7 @@ export function createMayShow({ workspaces, api }: Pick<AccessDeps, "api"> & { w
     return shared(signal, `members ${channelId}`, read);
   }
 
-  /** The full members and apps of a workspace; undefined if Slack does not list them in time. */
+  /** Ids of a workspace's apps and of its members except guests; undefined if Slack does not list them in time. */
   function fullMembersOf(workspace: Workspace): Promise<ReadonlySet<unknown> | undefined> {
     const read = async () => {
       const all = await readList(api, workspace.teamId, "users.list", {}, AbortSignal.timeout(CALL_MS));
@@ -199,7 +199,7 @@ function isOfOneWorkspace(channel: Body): boolean {
 export const NOT_HERE =
   "I'm not in this channel, so I can't write here. Add me with `/invite` and my name, or write to me directly.";
 
-/** Says why a form posts no image to a conversation if the bot does not find the person there. */
+/** Returns why a form posts no image to a conversation in which the bot does not find the person. */
 export function describeAbsence({ missing }: Presence): string {
   const why =
     missing === undefined

@@ -28,8 +28,8 @@ export function readForwards(message: Body): string {
 }
 
 /**
- * A person's own words, with the tables that they pasted: Slack puts a table into an attachment or a block, but not
- * into the text. Leaves out all other attachments, which are forwards, or link previews that Slack adds later.
+ * A person's own words, including tables that they pasted: Slack puts a table into an attachment or a block, but not
+ * into the text. Leaves out all other attachments: forwards, and link previews that Slack adds later.
  */
 export function readWritten(message: Body): string {
   return joinParagraphs(readOwn(message), ...toBodies(message["attachments"]).filter(isPasted).map(readAttachment));
@@ -272,7 +272,7 @@ function toColor(value: unknown): number | undefined {
   return COLORS[color] ?? (hex === undefined ? undefined : Number.parseInt(hex, 16));
 }
 
-/** Undefined unless the value is in seconds, as a number or a string of digits. */
+/** Converts seconds, as a number or a string of digits, to milliseconds. Undefined for any other value. */
 function toTime(value: unknown): number | undefined {
   const seconds = Number(value);
   return value === undefined || value === null || value === "" || Number.isNaN(seconds) ? undefined : seconds * 1_000;

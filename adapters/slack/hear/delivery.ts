@@ -7,8 +7,8 @@ const STOP_MS = 5_000;
 /** Passes events on in the order of their arrival. Events with the same key wait for each other. */
 export interface Delivery {
   /**
-   * Calls `toEvents` at once, even before earlier events are accepted. Rejects if one of its events is not accepted;
-   * Slack then delivers it again.
+   * Calls `toEvents` at once, even before earlier events are accepted. Rejects if one of the new events is not
+   * accepted; Slack then delivers it again.
    */
   enqueue(key: string, toEvents: () => Promise<readonly InboundEvent[]>): Promise<void>;
   /** Accepts no more events. Resolves when none is in flight, or after `STOP_MS`. */

@@ -191,7 +191,7 @@ export function toViewer(workspace: Workspace, userId: string, threadTs: string 
 }
 
 const lookedAtContext = z.object({
-  /** The event of the older assistant: https://docs.slack.dev/reference/events/assistant_thread_context_changed */
+  /** From the older assistant: https://docs.slack.dev/reference/events/assistant_thread_context_changed */
   channel_id: z.string().optional(),
   /** The most relevant entity comes first: https://docs.slack.dev/reference/events/app_context_changed */
   entities: z.array(z.object({ type: z.string(), value: z.unknown() })).default([]),

@@ -29,7 +29,7 @@ import { firstMention } from "./wording.ts";
 /** An edit can turn a message into a question. The bot answers it only if the message is younger than this. */
 const FRESH_MS = 15 * 60_000;
 const MAX_KNOWN = 5_000;
-/** Most questions from bots that the bot answers in one conversation until a person writes there. */
+/** In each conversation, the bot answers at most this many questions from bots until a person writes there. */
 const MAX_IN_A_ROW = 3;
 const MAX_AN_HOUR = 20;
 const HOUR_MS = 60 * 60_000;
@@ -64,7 +64,7 @@ export function createListener(deps: ListenerDeps): Listener {
   };
 }
 
-/** Undefined for an event that cannot concern the bot. */
+/** Undefined if the event cannot concern the bot. */
 function toTask(
   event: Body,
   place: EventChannel,
@@ -109,7 +109,7 @@ async function toMessageEvents(message: SlackMessage, context: Context): Promise
   const latest = context.known.latest(messageIdOf(message), message);
   const addressed = latest && (await addressedOf(latest, context));
   if (latest === undefined || addressed === undefined || !context.otherBots.mayAsk(latest)) return [];
-  // A later edit addressed this message to the bot, and that edit asks the question.
+  // Only a later edit addressed this message to the bot, and the handler of that edit asks the question.
   if (addressed === "bot" && (await addressedOf(message, context)) !== "bot") return [];
   const event = await toMessageEvent(latest, addressed, context);
   if (event !== undefined) context.titleThread?.(latest, event.text);
@@ -185,7 +185,7 @@ async function addressedOf(
   return isOurs === true ? "bot" : undefined;
 }
 
-/** Stands for a message that Slack does not show. Its id identifies the conversation. */
+/** Replaces a message that Slack does not show. Its id identifies the conversation. */
 function toUnknown(
   messageId: string,
   channelId: string,
@@ -211,7 +211,7 @@ export function createKnownMessages(): KnownMessages {
 
   return {
     setEdited(messageId, message) {
-      // A deleted message stays deleted.
+      // A deleted message stays deleted, even if an edit arrives later.
       if (!known.has(messageId) || known.get(messageId) !== undefined) known.set(messageId, message);
     },
     setDeleted: (messageId) => void known.set(messageId, undefined),

@@ -52,11 +52,11 @@ export interface People {
    * a channel's creator can change the channel's settings.
    */
   toAuthor(workspace: Workspace, userId: string, given?: GivenAuthor): Promise<Author>;
-  /** Like `toAuthor`, but asks Slack anew, takes as long as the signal allows, and rejects if Slack does not answer. */
+  /** Like `toAuthor`, but bypasses the cache, waits as long as the signal permits, and rejects if Slack fails. */
   readAuthor(workspace: Workspace, userId: string, channelId: string, signal: AbortSignal): Promise<Author>;
 }
 
-/** What an author's name and rights depend on. A value is undefined if Slack does not know it. */
+/** The look-ups behind an author's name and rights. Each resolves to undefined if Slack does not know the value. */
 interface Lookups {
   person(workspace: Workspace, userId: string): Promise<Person | undefined>;
   channel(workspace: Workspace, channelId: string): Promise<ChannelInfo | undefined>;
@@ -64,7 +64,7 @@ interface Lookups {
 }
 
 export interface GivenAuthor {
-  /** The person's name from the event. Used if no better name is known. */
+  /** The person's name from the event, used if no better name is known. */
   name?: string | undefined;
   channelId?: string | undefined;
   isDirect?: boolean;
@@ -93,7 +93,7 @@ export function createPeople(deps: PeopleDeps): People {
     return waitAtMost(cache.get(workspace.teamId, find), WAIT_MS);
   }
 
-  /** The groups of the policy that a person is in, if Slack returns them in time. */
+  /** The groups that the policy names and the person is in. Leaves out groups that Slack does not return in time. */
   async function groupsOf(workspace: Workspace, userId: string, { membersOf }: Lookups): Promise<string[]> {
     const asked = (await deps.namedGroups?.()) ?? [];
     const ids = asked.filter((id) => SLACK_GROUP.test(id)).slice(0, MAX_GROUPS);
@@ -224,7 +224,7 @@ export interface PeopleDeps extends Pick<SlackAdapterOptions, "namedGroups" | "l
   api: Pick<SlackApi, "call">;
 }
 
-/** Looks something up. Undefined if Slack does not respond or if the rate limit is used up. Never rejects. */
+/** Calls a method of Slack. Undefined if Slack does not respond or the rate limit is used up. Never rejects. */
 export type PeopleQuery = <T>(
   workspace: Workspace,
   method: keyof typeof MAX_A_MINUTE,

@@ -20,7 +20,7 @@ export interface RequestsOptions {
   signingSecret: string;
   boltLog: BoltLogger;
   log: Logger;
-  /** False: Slack gets an error and retries later. */
+  /** If false, Slack gets an error and retries later. */
   isTaking(): boolean;
   take: App["processEvent"];
   now(): number;
@@ -59,7 +59,7 @@ export function createRequests({ signingSecret, boltLog, log, isTaking, take, no
     const { incoming } = bindingsOf(context);
     const signature = incoming.headersDistinct["x-slack-signature"]?.[0] ?? "";
     const wasTaken = replays.has(signature);
-    // Slack missed the acknowledgement and repeats the request, so this acknowledges it again.
+    // Slack missed the acknowledgement and repeats the request, so the bot acknowledges it again.
     if (wasTaken && incoming.headers["x-slack-retry-num"] !== undefined) return context.body(null, 200);
     const problem = wasTaken ? "it was accepted before" : findHeaderProblem(incoming.headersDistinct, now());
     if (problem !== undefined) {
@@ -101,7 +101,7 @@ function mayHoldObject(contentType: string, rawBody: Buffer): boolean {
 
 type Headers = Readonly<Record<string, readonly string[] | undefined>>;
 
-/** Why the headers show that a request is not from Slack. Undefined if only the signature can show it. */
+/** Returns how the headers show that a request is not from Slack. Undefined if only the signature can decide. */
 export function findHeaderProblem(headers: Headers, nowMs: number): string | undefined {
   for (const name of ["x-slack-signature", "x-slack-request-timestamp"]) {
     if ((headers[name]?.length ?? 0) > 1) return `it has the header ${name} more than once`;

@@ -164,7 +164,7 @@ async function greeted(client: SocketModeClient, signal: AbortSignal): Promise<v
   try {
     await Promise.race([starting, stopped.promise]);
   } catch (error) {
-    // Disconnects the client, which may still connect and then receive events that no code handles.
+    // Disconnects the client, because it may still connect and then receive events that no code handles.
     const discard = () => void client.disconnect().catch(() => {});
     starting.then(discard, discard);
     discard();
@@ -176,9 +176,8 @@ async function greeted(client: SocketModeClient, signal: AbortSignal): Promise<v
 }
 
 /**
- * Works around two bugs in version 3.1.0 of Slack's client, the newest one. When Slack asks to close a socket, the
- * client closes it in the middle of its work. And for an envelope without an event, the client throws an uncaught
- * error.
+ * Works around two bugs in Slack's client, present in 3.1.0, the newest version. When Slack asks to close a socket, the
+ * client closes it while it is still working. For an envelope without an event, the client throws an uncaught error.
  */
 class Client extends SocketModeClient {
   readonly ended = Promise.withResolvers<string | undefined>();

@@ -17,7 +17,7 @@ export async function readWords(text: string, workspace: Workspace, names: Names
   // Keeps a mention that is the whole message, because it addresses the bot.
   const words = withoutAddress(text, `<@${workspace.botUserId}(?:\\|[^>]*)?>`).trim() || text.trim();
   const found = await findNames(words, workspace, names);
-  // Separates markup from people's text before decoding either, because Slack escapes people's text.
+  // Splits off markup before decoding escapes, because people's decoded text could look like markup.
   const parts = words
     .split(MARKUP)
     .map((part, index) => (index % 2 === 1 ? toShown(part, found) : unescapeMarkup(part)));
@@ -30,7 +30,7 @@ export function mentions(text: string, userId: string): boolean {
   return outsideCode.includes(`<@${userId}>`) || outsideCode.includes(`<@${userId}|`);
 }
 
-/** The person whom a text addresses at its start. */
+/** Returns the id of the person whom the text mentions at its start. */
 export function firstMention(text: string): string | undefined {
   return /^\s*<@([A-Z0-9]+)(?:\|[^>]*)?>/.exec(text)?.[1];
 }

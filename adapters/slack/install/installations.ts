@@ -150,7 +150,7 @@ export function createInstallations(options: InstallationsOptions): Installation
       return { teamId, enterpriseId: found.enterpriseId, botUserId, botId, token };
     },
     async remove(id, atMs) {
-      // Otherwise a running refresh would store the installation again after its deletion.
+      // Waits for a running refresh, because it would store the installation again after its deletion.
       await finding.get(id)?.catch(() => {});
       const installation = await records.read(id);
       if (installation !== undefined && installation.installedAt > atMs) return [];

@@ -49,7 +49,7 @@ export interface OAuthOptions {
   apiUrl: string;
   scopes: readonly string[];
   installations: Pick<Installations, "keep">;
-  /** A separate namespace for used links. */
+  /** Remembers used links. Must be a namespace that nothing else uses. */
   used: Pick<Keyv, "get" | "set">;
   log: Logger;
   /** Unix milliseconds. */
@@ -69,7 +69,7 @@ export function createOAuth(options: OAuthOptions): Hono {
     stateCookieName: COOKIE,
     authorizationUrl,
     clientOptions: { slackApiUrl: apiUrl, retryConfig: { retries: 0 }, timeout: CALL_MS, rejectRateLimitedCalls: true },
-    // `failureAsync` logs the problem.
+    // Drops the library's own error log, because `failureAsync` logs the problem.
     logger: { ...toBoltLogger(log), error: () => {} },
     installationStore: {
       storeInstallation: async (installation) => installations.keep(toInstallation(installation, now())),

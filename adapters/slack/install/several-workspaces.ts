@@ -10,7 +10,7 @@ import { SCOPES } from "./scopes.ts";
 export interface SeveralWorkspacesOptions {
   clientId: string;
   clientSecret: string;
-  /** Signs the links by which people return from Slack after an installation. */
+  /** Signs the links with which people return from Slack after an installation. */
   stateSecret: string;
   encryptionKey: Uint8Array;
   publicUrl: string;

@@ -6,7 +6,7 @@ import { describeAuthError, isHopeless } from "../api/error.ts";
 import { readText } from "../api/wire.ts";
 import type { Workspace, Workspaces } from "../api/workspaces.ts";
 
-/** How long the start retries if it cannot reach Slack. */
+/** At startup, how long to retry if Slack is unreachable. */
 const START_MS = 90_000;
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 15_000;
@@ -24,7 +24,7 @@ export function createSingleWorkspace(botToken: string, api: Pick<SlackApi, "cal
 
   async function ask(signal: AbortSignal): Promise<Workspace> {
     const bounded = AbortSignal.any([signal, AbortSignal.timeout(CALL_MS)]);
-    // Names no workspace, because the response does.
+    // Passes no workspace, because the response names it.
     const found = await api.call("", "auth.test", {}, bounded);
     const ids = ["team_id", "user_id", "bot_id", "enterprise_id"].map((name) => readText(found[name]));
     const [ownId, botUserId, botId, enterpriseId] = ids;
@@ -54,7 +54,7 @@ export function createSingleWorkspace(botToken: string, api: Pick<SlackApi, "cal
       }
     },
     async find(teamId, signal, enterpriseId) {
-      // The adapter can continue an earlier process's replies before it listens.
+      // Asks here too, because the adapter can continue an earlier process's replies before it listens.
       known ??= await ask(signal);
       if (!isOrgWide) return known.teamId === teamId ? known : undefined;
       return enterpriseId === undefined || enterpriseId === known.enterpriseId ? { ...known, teamId } : undefined;

@@ -11,7 +11,7 @@ export const MAX_TITLE_BYTES = 100;
 const REST_ID = "rest";
 const REST_TITLE = "More steps";
 const MAX_SOURCE_CHARS = 256;
-/** Bytes of all sources on the cards of one message, because they count towards its length. */
+/** Maximum bytes of all sources on one message's cards, because they count towards the message's length. */
 const MAX_SOURCE_BYTES = 600;
 
 export interface TaskCard {
@@ -71,8 +71,8 @@ export function doubtCards(before: TaskCards, after: TaskCards): TaskCards {
 }
 
 /**
- * Turns one set of cards into another. Sends only the title, the status and, once, the sources, because Slack appends
- * other fields to their former value.
+ * Returns the chunks that turn the cards `before` into the cards `after`. Contains only titles, statuses and, once per
+ * card, the sources, because Slack appends other fields to their former value.
  */
 export function toTaskChunks(before: TaskCards, after: TaskCards): Chunk[] {
   return [...after].flatMap(([id, { title, status, sources }]): Chunk[] => {

@@ -57,7 +57,7 @@ export function toFoldBlocks(steps: readonly Step[]): Block[] {
   return [{ type: "context", elements: [{ type: "plain_text", text: foldSteps(steps) }] }];
 }
 
-/** A growing message that is nearly full shows only the text that stays in it, as a stream does. */
+/** If a growing message is nearly full, shows only the text that will stay in it, as a stream does. */
 function toShown({ markdown, source, streaming }: Draft): string {
   return streaming && source !== undefined && isNearlyFull(source) ? toSettledMarkdown(source) : markdown;
 }

@@ -11,7 +11,7 @@ const NOT_INSTALLED = "token_revoked token_expired invalid_auth not_authed accou
 const INSTALL = "Install the app in that workspace again.";
 const RESTRICTED = "The workspace restricts who can post there; an admin can allow the app.";
 
-/** Slack's codes for missing permissions, without a longer explanation. */
+/** Slack's codes for missing permissions that need no longer explanation. */
 const FORBIDDEN =
   "cant_delete_message message_not_owned_by_app is_inactive channel_type_not_supported no_permission " +
   "access_denied team_access_not_granted org_login_required not_allowed_token_type user_is_restricted " +

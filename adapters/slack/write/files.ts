@@ -53,7 +53,7 @@ export function createUploader(deps: UploaderDeps): Uploader {
   const { store, postAndUpdate, lookup, state, toMark } = deps;
   const share = createFileShare(deps);
 
-  /** Shows the files inside the message, with text and buttons. If Slack accepts no images, shows none: undefined. */
+  /** Shows the files inside the message, with text and buttons. Resolves to undefined if Slack accepts no images. */
   async function showInside(request: UploadRequest, signal: AbortSignal): Promise<Posted | undefined> {
     const { place, files } = request;
     const { teamId } = place;
@@ -64,7 +64,7 @@ export function createUploader(deps: UploaderDeps): Uploader {
     const posted = (await areReady(teamId, stored, signal)) ? await postInside(request, stored, signal) : undefined;
     if (posted !== undefined) return posted;
     state.markUnsupported("pictures", teamId);
-    // A file that was completed without a channel can no longer get one.
+    // Drops the files, because a file that was completed without a channel can no longer be added to one.
     await store.drop(teamId, stored, signal);
     return undefined;
   }
@@ -160,8 +160,8 @@ export interface UploadRequest {
 }
 
 /**
- * Shares files the plain way, in which Slack creates their message a little later. Shares them once per nonce, and then
- * posts any missing text.
+ * Shares files with Slack's ordinary method, where Slack creates the message a little later. Shares them once per
+ * nonce, and then posts any missing text.
  */
 interface FileShare {
   /** The files and the text above them are one message. */
@@ -192,7 +192,7 @@ function createFileShare({ store, postAndUpdate, lookup, state, toMark }: FileSh
     const where = { channel_id: channelId, ...(threadTs !== undefined && { thread_ts: threadTs }) };
     await store.complete(teamId, stored, { ...where, ...words }, signal);
     const shared: Shared = { fileIds: stored.map(({ id }) => id), ts: undefined };
-    // From here on, the files must not be shared again, even if the rest fails.
+    // From here on, the files must not be shared again, even if a later step fails.
     state.shares.set(toKey(request), shared);
     return shared;
   }
@@ -266,7 +266,7 @@ export function toMarkedNames(files: readonly OutboundFile[], mark: string): str
   return files.map(({ name }) => toFileName(name).replace(/(\.[^.]*)?$/, (extension) => `-${ending}${extension}`));
 }
 
-/** The message that shares a file in a channel. Undefined until Slack creates it. */
+/** Returns the timestamp of the message that shares a file in a channel. Undefined until Slack creates the message. */
 function findShare(file: Body, channelId: string): string | undefined {
   const { public: open = {}, private: closed = {} } = (file["shares"] ?? {}) as Record<
     string,

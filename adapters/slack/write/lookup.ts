@@ -17,7 +17,7 @@ const MAX_PAGES = 4;
 /** Slack lets an app read messages fifty times a minute. Reading conversations needs the rest. */
 const MAX_A_MINUTE = 30;
 
-/** This machine's clock can be ahead of Slack's by at most this much. */
+/** Assumes that this machine's clock is ahead of Slack's by at most this much. */
 const MAX_AHEAD_MS = 120_000;
 
 /** The place of a reply: its thread, or the top level of its channel. */
@@ -155,7 +155,7 @@ export function createLookup({ api, workspaces, toMark, now }: LookupDeps): Look
   };
 }
 
-/** Slack names the app that wrote a message, or else the app's user. */
+/** True if the bot wrote the message: Slack names either the app's bot id or the app's user. */
 function isOwn({ bot_id, user }: Body, { botId, botUserId }: Workspace): boolean {
   return bot_id === botId || user === botUserId;
 }

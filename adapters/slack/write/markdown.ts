@@ -6,15 +6,15 @@ import { truncate } from "../../../src/text/truncate.ts";
  * replaces the markup. https://docs.slack.dev/messaging/formatting-message-text
  */
 const CONTROL = /<(?=!(?:channel|here|everyone|subteam|date)|[@#][A-Z0-9])/g;
-/** Matches a possible start of such markup at the end of a text. */
+/** Matches the end of a text if it could be the start of markup for a person, group, channel or date. */
 const UNDECIDED = /<(?:!(?:[a-z]{0,7})?|[@#])?$/;
 /**
- * The longest message in bytes of UTF-8. Other apps' authors measured that Slack refuses streamed messages of more than
+ * The longest message in bytes of UTF-8. According to other apps' authors, Slack refuses streamed messages of more than
  * 10.6 to 11.3 kB. A posted message can be longer, but the text is split before the bot knows how it will be written.
  */
 export const MAX_LENGTH = 9_500;
 export const NEARLY_FULL = 0.75 * MAX_LENGTH;
-/** An invisible zero-width space. It keeps Slack from reading the markup around it. */
+/** An invisible zero-width space. Inside markup, it keeps Slack from obeying the markup. */
 const GAP = "\u200B";
 /** The longest text for notifications and for places that show no message. */
 const FALLBACK_CHARS = 3_000;
@@ -40,8 +40,8 @@ export function toSlackMarkdown(markdown: string): string {
 
 /**
  * Truncates a growing text to the part that will certainly stay in its message unchanged. Leaves out the start of a
- * possible mention, and a link whose label is a URL until its own URL is known. When the message is nearly full, keeps
- * only whole paragraphs, because the message will end between two of them.
+ * possible mention. Leaves out a link whose label is a URL until the link's target is known. When the message is nearly
+ * full, keeps only whole paragraphs, because the message will end between two of them.
  */
 export function toSettledMarkdown(source: string): string {
   const { deceptive, undecidedAt = source.length } = findDeceptiveLinks(source);
@@ -83,7 +83,7 @@ export function escapeMarkup(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }
 
-/** Never ends inside a character or an escape. */
+/** Truncates markup, but never inside a character or an escape. */
 export function cutMarkup(markup: string, maxChars: number): string {
   if (markup.length <= maxChars) return markup;
   return truncate(markup, maxChars).replace(/&[a-z]{0,3}…$/, "…");
@@ -92,11 +92,11 @@ export function cutMarkup(markup: string, maxChars: number): string {
 export interface LinkFindings {
   /** The indices at which a gap breaks a misleading link. A longer text has the same indices and perhaps more. */
   deceptive: number[];
-  /** The first position that depends on later text. */
+  /** The first index at which the findings still depend on later text. */
   undecidedAt: number | undefined;
 }
 
-/** Finds links whose label is one URL but which lead to another; also in code, whose end readers disagree on. */
+/** Finds links whose label is one URL and whose target is another, even in code, whose end can be unclear. */
 export function findDeceptiveLinks(text: string): LinkFindings {
   const deceptive: number[] = [];
   let undecidedAt: number | undefined;
@@ -124,7 +124,7 @@ function judgeLink(text: string, at: number): LinkVerdict {
   const isOver = (angle === undefined ? bareEnd : angleEnd) !== undefined;
   if (!isOver && reach.length < MAX_TARGET_CHARS) return "undecided";
   const target = angle ?? bare;
-  // Markdown readers disagree on escapes.
+  // Counts every escape as unclear, because readers of Markdown disagree on escapes.
   const isUnclear = isEndless || !isOver || target.includes("\\");
   return isUnclear || suspicious.some((words) => isDeceptive(words, target)) ? "deceptive" : "honest";
 }
@@ -139,8 +139,8 @@ function judgeOwn(text: string, at: number): LinkVerdict {
 }
 
 /**
- * Returns the label before a bracket in both readings: with and without the brackets in code. `isEndless`: a label
- * starts too far back to check.
+ * Returns the possible link labels before a bracket: one counts brackets inside code spans, the other ignores them.
+ * `isEndless` is true if a label may start too far back to check.
  */
 function findWords(text: string, at: number): { words: string[]; isEndless: boolean } {
   const from = Math.max(0, at - MAX_WORDS_CHARS);

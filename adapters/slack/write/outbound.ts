@@ -20,7 +20,7 @@ export interface OutboundDeps extends Pick<SlackAdapterOptions, "markKey" | "api
   workspaces: Pick<Workspaces, "find">;
 }
 
-/** The half of the adapter that writes, and that reads files. It stores the state that its replies share. */
+/** The half of the adapter that writes messages and reads files. It stores the state that replies share. */
 export type Outbound = Pick<Adapter, "openAttachment" | "sink">;
 
 export function createOutbound(options: OutboundDeps): Outbound {
@@ -44,7 +44,7 @@ export function createOutbound(options: OutboundDeps): Outbound {
       const { channelId, visibleTo } = address;
       const extra = readExtra(address);
       const place = toPlace(address, extra);
-      // Uses ordinary messages in a direct conversation: no one else sees them, and unlike ephemeral ones, they stay.
+      // Uses ordinary messages in a direct conversation: no one else sees them, and ephemeral messages disappear.
       const isAlone = channelId.startsWith("D") && extra.responseUrl === undefined;
       if (visibleTo === undefined || isAlone) return createSink(place, extra, deps);
       return createEphemeralSink(place, readUserId(visibleTo), extra, deps);

@@ -8,14 +8,14 @@ import type { Pacer, PacerStep } from "../../../src/port/pace.ts";
 const RESPONSE_GAP_MS = 2_000;
 
 /**
- * The pace of one workspace. Replies are native streams while Slack allows starting them, about nineteen a minute.
- * Further replies are edited messages.
+ * Paces one workspace. Replies are native streams while Slack allows starting them, about nineteen a minute. Further
+ * replies are edited messages.
  */
 export function createSlackPacer(): Pacer {
   return createTwoWayPacer(createSlackBudget("append"), createSlackBudget("update"));
 }
 
-/** The pace of ephemeral messages. Slack counts these per command. */
+/** Paces ephemeral messages, which Slack counts per command. */
 export function createResponsePacer(): Pacer {
   return createEvenPacer({ gapMs: RESPONSE_GAP_MS });
 }
@@ -32,9 +32,9 @@ interface ReplyRoute {
 }
 
 /**
- * Paces replies that can be written in two ways with separate limits. When a reply's first post is due, the reply uses
- * the preferred way if that has calls left. It uses the fallback if not, or if the reply has already ended, and never
- * switches back. When many replies grow at once, a new reply uses the fallback if it gets more calls there.
+ * Paces replies that can be written in two ways with separate limits. A reply chooses its way when its first post is
+ * due, and never returns to the preferred way. It uses the fallback if the preferred way has no calls left, if the
+ * reply has already ended, or if many replies grow and the fallback has more calls for it.
  */
 function createTwoWayPacer(preferred: Budget, fallback: Budget): Pacer {
   const pacers = { preferred: createPacer(preferred), fallback: createPacer(fallback) };
@@ -50,7 +50,7 @@ function createTwoWayPacer(preferred: Budget, fallback: Budget): Pacer {
     if (reply !== undefined) Object.assign(route, { isFallback: true, number: pacers.fallback.adopt(reply) });
   }
 
-  /** True if the fallback should post: the reply has ended, or the preferred way has no calls left, or too few. */
+  /** True if a reply should use the fallback: it has ended, or the preferred way has no calls left, or too few. */
   function isCrowdedOut(route: ReplyRoute, now: number): boolean {
     const reply = route.isFallback ? undefined : pacers.preferred.find(route.number);
     if (reply === undefined || reply.next !== "post" || !isWaiting(reply)) return false;
@@ -79,7 +79,7 @@ function createTwoWayPacer(preferred: Budget, fallback: Budget): Pacer {
   return {
     join({ room, isFallback = false, first } = {}) {
       joined += 1;
-      // A reply without a room gets its own, unique in both ways.
+      // Gives a reply without a room a room that no other reply has in either pacer.
       const own = { room: room ?? `reply ${joined}`, first };
       routes.set(joined, { isFallback, number: (isFallback ? pacers.fallback : pacers.preferred).join(own) });
       return joined;
@@ -124,13 +124,13 @@ function createTwoWayPacer(preferred: Budget, fallback: Budget): Pacer {
 
 // --- the limits of one workspace ---
 
-/** `update`: posts and `chat.update`. `append`: native streams. A post starts a stream, and a final stops it. */
+/** `update`: `chat.postMessage` and `chat.update`. `append`: streams; a post starts one and a final stops it. */
 export type SlackMethod = "update" | "append";
 
 /** Slack itself ends a stream after this time. */
 const STREAM_LASTS_MS = 300_000;
 /**
- * The documented limits are 50, 100 and 20 calls per minute and method. One or two of these calls stay unused, because
+ * Slack documents limits of 50, 100 and 20 calls per minute and method. One or two of these calls stay unused, because
  * clocks differ.
  */
 const UPDATE_CALLS = 49;
@@ -146,7 +146,7 @@ const UPDATE_GAP_MS = 450;
 const APPEND_GAP_MS = 350;
 /** Calls are plentiful only while a reply's planned gap is shorter than this. */
 const RICH_GAP_MS = 900;
-/** After Slack refused a call, calls use slightly less than the limit's rate. */
+/** After Slack refused a call, the gap between calls is this many times the gap that the limit allows. */
 const TIGHT_STRETCH = 1.15;
 /** The number of calls that the plan for native streams leaves unused. Only appends use them. */
 const APPEND_RESERVE = 2;
@@ -159,7 +159,7 @@ interface Plan {
   reserve: number;
 }
 
-/** One workspace's limits. Each method has a number of calls, and each call returns a minute after its use. */
+/** One workspace's limits. Each method has a number of calls; each becomes available again after a minute. */
 export function createSlackBudget(method: SlackMethod): Budget {
   const isAppend = method === "append";
   const calls = isAppend ? APPEND_CALLS : UPDATE_CALLS;
@@ -192,7 +192,7 @@ export function createSlackBudget(method: SlackMethod): Budget {
     return open.filter((start) => start > at - STREAM_LASTS_MS).length;
   }
 
-  /** Reserves a call to stop each stream: a stream that is never stopped seems to grow forever. */
+  /** Reserves a call for stopping each open stream, because a stream that is never stopped seems to grow forever. */
   function credit(call: Call, at: number): number {
     const free = limitOf(call).credit(at);
     return isAppend && call.kind === "post" ? Math.min(free, finals.credit(at) - openAt(at)) : free;
@@ -212,7 +212,7 @@ export function createSlackBudget(method: SlackMethod): Budget {
   }
 
   function toReserve(finals: number): number {
-    // With less than half, twenty replies that end together would wait most of a minute for each other's finals.
+    // Keeps up to half: with less, twenty replies that end together would wait most of a minute for their finals.
     return Math.min(Math.max(Math.ceil(finals), 2), Math.floor(calls / 2));
   }
 
@@ -311,7 +311,7 @@ export function createRoomTurns(pauseMs: number): Limit {
  */
 const USUAL_UNITS = 2_600;
 const USUAL_REST_UNITS = 400;
-/** The same for replies that grow in parallel for longer than `LASTING_MS`, which replies of 400 tokens seldom do. */
+/** For replies that grow in parallel for longer than `LASTING_MS`, which replies of 400 tokens seldom do. */
 const LONG_UNITS = 6_000;
 const LONG_REST_UNITS = 1_000;
 const LASTING_MS = 7_000;
@@ -323,16 +323,16 @@ const MIN_RATE_UNITS_PER_MS = 0.04;
 const MAX_RATE_UNITS_PER_MS = 0.6;
 /** The plan compares demand and available calls at these times from now. The tightest one decides. */
 const HORIZONS_MS = [2_000, 5_000, 10_000, 15_000, 20_000, 30_000, 40_000, 50_000, 60_500] as const;
-/** The text that a future reply is assumed to have at a given time. */
+/** The plan assumes that a future reply grows to this many characters. */
 const COMING_UNITS = 600;
-/** The share of predicted replies that the plan counts. */
+/** The plan counts only this share of the predicted replies. */
 const BELIEF = 0.6;
 /** Starts younger than this are a burst and not yet a rate. Starts older than `RATE_SPAN_MS` are ignored. */
 const BURST_SPAN_MS = 7_500;
 const RATE_SPAN_MS = 75_000;
 /** The shortest time over which a rate is measured, because two starts close together are no rate. */
 const MIN_RATE_SPAN_MS = 30_000;
-/** If earlier replies used at least this share of the limit's calls, their rate matters. */
+/** If earlier replies used this share of the limit's calls, their rate counts in full. */
 const LOADED = 0.1;
 /** New replies per minute that make a workspace busy. */
 const BUSY_PER_MINUTE = 15;
@@ -377,7 +377,7 @@ export function planGap(demand: Demand, bank: BankState): number {
     bank.calls - bank.countAt(now + aheadMs) - bank.reserve - BELIEF * startRate * aheadMs;
   const replyGap = Math.max(...HORIZONS_MS.map((aheadMs) => asked(aheadMs) / hope / Math.max(1, there(aheadMs))));
 
-  // A long answer is written near the rate at which calls return, so that one quiet second does not use up the calls.
+  // Spaces a long answer's calls near the rate at which calls return, so that it never uses them all up.
   const outlasts = growing.some(({ firstText }) => firstText < now - OUTLASTING_MS);
   const alone = outlasts ? (LEAST_SPACING * bank.windowMs) / bank.calls : 0;
   const gap = Math.max(clamp(replyGap, bank.minGapMs, MAX_GAP_MS) / active, alone);
@@ -387,7 +387,7 @@ export function planGap(demand: Demand, bank: BankState): number {
   return Math.max(bank.minGapMs / active, alone, least, Math.min(gap, MOST_SPACING * spacing));
 }
 
-/** Counts the finals of future replies for which no call will have returned. Edits leave one call for each of them. */
+/** Counts future replies' finals for which no call will have returned. Edits leave a call unused for each. */
 export function countComingFinals(demand: Demand, bank: BankState): number {
   const { now } = demand;
   const { startRate } = toLoad(demand, bank);
@@ -396,7 +396,7 @@ export function countComingFinals(demand: Demand, bank: BankState): number {
 }
 
 /**
- * Estimates for how many milliseconds a reply will grow. A single reply counts twice: only long ones reach the limit.
+ * Estimates how long a reply will grow, in milliseconds. A single reply counts double: only long ones reach the limit.
  */
 function toResidual({ total, rate }: Growth, active: number, lasting: boolean): number {
   const believed = clamp(rate, MIN_RATE_UNITS_PER_MS, MAX_RATE_UNITS_PER_MS);

@@ -96,11 +96,11 @@ export function createPostAndUpdateWriter({ api, state, toMark }: PostAndUpdateD
       });
     },
     async remove(place, signal) {
-      // Looks for files, which a message from an earlier attempt can have. If that fails, only the files stay.
+      // Looks up files that an earlier attempt may have posted. If the look-up fails, only the files stay.
       const read = async () => readMessageFiles((await readMessage(api, place, signal).catch(() => undefined)) ?? {});
       const { ids, sharedTs } = state.files.get(toMessageId(place)) ?? (await read());
       signal.throwIfAborted();
-      // Deletes this message last, because it names the one that shows its files.
+      // Deletes this message last, because its metadata names the message that shows its files.
       if (sharedTs !== undefined) await deleteMessage({ ...place, ts: sharedTs }, signal);
       await deleteMessage(place, signal);
       for (const file of ids) await api.call(place.teamId, "files.delete", { file }, signal).catch(() => {});

@@ -15,7 +15,7 @@ import { createStatus } from "./status.ts";
 /** Slack accepts five replies to a command. The last one is reserved for the complete text. */
 const MAX_GROWING = 4;
 
-/** The longest time to remove the announcement of an upload that failed. */
+/** Timeout for removing the announcement of an upload that failed. */
 const TAKE_BACK_MS = 5_000;
 /** Announces files, which Slack cannot show to one person in a channel. Opens the direct conversation for them. */
 const COMING = toWords("I'm getting what you asked for.");
@@ -44,7 +44,7 @@ export interface EphemeralWriterDeps {
 
 export function createEphemeralWriter(deps: EphemeralWriterDeps): EphemeralWriter {
   const { api, teamId, channelId, threadTs, userId } = deps;
-  /** Undefined if the URL accepts no more replies or is not Slack's. Then too, the message is shown once. */
+  /** Undefined if the URL accepts no more replies or is not Slack's. In both cases, the message is shown once. */
   let responseUrl =
     deps.responseUrl !== undefined && createSlackHosts(deps.apiUrl).isHook(deps.responseUrl)
       ? deps.responseUrl

@@ -22,7 +22,7 @@ export interface Search {
 
 /** Keeps a nonce from creating a second message, even after a crash or a lost response. */
 export interface Recovery {
-  /** Looks for the message with this nonce, if there can be one. Rejects if the result is necessary but unavailable. */
+  /** Looks for the message with this nonce, unless none can exist. Rejects if a necessary look-up fails. */
   find(search: Search, signal: AbortSignal): Promise<Posted | undefined>;
   post(nonce: string, make: () => Promise<Posted>, signal: AbortSignal): Promise<Posted>;
 }
@@ -49,7 +49,7 @@ export function createRecovery({ right, place, state, streams, now }: RecoveryDe
     return now() - askedAtMs > LONG_AGO_MS ? "may" : "no";
   }
 
-  /** Undefined if the message turns out to be a different one. */
+  /** Resolves to undefined if the found message belongs to another post. */
   async function adopt(found: Found, nonce: string, signal: AbortSignal): Promise<Posted | undefined> {
     const messagePlace = { teamId, channelId, ts: found.ts };
     const id = toMessageId(messagePlace);

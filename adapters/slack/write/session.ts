@@ -18,12 +18,12 @@ const CALL_TIMEOUT_MS = 5_000;
 const MAX_BEGUN_A_MINUTE = 22;
 const MAX_CALLS_A_MINUTE = 46;
 const AGAIN_MS = 2_000;
-/** The longest wait before a retry, because Slack itself ends a session at some point. */
+/** The longest wait before a retry. A longer one would be useless, because Slack ends a session by itself. */
 const MAX_WAIT_MS = 120_000;
 
 /**
  * Makes Slack show its own Stop button while the bot works in a thread: before there is a message, and during a stream,
- * which has none of the bot's buttons until its end. Works in the background and ignores failures.
+ * which shows the bot's own buttons only when it ends. Works in the background and ignores failures.
  */
 export interface Session {
   /** False if it is known that Slack shows no Stop button for this answer. */
@@ -43,7 +43,7 @@ export function createSession({ api, state, place }: SessionDeps): Session {
   const thread = `${teamId}:${channelId}:${threadTs}`;
   const own = {};
   let isOpen = false;
-  /** "hidden": Slack shows no button. "refused": there is no session at all. */
+  /** "hidden": there is a session, but Slack shows no button. "refused": there is no session at all. */
   let stop: "offered" | "hidden" | "refused" = "offered";
   /** Keeps the calls in order. */
   let saying: Promise<void> = Promise.resolve();

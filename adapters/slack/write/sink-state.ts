@@ -27,9 +27,9 @@ export interface Stream {
   sent: string;
   cards: TaskCards;
   startedAtMs: number;
-  /** The outcome of the last call is unknown, so nothing can be added. */
+  /** True if the outcome of the last call is unknown, so that nothing can be added. */
   isDoubtful: boolean;
-  /** A person pressed Slack's own Stop button. */
+  /** True if a person pressed Slack's own Stop button. */
   isStopped: boolean;
 }
 

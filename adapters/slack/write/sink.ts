@@ -22,8 +22,8 @@ import { createStreamWriter } from "./stream.ts";
 export const LIMITS: SinkLimits = {
   maxLength: MAX_LENGTH,
   lengthOf: lengthOfMarkdown,
-  // A growing message ends here, because a stream cannot remove text. The bytes between this and `maxLength` are for
-  // what Slack counts in addition to the text.
+  // A growing message ends at this length, because a stream cannot remove text. The bytes between this and `maxLength`
+  // are reserved for content that Slack counts in addition to the text.
   keptLength: NEARLY_FULL + 64,
   maxFileBytes: MAX_FILE_BYTES,
   maxMessages: 4,
@@ -69,7 +69,7 @@ export function createSink(place: ReplyPlace, extra: SlackExtra, deps: SinkDeps)
     const wantsStream = draft.streaming && draft.source !== undefined && !fallback.isActive;
     const mayGrow = wantsStream && mayStream();
     if (!mayGrow) fallback.activate();
-    // The pacer allowed the start of a stream. A post has another limit, which the pacer checks next.
+    // The pacer allowed the start of a stream. After this error, it checks the limit for posts.
     if (wantsStream && !mayGrow) throw new SinkError("unavailable", "Slack has no streams there: the reply is posted.");
     const posted = mayGrow
       ? await streams.start(place, recipient, draft, nonce, signal)

@@ -16,7 +16,10 @@ const WAITING = "hourglass_flowing_sand";
  */
 const MAX_A_MINUTE = { "reactions.add": 15, "reactions.remove": 18 } as const;
 
-/** Shows below a thread what the bot is doing, before there is text and while the growing text does not show that. */
+/**
+ * Shows a status line under a thread: what the bot is doing while there is no text yet, or when the text doesn't show
+ * it.
+ */
 export interface ThreadStatus {
   show(text: string, signal: AbortSignal): Promise<void>;
   /** Call this after a message was posted, because Slack then removes the status. */
@@ -76,13 +79,13 @@ export function createStatus({ api, teamId, channelId, threadTs }: StatusDeps): 
     },
     replaced() {
       clearTimeout(timer);
-      // A running call may arrive after the message, and then the status would stay.
+      // A call in flight can reach Slack after the message. Its status would then stay, so it still counts as shown.
       if (underWay === 0) isShown = false;
     },
   };
 }
 
-/** Rejects if Slack refuses. Without the scope, shows nothing and does not try again. */
+/** Resolves to false at the rate limit. Rejects if Slack refuses. Does nothing if the app lacks the scope. */
 export type MarkWaiting = (place: MessagePlace, isWaiting: boolean, signal: AbortSignal) => Promise<boolean>;
 
 export interface MarkWaitingDeps {

@@ -19,7 +19,7 @@ import type { ReplyPlace } from "./lookup.ts";
 import { toSettledMarkdown, toSlackMarkdown } from "./markdown.ts";
 import type { SinkState, Stream } from "./sink-state.ts";
 
-/** Slack ends a stream five minutes after its start, even while it grows, and leaves a broken message. */
+/** The bot ends a stream at this age. After five minutes, Slack would end it and leave a broken message. */
 const MAX_AGE_MS = 240_000;
 const NO_CARDS: TaskCards = new Map();
 
@@ -27,7 +27,7 @@ const NO_CARDS: TaskCards = new Map();
 const OVER_CODES: ReadonlySet<string> = new Set(["message_not_in_streaming_state", "stopped_by_user"]);
 /** With these codes, Slack refused a call only because of its chunks. */
 const CHUNK_CODES = new Set(["invalid_chunks", "invalid_arguments", "no_text"]);
-/** With these codes, Slack would also refuse posts and updates in the same place. */
+/** With these codes, Slack would also refuse posts and updates in the same channel or thread. */
 const NOWHERE =
   /^(not_in_channel|channel_not_found|is_archived|is_inactive|thread_not_found|message_not_found|invalid_auth|not_authed|account_inactive|token_\w+|app_not_installed)$/;
 /** Slack's codes for a workspace without streaming. */
@@ -56,7 +56,7 @@ export interface Recipient {
   teamId: string;
 }
 
-/** If the stream ends before its text is complete, the reply uses the fallback and updates the message. */
+/** If a stream ends before its text is complete, the reply switches to the fallback, which updates the message. */
 export interface StreamWriter {
   start(place: ReplyPlace, recipient: Recipient, draft: Draft, nonce: string, signal: AbortSignal): Promise<Posted>;
   /** Adds the missing text, or ends the stream with the last part of it. */
@@ -143,7 +143,7 @@ export function createStreamWriter(deps: StreamDeps): StreamWriter {
   };
 }
 
-/** Adds text and changed cards. Makes no call if there are none. */
+/** Adds text and changed cards. Makes no call if there is neither. */
 async function append(
   deps: StreamDeps,
   stream: Stream,
@@ -205,8 +205,8 @@ async function stop(
       state.markUnsupported("feedback buttons", teamId);
       return { isPartial: true };
     }
-    // If Slack refuses a stop because of its content, the next attempt has no content. After a second refusal, or an
-    // uncertain outcome, the message is updated instead.
+    // If Slack refuses a stop because of its content, the next attempt sends no content. After a second refusal, or if
+    // it is unknown whether the stop succeeded, the bot updates the message instead.
     const isUnknown = signal.aborted || isUncertain(error);
     const receipt = isUnknown || stream.isDoubtful ? fallBack(stream, deps) : { isPartial: true };
     if (isUnknown) throw error;
@@ -268,7 +268,7 @@ function toRest({ sent }: Stream, text: string): string | undefined {
   return text.startsWith(sent) ? text.slice(sent.length) : undefined;
 }
 
-/** Says that nothing was written and the same post must be repeated at once. `way` says how. */
+/** Creates an error: nothing was written and the same post must be repeated at once. `way` says how. */
 function toRepostError(error: unknown, way: string): SinkError {
   const words = error instanceof ApiError ? `${error.logMessage} ${way}` : way;
   return new SinkError("unavailable", words, { cause: error });
