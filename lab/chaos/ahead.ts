@@ -1,6 +1,6 @@
 /**
- * Loaded before the service. Sets the wall clock of its process ahead by `CHAOS_AHEAD_MS`; monotonic clocks stay the
- * same.
+ * This module is loaded before the service. It sets its process's wall clock ahead by `CHAOS_AHEAD_MS` and does not
+ * change monotonic clocks.
  */
 const aheadMs = Number(process.env["CHAOS_AHEAD_MS"] ?? 0);
 const RealDate = Date;

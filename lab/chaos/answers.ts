@@ -35,7 +35,7 @@ export function answerTo(names: readonly string[]): string {
   return `Answer to ${names.join(" ")}. ${words.join(" ")}${code}`;
 }
 
-/** Removes what message boundaries and the closing of open code blocks add. */
+/** Removes text that comes from message boundaries and from closing open code blocks. */
 export function squeeze(text: string): string {
   return text.replaceAll(/[\s`]+/g, "");
 }

@@ -144,7 +144,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
     note(`${life.name} exited with ${code}`);
     await Promise.all([platform.close(), gateway.close(), redis?.close()]);
     if (isClosing) return;
-    // A process that never got ready would exit again after a restart.
+    // Does not restart a process that was never ready, because it would exit again.
     if (life.name.endsWith(".1") && slot.url === undefined && !slot.isEnding) {
       slot.ready.reject(new Error(`${life.name} did not start:\n${life.lines.join("\n")}`));
       return;

@@ -12,7 +12,7 @@ export interface Complaint {
   messageId?: string;
 }
 
-/** What a run leaves behind, and what people did with the answers. */
+/** A run's questions and answers at its end, and the evidence for judging them. */
 export interface Remains {
   questions: readonly Question[];
   removed: ReadonlySet<string>;
@@ -25,7 +25,7 @@ export interface Remains {
   restarted: ReadonlySet<string>;
   /** True if so many processes died during the turn that the bot is allowed to give it up. */
   canGiveUp(turn: TurnRecord): boolean;
-  /** Names of questions, once for each time that a tool acted for the answer. */
+  /** Names of the questions for which a tool acted, one entry per action. */
   acts: readonly string[];
   requestsFor(name: string): readonly UpstreamRequest[];
 }
@@ -142,7 +142,7 @@ function judgeTurn(turn: TurnRecord, remains: Remains): Complaint[] {
     const how = JSON.stringify({ attempts, seen, ends, shownText: shownText?.length });
     return [complain("stuck", `${who} is still ${turn.phase}: ${how}.`)];
   }
-  // If people deleted a message of the answer, every final phase of its turn is correct.
+  // If people deleted a message of the answer, its turn can have any final phase.
   if (isDeleted || own.length === 0) return [];
   const messages = turn.posted.flatMap((id) => shown.find((message) => message.id === id) ?? []);
   if (messages.length < turn.posted.length) return [complain("lost", `${who}: the answer has lost a message.`)];
@@ -199,7 +199,7 @@ function judgeEnding(own: readonly string[], messages: readonly Shown[], { reque
 
 /** Returns the note if it has no cause because the answer above it is complete. */
 function judgeNote(who: string, note: string, requests: readonly UpstreamRequest[]): Complaint[] {
-  // The processes died before they could use the responses to their requests.
+  // This note is right: the processes died before they could use the responses to their requests.
   if (GIVEN_UP.test(note)) return [];
   const last = requests.at(-1);
   if (

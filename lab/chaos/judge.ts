@@ -69,7 +69,7 @@ export interface Verdict {
 }
 
 interface Court {
-  /** `record` leaves out questions and turns in places that the bot lost; `whole` has all. */
+  /** `record` leaves out the questions and turns in places that the bot lost; `whole` contains them. */
   record: Record;
   whole: Record;
   /** The bot's messages by id, without those that show images. */
@@ -252,8 +252,8 @@ function describeReply(reply: string | undefined): string {
 }
 
 /**
- * Maximum time without a process that listens: until the old process counts as gone, and a new one has waited to
- * identify and connected.
+ * Maximum time in which no process listens: until the old process counts as dead, and a new one has waited to identify
+ * and has connected.
  */
 const DEAF_MS = 10_000;
 
@@ -470,7 +470,7 @@ function textOf(value: unknown): string {
 
 // --- waits ---
 
-/** A call within this time after the start of a wait was already on its way. */
+/** A call that arrives within this time after a wait starts was already on its way. */
 const IN_FLIGHT_MS = 250;
 /** Maximum time until a process has told the others about a wait. */
 const SHARING_MS = 1_000;

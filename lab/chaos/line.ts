@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 
-/** A network connection from one life of the service to a server. */
+/** A proxy for all connections from one life of a process to one server. */
 export interface Line {
   /** Clients use this origin instead of the server's. */
   origin: string;

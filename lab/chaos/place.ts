@@ -49,7 +49,7 @@ export interface Place {
   inflict(trouble: string, random: Random): (() => void) | undefined;
 }
 
-/** Wraps a fault that ends by itself. */
+/** Wraps a fault that needs no call to end it. */
 export function passing<T>(act: (victim: T) => void): (victim: T) => undefined {
   return (victim) => {
     act(victim);

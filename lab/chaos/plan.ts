@@ -58,7 +58,7 @@ export interface PlannedFault {
   lastsMs: number;
   /** Chooses the process, or the platform's fault, from a list: 0 stands for the first and almost 1 for the last. */
   share: number;
-  /** Index of the place, for faults of a single place. */
+  /** Index of the affected place, for faults that hit only one. */
   place: number;
 }
 
@@ -137,7 +137,7 @@ const FAULTS: Readonly<Record<FaultKind, readonly [minMs: number, maxMs: number,
   kill: [100, 2_500, 4],
   end: [100, 1_500, 2],
   roll: [100, 500, 1],
-  // This range includes stops that end before other processes take over and stops that end after it.
+  // Some of these stops end before other processes take over, and some end after it.
   stop: [1_000, 8_000, 3],
   "redis-kill": [50, 2_500, 1],
   "redis-freeze": [200, 2_500, 1],
@@ -146,7 +146,7 @@ const FAULTS: Readonly<Record<FaultKind, readonly [minMs: number, maxMs: number,
   platform: [200, 1_500, 8],
 };
 
-/** Share of the plans for one process in which the process never ends, so that no restart can excuse a finding. */
+/** Share of the single-process plans in which the process stays alive, so that no restart can excuse a finding. */
 const ALIVE_SHARE = 0.4;
 /**
  * Sets of faults with their average interval: for several processes, for one process without Redis, and for one process

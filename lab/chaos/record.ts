@@ -40,7 +40,7 @@ export interface Record {
   lives: readonly Life[];
   disturbances: readonly Disturbance[];
   questions: readonly AskedQuestion[];
-  /** The acknowledgements' texts of image commands, by the image's name. Contains only acknowledged commands. */
+  /** The bot's replies that acknowledge image commands, by the image's name. Contains only acknowledged commands. */
   replies: ReadonlyMap<string, string>;
   /** Ids of deleted questions, and of questions whose answers people restarted. */
   removed: ReadonlySet<string>;
@@ -61,7 +61,7 @@ export interface Record {
   /** Number of requests to the upstream as the bot counted them, including those of dead processes. */
   counted: number;
   board: Board;
-  /** Names of questions, once for each time that a tool acted for the answer. */
+  /** Names of the questions for which a tool acted, one entry per action. */
   acts: readonly string[];
   /** What was still open at the end: the number of events, and single runs of schedules, described. */
   open: { events: number; runs: readonly string[] };

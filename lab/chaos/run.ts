@@ -32,9 +32,9 @@ const REDIS_SECRET = "canary-of-redis";
 const GATEWAY_SECRET = "canary-of-the-gateway";
 /** Maximum time that a person waits for a button to appear. */
 const LOOK_MS = 5_000;
-/** Longer than the service waits for a silent upstream or for the end of a rate limit's minute. */
+/** Longer than the service's timeout for a silent upstream and than the minute of a rate limit. */
 const REST_MS = 75_000;
-/** The run ends when nothing has changed for this time. */
+/** The run ends when nothing has changed for this long. */
 const QUIET_MS = 2_500;
 /** Interval between checks for open work. Each check costs every process 3 ms. */
 const STEP_MS = 1_000;
@@ -45,7 +45,7 @@ const POLICY = { quotas: { person: { day: { tokens: 1e9, requests: 1e6 } }, all:
 export interface RunOptions {
   /** URLs of modules that every process of the service loads first. */
   preload?: readonly string[];
-  /** If nothing changes for this time, the run ends even with open work. */
+  /** If nothing changes for this long, the run ends, even if work is unfinished. */
   restMs?: number;
   /** If true, the processes log at `debug`. */
   hasDetails?: boolean;
@@ -384,7 +384,7 @@ function isTurn(value: unknown): value is TurnRecord {
   return "messageIds" in value && "posted" in value;
 }
 
-/** The delivery of a scheduled run, with which the platform has nothing to do. */
+/** The delivery of a scheduled run. The platform does not deliver scheduled runs. */
 const ACCEPTED: QuestionDelivery = { deliveredAtMs: undefined, acknowledgedAtMs: undefined, isGivenUp: false };
 
 /** Stores scheduled runs for the processes, as if people had confirmed them earlier. */
@@ -395,7 +395,7 @@ function openRuns(redisUrl: string | undefined, resources: AsyncDisposableStack)
   const schedules = createSchedules({ ...stores, log: silent, now: Date.now });
   return {
     isOf: ({ id }: Pick<Question, "id">) => ids.has(id),
-    /** The single runs that are not over, described. Redis can be away. */
+    /** Resolves to descriptions of the scheduled runs, or to [] if Redis is unavailable. */
     readOpen: () =>
       schedules.list().then(
         (all) => all.map(({ id, state, next, last, failures }) => JSON.stringify({ id, state, next, last, failures })),

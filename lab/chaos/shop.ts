@@ -3,7 +3,6 @@ import { startCountingServer } from "../support/mcp-world.ts";
 
 /** Each call takes this long, so that some processes die during one. */
 const ACT_MS = 300;
-/** The names of the server and of its tool for the model. */
 const NAME = "shop";
 const TOOL = `${NAME}__buy`;
 

@@ -48,8 +48,8 @@ function movesOn({ states, text }: Shown, following: readonly Shown[]): boolean 
 }
 
 /**
- * True if, for each piece of lost text, the process wrote it while Redis was unavailable or slow, and ended or lost its
- * work before Redis recovered.
+ * True if the message lost only text that a process wrote while Redis was unavailable or slow, and if that process
+ * ended or lost its work before Redis recovered.
  */
 function hasGrownUnsaved(record: Record, { id, states, statesAtMs }: Shown): boolean {
   return states.every((state, index) => {

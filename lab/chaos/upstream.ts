@@ -20,8 +20,8 @@ export interface UpstreamRequest {
 }
 
 /**
- * How the upstream answers the requests about a question, one way per request. The last way is also for all further
- * requests.
+ * The upstream's reactions to the requests about a question, one way per request. The last way also applies to all
+ * further requests.
  */
 export interface Script {
   ways: readonly UpstreamWay[];

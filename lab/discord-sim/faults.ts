@@ -6,7 +6,7 @@ export interface Fault {
   /** Discord's error code and message in the response. */
   code?: number;
   message?: string;
-  /** For a 429. */
+  /** Only with status 429. */
   retryAfterMs?: number;
   scope?: "user" | "shared" | "global";
   /** `before` (default): Discord does not execute the call. `after`: Discord executes it, but the response is lost. */

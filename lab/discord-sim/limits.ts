@@ -48,7 +48,7 @@ export const DEFAULT_LIMITS: LimitSettings = {
 const POST = "POST /channels/:channel/messages";
 const EDIT = "PATCH /channels/:channel/messages/:message";
 
-/** What the counters need of a call. */
+/** The properties of a call that the counters need. */
 export interface CountedCall {
   /** Method and pattern. */
   route: string;
@@ -61,7 +61,7 @@ export interface CountedCall {
 export interface Limits {
   /** Counts a call and returns the headers of its response. Throws a 429 if the limit is reached. */
   take(call: CountedCall): Readonly<Record<string, string>>;
-  /** Records a wait that Discord requested. An earlier call in the same bucket is then a violation. */
+  /** Records a wait that Discord requested. A call in the same bucket before the wait ends is a violation. */
   block(call: CountedCall, retryAfterMs: number): void;
 }
 

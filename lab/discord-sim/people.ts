@@ -11,7 +11,7 @@ export interface FileToUpload {
   bytes: Uint8Array;
 }
 
-/** What an app shows in addition to its text. */
+/** Content that an app shows in addition to its text. */
 export type WebhookCard = Partial<Pick<MessageState, "embeds" | "components">>;
 
 export interface SayOptions {

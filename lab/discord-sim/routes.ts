@@ -19,7 +19,7 @@ export interface Route {
   route: string;
   /** `token`: the path contains an interaction's token, and no header contains the bot's token. */
   access: "bot" | "token";
-  /** If false, rate limits ignore the call, for example an acknowledgement. */
+  /** False for calls that rate limits ignore, such as acknowledgements. */
   isCounted?: boolean;
   handle(call: Call): Reply | Promise<Reply>;
 }

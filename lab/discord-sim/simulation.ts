@@ -61,7 +61,7 @@ export interface Rules {
 const BOOSTED_BYTES: Readonly<Record<number, number>> = { 2: 50 * 2 ** 20, 3: 100 * 2 ** 20 };
 
 /**
- * Maximum size of a file in a channel, in bytes. In a response to an interaction, the Nitro of its `user` counts too.
+ * Maximum size of a file in a channel, in bytes. For a response to an interaction, the Nitro of its `user` counts too.
  * https://docs.discord.com/developers/reference#uploading-files
  */
 export function fileLimitIn(

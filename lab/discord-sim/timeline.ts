@@ -7,7 +7,7 @@ import { type Channel, type Mentions, type Message, type MessageState, shown, ty
 
 export interface NewMessage
   extends Omit<Message, "id" | "channelId" | "states" | "reactions" | "editedAtMs" | "deletedAtMs"> {
-  /** The id of a forum post's first message, which is the id of its thread. */
+  /** Set only for a forum post's first message, whose id is the id of its thread. */
   id?: string;
   state: Omit<MessageState, "atMs">;
 }
@@ -37,7 +37,7 @@ export function createTimeline({ clock, world, changes, payloads, deliver }: Tim
     const channel = world.channels.get(message.channelId);
     if (channel === undefined) return;
     const isDirect = channel.kind === "dm" || message.ephemeralFor !== undefined;
-    // The bot gets its own ephemeral messages in every channel that it can see, but not those of other bots.
+    // Ephemeral messages count as direct, so the bot gets its own even in a channel that it cannot see.
     if (!isDirect && !world.canSee(world.bot.id, channel)) return;
     const intent = isDirect ? INTENTS.directMessages : INTENTS.guildMessages;
     deliver({ type, guildId: channel.guildId, intent, payload });

@@ -126,7 +126,6 @@ export interface Message {
   threadId?: string;
 }
 
-/** Everything on the platform. */
 export interface World {
   readonly bot: User;
   readonly users: Map<string, User>;
@@ -134,7 +133,7 @@ export interface World {
   readonly channels: Map<string, Channel>;
   nextId(): string;
   /**
-   * Returns the user's permissions: all in their own direct conversation, elsewhere those from roles and overwrites.
+   * Returns the user's permissions: all in their own direct conversation, otherwise those from roles and overwrites.
    */
   permissionsIn(channel: Channel, userId: string): bigint;
   can(userId: string, channel: Channel, permission: PermissionName): boolean;

@@ -77,7 +77,7 @@ function findSame(all: readonly Message[], botId: string, post: WrittenText, tri
 
 /**
  * True if the two messages belong to different answers. If a message replies to nothing, for example because the bot
- * cannot read the channel, only its buttons' ids show its answer.
+ * cannot read the channel, only the ids of its buttons show to which answer it belongs.
  */
 function areOfDifferentAnswers(one: WrittenText, other: WrittenText): boolean {
   if (one.referenceId !== undefined && other.referenceId !== undefined) return false;
@@ -91,8 +91,8 @@ function targetsOf({ components }: WrittenText): string[] {
 }
 
 /**
- * Returns the text to compare. The messages with one request's files have the same text, but different files or
- * buttons.
+ * Returns the content to compare. Includes files and buttons, because messages with one request's files have the same
+ * text.
  */
 function toLook({ content, attachments, components }: WrittenText): string {
   if (attachments.length === 0) return content;

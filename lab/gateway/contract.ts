@@ -29,7 +29,7 @@ interface Conversation {
   hold(talk: Talk, gateway: RunningDialect): Promise<void>;
   /** True if the text contains evidence of a correct answer. */
   isAnswered(heard: Heard): boolean;
-  /** Set if the bot can only explain. The sentence must match `says`, and `isTrue` must confirm it. */
+  /** Set if the bot cannot answer. Its explanation must match `says`, and `isTrue` must confirm it. */
   explained?: { because: string; says: RegExp; isTrue(heard: Heard): boolean };
   /** Returns why the conversation does not apply to a dialect. */
   absent?(dialect: Dialect): string | undefined;
@@ -173,7 +173,7 @@ export const CONVERSATIONS = {
     explained: {
       because: "the account has no credit",
       says: /credit/i,
-      // A retry would not help.
+      // A retry would not help, so the bot must send only one request.
       isTrue: ({ requests }) => requests.length === 1,
     },
     absent: ({ noCredit }) => (noCredit === undefined ? "the vendor has no prepaid accounts" : undefined),

@@ -36,7 +36,7 @@ export interface Refusal {
   headers?: Readonly<Record<string, string>>;
 }
 
-/** Checks one thing that the vendor refuses. Pure. */
+/** Returns a refusal if the request breaks one of the vendor's rules. Pure. */
 export type Rule = (request: ChatRequest) => Refusal | undefined;
 
 /** Returns the body of a common error, such as a wrong key or an unknown model. */

@@ -54,7 +54,7 @@ export const generateRequest = z.object({
 
 const failure = z.object({ error: z.object({ message: z.string(), code: z.string() }) });
 
-/** The sandbox refused a request that passed the dialect's rules. */
+/** Thrown if the sandbox refuses a request that passed the dialect's rules. */
 export class SandboxError extends Error {
   override readonly name = "SandboxError";
   readonly status: number;

@@ -16,7 +16,7 @@ export const STRAY_BRACES: Accent = {
 
 const traits = {
   "no-credit": ({ noCredit }: Dialect): Accent => ({ rules: [() => noCredit] }),
-  /** Interrupts every answer halfway, as the dialect does. */
+  /** Interrupts every answer halfway, in the dialect's way. */
   "break-off": ({ breaksOff = [{ type: "cut" }] }: Dialect): Accent => ({
     toStream: (stream) => [...firstHalf(stream), ...breaksOff],
   }),

@@ -11,11 +11,11 @@ interface Entry<T> {
   event: T;
 }
 
-/** Sorts once when the first event is taken, because only a few events are added later. */
+/** Sorts all events once, when the first one is taken. Inserts later events in order, because they are few. */
 export function createEventQueue<T>(): EventQueue<T> {
   const known: Entry<T>[] = [];
   const later: Entry<T>[] = [];
-  /** Number of sorted events that were taken; undefined before the first. */
+  /** Number of sorted events that were taken; undefined before the sort. */
   let taken: number | undefined;
 
   return {

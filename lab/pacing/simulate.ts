@@ -13,7 +13,7 @@ export interface SimulationOptions {
   replies: readonly Arrivals[];
   random: Random;
   roundTrip(): number;
-  /** The room of all replies. By default, each reply has its own. */
+  /** The room that all replies share. By default, each reply has its own room. */
   room?: string;
   /** Share of calls that fail with a server error. Half of these still count against the limit. */
   errorShare?: number;

@@ -38,8 +38,8 @@ type Event =
   | { type: "answer"; run: Run };
 
 /**
- * Simulates other bots, which have one timer per message and no budget. Each call sends the text at the time when the
- * library gets the call, even if the platform accepts it much later.
+ * Simulates other bots, which have one timer per message and no budget. A call contains the text from the moment when
+ * the library got the call, even if the platform accepts the call much later.
  */
 export function simulateTimers(options: TimerOptions): Outcome[] {
   const { intervalMs, hasPlaceholder, platform, replies, random, roundTrip, isQueued } = options;

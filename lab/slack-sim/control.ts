@@ -38,7 +38,7 @@ export interface ChannelOptions {
   name: string;
   kind?: Exclude<ChannelKind, "im">;
   members?: readonly Person[];
-  /** Whether the app is a member; default: true. */
+  /** True if the app is a member; default: true. */
   hasApp?: boolean;
   isShared?: boolean;
   isOrgShared?: boolean;
@@ -126,7 +126,8 @@ export interface Slack {
   /** Sends an envelope that contains no event and says that Slack dropped deliveries. */
   reachEventLimit(): Delivery;
   /**
-   * Sets the search index: `behind` finds messages of all channels, `current` only those that the search should find.
+   * Sets the state of the search index. A `behind` index hasn't caught up with permission changes, so searches return
+   * messages from every channel; a `current` one returns only what it should.
    */
   setSearchIndex(index: SearchIndex): void;
   /** While on, a private file redirects to the login page. */

@@ -13,7 +13,7 @@ export type AttemptResult =
   | { isAcknowledged: true; response: unknown; takenMs: number }
   | { isAcknowledged: false; reason: FailureReason; detail: string; mayRetry: boolean };
 
-/** A payload for the app, and what became of it. */
+/** A payload for the app, and its outcome. */
 export interface Delivery {
   id: string;
   type: DeliveryType;

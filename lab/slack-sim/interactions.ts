@@ -18,7 +18,7 @@ export interface ButtonPress {
   user: User;
   message: Message | Ephemeral;
   actionId: string;
-  /** Which of the two buttons in a feedback element. */
+  /** The pressed button of a feedback element. */
   button?: "positive_button" | "negative_button";
 }
 

@@ -16,7 +16,7 @@ export interface Limits {
   streamBytes: number;
   streamMs: number;
   triggerMs: number;
-  /** How long an event's token permits searches. Slack only documents that this is short. */
+  /** How long an event's token permits searches. Slack's documentation says only that this is short. */
   actionTokenMs: number;
   responseUrlMs: number;
   responseUrlUses: number;

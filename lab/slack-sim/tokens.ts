@@ -42,7 +42,7 @@ export function createTokens({ app, violations, workspaces, organisations }: Cor
   }
 
   /**
-   * Records, after a moment, that the app knows the token is revoked. A parallel call that the app sent before can
+   * Records, after a moment, that the app knows the token is revoked. A parallel call that the app sent earlier can
    * still arrive.
    */
   async function tell(token: string): Promise<void> {

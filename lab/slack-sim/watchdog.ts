@@ -22,7 +22,7 @@ export interface Watchdog {
   looked(ephemeral: { channel: Channel; content: Content }, options: { linksNames: boolean }): void;
   /** Must be called before an app's message is added. */
   posting(channel: Channel, content: Content): void;
-  /** Must be called after a person's action that permits one more answer there. */
+  /** Must be called after a person's action that permits one more answer in the thread. */
   triggered(channel: Channel, threadTs: string): void;
   /** Must be called at the end; checks what the app left unfinished. */
   ended(workspaces: Iterable<Workspace>): void;
@@ -111,7 +111,7 @@ function saidBy({ states, content }: Message): string {
   return [states.at(-1)?.shown.trim() ?? "", ...files].filter((part) => part !== "").join(" with ");
 }
 
-/** Only words are compared, because a draft can end with a cursor or a closing fence. */
+/** Comparisons ignore everything after the last word, because a draft can end with a cursor or a closing fence. */
 const UNSPOKEN = /[^\p{L}\p{N}]+$/u;
 
 /** True if a text is an earlier text without its end. */

@@ -88,7 +88,7 @@ export interface StoredFile {
   owner: User;
   /** True after the bytes have arrived and the app has completed the upload. */
   isComplete: boolean;
-  /** When Slack has recognized the file's type, so that a message can display it. */
+  /** Time at which Slack has recognized the file's type and a message can display the file. */
   readyAtMs: number;
   /** Messages that contain the file. */
   shares: Message[];
@@ -125,9 +125,7 @@ export interface Message {
   stream: Stream | undefined;
   editedTs: string | undefined;
   isDeleted: boolean;
-  /**
-   * Index of the first state that later states are compared with. It increases when a person lets the app start again.
-   */
+  /** Index of the first state that later states are compared with. Increases when a person permits another answer. */
   comparableFrom: number;
   clientMsgId: string | undefined;
   reactions: Map<string, Set<string>>;

@@ -8,12 +8,12 @@ import { connectToRedis } from "../../src/store/redis-connection.ts";
 import { silent } from "./log.ts";
 import { startRedis } from "./redis.ts";
 
-/** The Redis of the tests' bots; undefined: the bots use their own databases. */
+/** The Redis of the tests' bots. If undefined, the bots use their own databases. */
 let redisUrl: string | undefined;
 /** The number of the Redis database for each bot's own database. Bots that share one also share the other. */
 const numbers = new WeakMap<DatabaseSync, number>();
 let made = 0;
-/** What the current test has opened. */
+/** The queues and stores that the current test has opened. */
 const open = { queues: new Set<Queue>(), stores: new Set<Stores>() };
 
 /** Maximum number of bots' databases per test file. */
@@ -70,7 +70,7 @@ async function readRedis(url: string): Promise<string[]> {
     for await (const keys of client.scanIterator()) {
       for (const key of keys) {
         const type = await client.type(key);
-        // The entry has just expired.
+        // The entry expired after the scan found it.
         if (type === "none") continue;
         kept.push(JSON.stringify([key, await read[type as keyof typeof read](key)]));
       }

@@ -25,7 +25,7 @@ export interface ShownMessage {
  */
 export interface Controlled {
   readonly people: readonly string[];
-  /** `direct` stands for a person's direct conversation with the bot. */
+  /** `direct` stands for each person's direct conversation with the bot. */
   readonly channels: readonly string[];
   say(said: z.infer<typeof sayBody>): { id: string };
   edit(edited: z.infer<typeof editBody>): void;

@@ -42,7 +42,7 @@ export interface EngineOptions {
   imageModel?: string;
   database?: DatabaseSync;
   wrapStores?(stores: Stores): Stores;
-  /** The right to write that all events use, instead of the queue's. */
+  /** The `Right` that all events use, instead of the queue's. */
   right?: Right;
   /** The store's database, instead of the queue's. */
   storeDatabase?: DatabaseSync;
@@ -154,7 +154,7 @@ export function watchIdle(queue: Queue, worker: Worker, stores: Stores): () => P
       try {
         return await worker.work(events, work);
       } finally {
-        // The queue updates its count shortly after the end of the work.
+        // Waits a moment, because the queue updates its count shortly after the work ends.
         setImmediate(() => {
           for (const wake of watchers.splice(0)) wake();
         });

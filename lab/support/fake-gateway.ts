@@ -22,7 +22,7 @@ export function fakeGateway(...scripts: Step[][]): { gateway: Gateway; requests:
     requests.push(structuredClone(request));
     open += 1;
     try {
-      // The answer must not arrive before the request was sent.
+      // Waits a moment, so that the answer never arrives before the request was sent.
       await Promise.resolve();
       onChunk(chunk({ role: "assistant", content: "" }));
       let finish = "stop";

@@ -104,7 +104,7 @@ export async function startCountingServer(guard: (request: Request) => Response 
     answerWith: (next: typeof answer) => void (answer = next),
     /** Adds a tool without notifying clients. */
     offer: (name: string) => void more.push(name),
-    /** Aborts the streams that tell clients about changes. */
+    /** Aborts the streams that notify clients of changes. */
     endListening() {
       for (const response of listening) response.destroy();
     },
@@ -268,7 +268,7 @@ export async function startReferenceServers(folder: string) {
       ],
       ["Noted."],
     ] satisfies Step[][],
-    /** The results of the simultaneous calls, in order. */
+    /** The results of the concurrent calls, in order. */
     results: ["Echo: hello", "likes tea", "buy milk"],
     async close() {
       await servers.close();

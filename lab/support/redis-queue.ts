@@ -12,7 +12,7 @@ export interface RedisQueueOptions extends Partial<QueueOptions> {
   calls?: CallHistory;
 }
 
-/** A process's queue that shares its work with others through Redis. */
+/** Opens a process's queue, which shares its work with other processes through Redis. */
 export function openRedisQueue({
   connection,
   maxActive = 16,

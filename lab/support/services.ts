@@ -5,7 +5,7 @@ type Given<T> = {
     : Partial<T[Name]>;
 };
 
-/** Provides only the services that a test needs. Throws if the tested code reads another one. */
+/** Creates an object with only the services that a test needs. Throws if the tested code reads another service. */
 export function fakeServices<T extends object>(given: Given<T>): T {
   return new Proxy(given, {
     get(target, name) {

@@ -44,7 +44,7 @@ export function signFirstCall(owner: string): (call: Call, index: number) => Fie
   return ({ id }, index) => (index === 0 ? { extra_content: { [owner]: { thought_signature: sign(id) } } } : {});
 }
 
-/** Refuses a request if a step of the current turn starts with a call that has lost its signature. */
+/** Refuses a request if the first tool call of a message in the current turn lacks its signature or has a wrong one. */
 export function requireSignatures(owner: string, toMessage: (tool: string, index: number) => string): Rule {
   return ({ messages }) => {
     const turn = turnOf(messages);
