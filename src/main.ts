@@ -33,7 +33,7 @@ async function openLog(config: Config): Promise<Logger> {
   const { PinoPretty: pretty } = await import("pino-pretty");
   // The terminal chat uses standard output, so the log goes to standard error.
   const destination = pretty({
-    // The message already contains the URL.
+    // Leave out the `url` field, because the message already contains the URL.
     ignore: "pid,hostname,url",
     translateTime: "HH:MM:ss",
     sync: true,
@@ -48,7 +48,7 @@ async function openSetup(modules: readonly AdapterModule[]): Promise<Setup> {
 }
 
 async function main(): Promise<void> {
-  // No other user of this machine can read files that this process or its libraries create.
+  // Makes all files that this process or its libraries create unreadable for other users of this machine.
   process.umask(0o077);
   const modules = await loadModules(PLATFORMS);
   const config = readConfigOrExit(modules);

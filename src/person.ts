@@ -48,7 +48,7 @@ function open(config: Config, dataDir: string): Promise<Service> {
   });
 }
 
-/** Runs `work` on the service's stores. With Redis, other processes can keep running. */
+/** Runs `work` on the service's stores. With Redis, other processes can keep running meanwhile. */
 async function withService<T>(config: Config, work: (service: Service, isBeside: boolean) => Promise<T>): Promise<T> {
   const spare = mkdtempSync(join(tmpdir(), "palaver-"));
   try {

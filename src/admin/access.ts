@@ -29,7 +29,7 @@ export interface AdminAccessOptions {
   sessions: Sessions;
   /** Signs the token that the dashboard's page sends with every change. */
   csrfKey: string;
-  /** Whether browsers reach this service over TLS. */
+  /** True if browsers reach this service over TLS. */
   isSecure: boolean;
   log: Logger;
 }
@@ -38,7 +38,7 @@ export interface AdminAccessOptions {
 export interface AdminAccess {
   /** Serves `/session`: shows who is signed in, signs in and signs out. */
   routes: Hono;
-  /** Responds with 401 without a session, and with 403 to a change without the page's token. */
+  /** Responds with 401 if no one is signed in, and with 403 if a change lacks the page's token. */
   check: MiddlewareHandler;
   /** Returns the administrator's name. Call it only after `check`. */
   nameOf(c: Context): string;

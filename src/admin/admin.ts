@@ -37,7 +37,7 @@ const VENDOR: ReadonlyMap<string, readonly string[]> = new Map([
   ["uplot", ["dist/uPlot.esm.js", "dist/uPlot.min.css"]],
 ]);
 
-/** Results of a Stop, in the audit log's words. */
+/** How the audit log words each result of a Stop. */
 const STOPS = {
   stopped: "stopped an answer",
   ended: "tried to stop an answer, but it ended first",
@@ -63,7 +63,7 @@ export interface AdminOptions extends InspectorDeps, StopDeps {
   adapterOf: NamesOptions["adapterOf"];
   examine: Examine;
   readSettings(names: Names): Promise<SettingsPart[]>;
-  /** Writes an audit entry. If that fails, messages are not shown, but a Stop has already happened. */
+  /** Writes an audit entry. If this rejects, a request for messages fails too; a Stop has already happened. */
   note(act: AdminAct): Promise<void>;
   log: Logger;
 }
@@ -74,7 +74,7 @@ export interface Admin {
   close(): void;
 }
 
-/** Creates the dashboard, which shows what all processes do. It changes nothing, except with its Stop button. */
+/** Creates the dashboard, which shows what all processes do. Only its Stop button changes anything. */
 export function createAdmin(options: AdminOptions): Admin {
   const { admin, stores, insight, isSecure, csrfKey, log, note } = options;
   const sessions = createSessions({

@@ -8,10 +8,10 @@ import type { NamedStory } from "./page/wire.ts";
 /** Names are cached this long, because platforms rarely rename channels. */
 const FRESH_MS = 3_600_000;
 const MAX_CACHED = 2_000;
-/** A look-up is aborted after this time. A page waits only `WAIT_MS` for a name and then shows the id. */
+/** A look-up is aborted after this time. A page shows the id after `WAIT_MS`, without waiting longer for the name. */
 const LOOK_UP_MS = 5_000;
 const WAIT_MS = 1_000;
-/** Platforms limit look-ups, and handling events needs some too. After this many, names wait for the next minute. */
+/** Maximum number of look-ups per minute. Platforms limit look-ups, and handling events also needs some. */
 const MAX_A_MINUTE = 20;
 const MINUTE_MS = 60_000;
 /** Maximum number of stories whose channels are looked up concurrently. */

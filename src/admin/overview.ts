@@ -8,7 +8,7 @@ import { createKept, readMonth } from "./spending.ts";
 
 const DAY_MS = 86_400_000;
 const MAX_JUDGEMENTS = 20;
-/** The overview is cached this long, because its ratings come from the records of all recent answers. */
+/** The overview is cached this long, because counting its ratings reads the records of all recent answers. */
 const KEPT_MS = 15_000;
 
 export interface OverviewDeps {

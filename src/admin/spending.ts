@@ -5,7 +5,7 @@ import type { Names } from "./names.ts";
 import type { Month, Spent, Trends } from "./page/wire.ts";
 
 const MAX_SPENT = 10;
-/** The usage is cached this long, because a read goes through all of it. */
+/** The usage is cached this long, because each read loads all stored usage. */
 const KEPT_MS = 60_000;
 const DAY_MS = 86_400_000;
 const BILLION = 1e9;
@@ -37,7 +37,8 @@ export function toWireTrends(series: Series, used: readonly UsageRow[]): Trends 
 }
 
 /**
- * Sums up the current UTC month and finds the people and channels that cost most. `stories` provides people's names.
+ * Sums up the current UTC month and finds the people and channels with the highest cost. `stories` provides people's
+ * names.
  */
 export async function readMonth(
   used: readonly UsageRow[],

@@ -4,7 +4,7 @@ import type { Insight } from "../insight/insight.ts";
 import type { Story } from "../insight/story.ts";
 import type { Queue } from "../queue/queue.ts";
 
-/** The name that people in the channel see, because they don't need to know which administrator it was. */
+/** People in the channel see this name instead of the administrator's own. */
 const ADMINISTRATOR = "an administrator";
 
 /** Maximum time to wait for the turn to end, checked every `LOOK_MS`. */
@@ -23,7 +23,7 @@ export type StopTurn = (turnId: string) => Promise<StopResult | undefined>;
 
 export interface StopResult {
   story: Story;
-  /** `ended`: the turn ended before the stop. `running`: the turn still runs after `END_MS`. */
+  /** `ended`: the turn ended before the stop. `running`: the turn was still running after `END_MS`. */
   result: "stopped" | "ended" | "running";
 }
 

@@ -13,7 +13,7 @@ import type { AttachmentRef } from "../port/events.ts";
 import { isLoopback } from "../port/variables.ts";
 import type { Stores } from "../store/keyv.ts";
 
-/** Maximum time that an image download waits to learn whether the platform still has the file. */
+/** An image download waits at most this long for the platform to say whether it still has the file. */
 const GONE_MS = 5_000;
 
 export interface PictureSourcesOptions {

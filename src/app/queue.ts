@@ -28,7 +28,7 @@ export function createQueue(base: Base, retryMs: RetryPauses | undefined): Queue
 }
 
 function openShared({ stores, limits, adapterOf, scheduler, log }: Base, connection: RedisConnection): Journal {
-  // The sink is used only for the name of its rate limit.
+  // Opens the sink only to read the name of its rate limit.
   const budgetOf = ({ reply }: InboundEvent) => adapterOf(reply.platform).sink(reply, NO_RIGHT).budget.key;
   const calls = createCallHistory({ scheduler, budgetOf, now: stores.now, log });
   return createRedisJournal({ connection, places: limits.maxConcurrentTurns, calls, log });

@@ -4,8 +4,8 @@ import type { Service } from "./service.ts";
 /** Signals closer together than this count as one. */
 const SAME_SIGNAL_MS = 1_000;
 /**
- * The part of the grace period for closing: last edits of aborted answers, open calls and connections. Each step has
- * its own timeout.
+ * The last part of the grace period, reserved for closing: last edits of aborted answers, open calls and connections.
+ * Each step has its own timeout.
  */
 const CLOSE_MS = 7_000;
 

@@ -15,9 +15,9 @@ import type { NotifyOutage } from "./outage-notice.ts";
  * 20,000, Discord 4,000), but a message that quotes others can be longer and would slow down every later read.
  */
 export const MAX_TEXT_CHARS = 40_000;
-/** If the store takes longer, the bot tells the author of a typed command. */
+/** If the store takes longer, the bot notifies the author of a typed command. */
 const STORE_MS = 1_500;
-/** Names a few minutes, because platforms then stop to redeliver a message. */
+/** Says "a few minutes", because platforms stop redelivering a message after that time. */
 const WAITS =
   "My storage is unavailable. I'll do this if it's back within a few minutes. If nothing has happened by then, ask again.";
 
@@ -35,8 +35,9 @@ export interface Acceptance {
 
 /**
  * Accepts events from the adapters and assigns each event to a conversation:
- * - A reply belongs to the conversation of the message it answers, an edit or a deletion to that of its message, and a
- *   button press to that of its turn. If that conversation is unknown, the event keeps its own.
+ * - A reply belongs to the conversation of the message it answers, an edit or a deletion to that of the changed
+ *   message, and a button press to that of the button's turn. If that conversation is unknown, the event stays in the
+ *   conversation that the adapter named.
  * - A private question starts a new conversation.
  *
  * Turns a message that spells out a command into that command. Notifies the author if the store is too slow. Cuts out

@@ -32,8 +32,8 @@ export interface Bot extends Acceptance {
 }
 
 /**
- * Keys of stops that the bot refused on arrival. The map is bounded, because another process may handle their
- * conversation and never remove them.
+ * Keys of stops that the bot refused on arrival. The map is bounded: if another process handles such a stop, this
+ * process never removes its key.
  */
 type Refused = BoundedMap<string, true>;
 

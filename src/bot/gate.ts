@@ -45,7 +45,7 @@ export function createGate(deps: GateDeps): Gate {
     if (full !== undefined) return { permission, text: full };
     const model = models.usual(event);
     if (permission !== "chat" || decide(event, `model:${model}`).isAllowed) return undefined;
-    // Check the channel's own model too, because that model can answer instead.
+    // Check the channel's own model too, because it can answer instead of the usual model.
     const { model: own = model } = await settings.read(event.reply);
     const other = decide(event, `model:${own}`);
     return other.isAllowed ? undefined : { permission: `model:${own}`, text: other.refusal };
@@ -56,7 +56,7 @@ export function createGate(deps: GateDeps): Gate {
     return refusal !== undefined && !(await hasStarted(event, deps)) ? refusal : undefined;
   }
 
-  /** Records a refused question for the dashboard, because it has no turn that would. */
+  /** Records a refused question for the dashboard, because a refused question has no turn that could record it. */
   function keep(event: InboundEvent, note: string): void {
     if (event.kind !== "message") return;
     const { key, conversationId, reply, author, at: askedAt } = event;
@@ -99,8 +99,8 @@ export function createGate(deps: GateDeps): Gate {
 }
 
 /**
- * Resolves to true if work on this event has started. Such work continues even without the permission, because its
- * messages would stay unfinished otherwise.
+ * Resolves to true if work on this event has started. Such work continues even if the author has lost the permission;
+ * otherwise its messages would stay unfinished.
  */
 export async function hasStarted(
   event: InboundEvent,

@@ -10,8 +10,8 @@ const MAX_NOTIFIED = 1_000;
 export type NotifyOutage = (event: InboundEvent, words: string) => Promise<void>;
 
 /**
- * Does not wait for rate limits, because they are unknown while the store is down. Does not check for ownership,
- * because only the store could confirm it.
+ * Ignores rate limits, because they are unknown while the store is down. Checks no ownership, because only the store
+ * could confirm it.
  */
 export function createNotifyOutage({ adapterOf, log }: Services): NotifyOutage {
   const notifiedKeys = new BoundedMap<string, true>(MAX_NOTIFIED);

@@ -21,8 +21,8 @@ export async function answerMessages(
   async function isWanted(): Promise<boolean> {
     const [first] = events;
     if (first === undefined) return false;
-    // Judge the first message that was not deleted, as it is now. Keep the first event's key, because it names the
-    // turn.
+    // Check the first message that was not deleted, in its current version. Keep the first event's key, because the
+    // turn is named after it.
     refusal = await deps.gate.findRefusal({ ...(messages[0] ?? first), key: first.key });
     return refusal === undefined && isForUs(deps, messages);
   }

@@ -10,7 +10,7 @@ import { type Command, type CommandDeps, NOT_KEPT, ONLY_ADMINS, postNotice } fro
 
 const HOW =
   "For example: `/access deny pictures to guests in here`. Start with `allow` or `deny`, then say what (`everything`, `chat`, `pictures`, `files`, `tools`, `models`, `settings`, `model:NAME`, `tool:NAME`, `server:NAME`), `to` whom (`everybody`, `members`, `guests`, `external`, `admins`, `person:ID`, `group:ID`, `role:ID`, `workspace:ID`, or a mention) and `in` which place (`here`, `direct`, `channels`, `page`, `channel:ID`, `category:ID`, `workspace:ID`, `platform:NAME`). `/access remove` and a rule's name removes that rule.";
-/** The permissions that `/access` lists without further words. */
+/** The permissions that a plain `/access` lists. */
 const USUAL: readonly Permission[] = ["chat", "pictures", "files", "settings"];
 const PERMISSION = /^(?:chat|pictures|files|settings|(?:model|tool):\S+)$/;
 const ID_CHARS = 5;
@@ -97,7 +97,7 @@ export const ACCESS: Command = {
         case "":
           return access.isAdmin(event) ? `${await describeOwn(event)}\n\n${await list()}` : describeOwn(event);
         case "why":
-          // Only admins can ask what other people can do.
+          // Only admins can ask about other people's permissions.
           if (words.some((word) => !PERMISSION.test(word)) && !access.isAdmin(event)) return ONLY_ADMINS;
           return explain(event, words, signal);
       }

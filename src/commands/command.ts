@@ -16,7 +16,7 @@ export const ONLY_ADMINS = "Only admins can do that; the policy file names them.
 export interface Command extends CommandHelp {
   /**
    * The permission that the author needs. Absent: everyone can use the command, and the command itself checks who can
-   * change something.
+   * make changes.
    */
   needs?: Permission;
   /** Absent: the command starts a turn, as `/imagine` does. */

@@ -13,8 +13,8 @@ const NONE = "There are no limits here.";
 const MAX_PEOPLE = 15;
 
 /**
- * `/quota` shows how much of their limits the asker has used. Admins can see everyone's usage, and lift a limit for a
- * day.
+ * `/quota` shows how much of their limits the asker has used. For admins, it also shows everyone's usage and lifts a
+ * limit for a day.
  */
 export const QUOTA: Command = {
   name: "quota",

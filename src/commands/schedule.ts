@@ -9,7 +9,7 @@ const VERBS: Readonly<Record<string, ScheduleAction>> = {
 };
 
 /**
- * `/schedule weekdays at 9:00 what is open?` makes the bot do something once or regularly. Without text, it lists the
+ * `/schedule weekdays at 9:00 what is open?` makes the bot do something, once or regularly. Without text, it lists the
  * schedules.
  */
 export const SCHEDULE: Command = {

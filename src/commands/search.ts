@@ -7,7 +7,7 @@ const MAX_HITS = 8;
 const MAX_WORDS_CHARS = 500;
 const HOW = "Write what to search for after the command: `/search release date`.";
 
-/** `/search words`: lists matching messages that everyone who can read the answer can open. */
+/** `/search words`: lists matching messages. Shows only messages that every reader of the answer can open. */
 export const SEARCH: Command = {
   name: "search",
   description: "Search the messages you have access to.",

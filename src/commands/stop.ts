@@ -3,7 +3,7 @@ import { type Command, postNotice } from "./command.ts";
 const NOTHING = "I'm not answering anything here. An image I'm creating has its own Stop button.";
 
 /**
- * `/stop`, or the word alone. `accept` already stops a running answer, so this command runs only if no answer was
+ * `/stop`, or the word alone. `accept` stops a running answer on arrival, so this command runs only if no answer was
  * running.
  */
 export const STOP: Command = {

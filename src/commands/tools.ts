@@ -84,7 +84,7 @@ function describeServer({ name, tools, prompts }: ToolServer): string {
   return `${quoteName(name)}: ${names.join(", ") || "nothing"}.${suffix}`;
 }
 
-/** Returns the lines that fit into `room` characters. The last line can be truncated. */
+/** Returns as many lines as fit into `room` characters. The last line can be truncated. */
 function fitLines(lines: readonly string[], room: number): string[] {
   const text = truncate(lines.join("\n"), Math.max(0, room));
   return text === "" ? [] : [text];

@@ -12,9 +12,8 @@ const ONLY_ADMINS = "Only admins can see that; the policy file names them.";
 const NO_WORKSPACE = "This chat doesn't belong to a workspace.";
 
 /**
- * `/usage` shows what the asker used this month and, to the channel's managers, what the channel used. `/usage
- * channel`, `workspace` and `everyone` are for admins. `csv` adds a file with all stored days, which contains people's
- * names.
+ * `/usage` shows the asker's usage this month. The channel's managers also see the channel's usage. `/usage channel`,
+ * `workspace` and `everyone` are for admins. `csv` adds a file with all stored days, which contains people's names.
  */
 export const USAGE: Command = {
   name: "usage",

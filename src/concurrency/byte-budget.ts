@@ -1,4 +1,4 @@
-/** Limits the bytes that all holders of one kind hold together in this process. */
+/** Limits the total bytes that all holders of one kind have in memory in this process. */
 export interface ByteBudget {
   open(): ByteShare;
   /** Resolves when the next share is released. */
@@ -6,13 +6,13 @@ export interface ByteBudget {
 }
 
 export interface ByteShare {
-  /** Requests to hold `sizeBytes` in total. Returns false and changes nothing if the budget does not allow that. */
+  /** Changes the share to `sizeBytes` in total. Returns false, without a change, if the budget does not allow that. */
   hold(sizeBytes: number): boolean;
   /** Releases all bytes of the share. A second call changes nothing. */
   release(): void;
 }
 
-/** A share gets at most half of the free bytes, so holders that never release theirs cannot use up the budget. */
+/** A share gets at most half of the free bytes, so holders that never release their shares cannot use up the budget. */
 export function createByteBudget(maxBytes: number): ByteBudget {
   let heldBytes = 0;
   let next = Promise.withResolvers<void>();
@@ -24,7 +24,7 @@ export function createByteBudget(maxBytes: number): ByteBudget {
       return {
         hold(sizeBytes) {
           const othersBytes = heldBytes - ownBytes;
-          // Comparing with NaN is false. Adding NaN to the total would disable the limit.
+          // Written so that NaN has no room: adding NaN to the total would disable the limit.
           const hasRoom = sizeBytes <= maxBytes - othersBytes - sizeBytes;
           if (!isOpen || !hasRoom) return false;
           heldBytes = othersBytes + sizeBytes;

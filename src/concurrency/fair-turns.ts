@@ -1,5 +1,5 @@
 /**
- * Runs a limited number of tasks at a time. Owners take turns, so that an owner with many tasks does not delay one with
+ * Runs a limited number of tasks at a time. Owners take turns, so an owner with many tasks does not delay an owner with
  * a single task. Rejects with the signal's reason if the signal aborts before the task starts; a running task must
  * watch the signal itself.
  */

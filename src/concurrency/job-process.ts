@@ -24,7 +24,7 @@ export interface JobProcessOptions {
   idleMs?: number;
 }
 
-/** `too-slow`: the job timed out. `busy`: it never started. `failed`: the process died, usually of too much memory. */
+/** `too-slow`: the job timed out. `busy`: it never started. `failed`: the process died, usually out of memory. */
 export interface Undone {
   problem: { kind: "too-slow" | "busy" | "failed" };
   cause?: unknown;
@@ -51,7 +51,7 @@ export function createJobProcess<Job extends object, Answer>(options: JobProcess
       serialization: "advanced",
       execArgv: [...nodeOptions],
       env: ENVIRONMENT,
-      // No one reads the libraries' warnings, because they can quote the file.
+      // Discards the libraries' warnings, because they can quote the file.
       stdio: ["ignore", "ignore", "ignore", "ipc", "pipe"],
     });
     // `error` also reports that the process did not start or could not be written to.
@@ -132,7 +132,7 @@ async function ask<Answer>(worker: ChildProcess, job: object): Promise<Answer> {
   }
 }
 
-/** Returns the byte stream next to the messages; undefined if the process did not start. */
+/** Returns the stream that carries bytes alongside the messages; undefined if the process did not start. */
 function bytesOf({ stdio }: Pick<ChildProcess, "stdio">): Socket | undefined {
   const stream = stdio.at(BYTES_FD);
   return stream instanceof Socket ? stream : undefined;

@@ -6,7 +6,9 @@ export interface Newest<T> {
   settled(): Promise<void>;
 }
 
-/** Calls `show` with the newest value, one call at a time, and skips older values. Ignores rejections. */
+/**
+ * Calls `show` with the newest value, one call at a time. Skips values replaced in the meantime. Ignores rejections.
+ */
 export function createNewest<T>(show: (value: T) => Promise<unknown>, shown: T): Newest<T> {
   let newest = shown;
   let latest = shown;

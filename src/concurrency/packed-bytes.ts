@@ -10,7 +10,7 @@ export interface Packed {
   lengths: number[];
 }
 
-/** An object with this key replaces bytes in a packed value; its value is the index of the bytes. */
+/** In a packed value, an object with this key stands for bytes. The key's value is the index of those bytes. */
 const PLACE = "bytes of the stream";
 
 /** Takes the bytes out of a plain value. Serializing bytes in a message would copy them and block the event loop. */
@@ -25,7 +25,7 @@ export function pack(value: unknown): { message: Packed; parts: Uint8Array[] } {
   return { message: { value: replace(value), lengths: parts.map(({ byteLength }) => byteLength) }, parts };
 }
 
-/** Reads the message's bytes from the stream and puts them back. Never resolves if the stream ends early. */
+/** Reads a message's bytes from the stream and puts them into its value. Never resolves if the stream ends early. */
 export async function unpack({ value, lengths }: Packed, stream: Duplex): Promise<unknown> {
   const parts = lengths.map((length) => Buffer.allocUnsafe(length));
   for (const part of parts) await fill(part, stream);

@@ -9,13 +9,13 @@ export interface RetryOptions {
   mayPass?(error: unknown): boolean;
   /** The pause in milliseconds that the failure itself requires; it replaces the next pause. */
   askedMs?(error: unknown): number | undefined;
-  /** Called with each failure that a retry follows. */
+  /** Called with each failure that is followed by a retry. */
   onRetry?(error: unknown): void;
   /** True if the pauses do not keep the process alive. */
   isIdle?: boolean;
 }
 
-/** Repeats a failed attempt after pauses. Rejects on abort, with the last failure, or with one that no retry helps. */
+/** Retries after pauses. Rejects with the last failure, a failure that no retry can help, or the signal's reason. */
 export async function retry<T>(attempt: () => Promise<T>, options: RetryOptions, signal: AbortSignal): Promise<T> {
   const { pausesMs, mayPass, askedMs, onRetry, isIdle = false } = options;
   for (const pauseMs of pausesMs) {
@@ -34,7 +34,7 @@ export async function retry<T>(attempt: () => Promise<T>, options: RetryOptions,
 }
 
 const STORE_PAUSES_MS = [200, 1_000];
-/** The pauses of important writes. Together they last as long as a store needs to restart. */
+/** The pauses between attempts of an important write. Together they last about as long as a store's restart. */
 export const PATIENT_PAUSES_MS = [...STORE_PAUSES_MS, 2_000, 4_000];
 
 /** Writes to a store that can be briefly unavailable. Resolves to true if the write succeeded. */

@@ -12,7 +12,7 @@ export function serveJobs(run: (job: never) => Promise<object>): void {
     for (const part of parts) bytes.write(part);
   };
   process.on("message", (given) => void answer(given as Packed));
-  // A clean exit would wait for the running job.
+  // Kills this process, because a clean exit would wait for the running job.
   process.on("disconnect", () => process.kill(process.pid, "SIGKILL"));
   // In a terminal, Ctrl+C interrupts all processes, but the parent decides when this one ends.
   process.on("SIGINT", () => {});

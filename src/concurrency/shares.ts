@@ -26,7 +26,7 @@ export const NO_SHARES: Shares = { members: {}, parts: [] };
 
 /**
  * Gives a process its share. A part whose holder is missing or stopping goes to the process with the fewest parts.
- * Then, if a process has at least two parts more than another, one of them moves to the other.
+ * Then, if a process has at least two parts more than another, one part moves to the other process.
  */
 export function claimShare(before: Shares, claim: Claim): { after: Shares; share: Share } {
   const { id, count, inUse, atOnce, isLeaving, forMs, now } = claim;
@@ -44,7 +44,7 @@ export function claimShare(before: Shares, claim: Claim): { after: Shares; share
   const isOf = (member: string) => (part: Part) => (part.heir ?? part.holder) === member;
   const countOf = (member: string) => parts.filter(isOf(member)).length;
   for (const part of parts) {
-    // True for a part with an heir whose holder counted as stopped but is back.
+    // True if the part's holder counted as stopped but is back, so the part needs no heir.
     const isNeedless = part.heir !== undefined && stays(part.holder) && countOf(part.heir) > countOf(part.holder ?? "");
     if (isNeedless) delete part.heir;
   }

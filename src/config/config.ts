@@ -188,7 +188,7 @@ function readPlatforms(given: GivenVariables, modules: readonly AdapterModule[])
   return { platforms, problems: readings.flatMap(({ problems }) => problems) };
 }
 
-/** Returns one sentence for each invalid variable, then those about several variables. */
+/** Returns one sentence for each invalid variable, then a sentence for each conflict between variables. */
 function toSentences(problems: readonly ConfigProblem[]): string[] {
   const wrong = new Map<string, string>();
   for (const { variable, what } of problems) if (variable && !wrong.has(variable)) wrong.set(variable, what);

@@ -57,14 +57,14 @@ const SERVER_NAME = /^[a-z0-9]+(?:[-_][a-z0-9]+)*$/i;
 const MAX_SERVER_NAME_CHARS = 24;
 const HASH_CHARS = 6;
 const MAX_TIMEOUT_SECONDS = 600;
-/** Some clients measure `timeout` in milliseconds, others in seconds. A number below this one is in seconds. */
+/** Some clients measure `timeout` in milliseconds, others in seconds. A number below this is read as seconds. */
 const MIN_TIMEOUT_MS = 1_000;
 const MAX_SERVERS = 50;
 /** Suggests a known field for an unknown one if at most this many edits separate them. */
 const MAX_SLIPS = 2;
-/** Some clients write `env:` before the name. */
+/** Matches `${NAME}` and `${NAME:-text}`. Some clients write `env:` before the name. */
 const VARIABLE = /\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/g;
-/** Only an editor can replace these placeholders. */
+/** Matches placeholders that only an editor can replace. */
 const EDITORS_VARIABLE = /\$\{(?:input:|command:|config:|workspaceFolder|userHome)/;
 /** Ignored fields of other clients: descriptions, and permissions that this file cannot grant. */
 const PASSED_OVER = new Set([

@@ -4,7 +4,7 @@ import { editDistance } from "../text/edit-distance.ts";
 const SERVICE_LINK = /_(SERVICE_(HOST|PORT(_.+)?)|PORT(_\d+_(TCP|UDP|SCTP)(_.+)?)?)$/;
 
 const MIN_CHARS = 8;
-/** With two edits, a shorter name could become an unrelated one: HOST_NAME is not BOT_NAME. */
+/** Shorter names allow only one edit, because two could lead to an unrelated name: HOST_NAME is not BOT_NAME. */
 const MIN_CHARS_FOR_TWO_EDITS = 10;
 
 /**
@@ -26,7 +26,7 @@ function isTypingSlip(name: string, candidate: string): boolean {
   const shorter = Math.min(name.length, candidate.length);
   if (shorter < MIN_CHARS || !candidate.includes("_")) return false;
   const most = shorter < MIN_CHARS_FOR_TWO_EDITS ? 1 : 2;
-  // Names of very different lengths need more edits. This cheap check rules out most variables at each start.
+  // A difference in length is a lower limit for the edits. This cheap check rules out most variables at each start.
   return Math.abs(name.length - candidate.length) <= most && editDistance(name, candidate) <= most;
 }
 

@@ -1,6 +1,6 @@
 import { closeSync, openSync, readSync } from "node:fs";
 
-/** Much more than a policy or a list of tool servers needs. */
+/** Maximum size of a configuration file, far above what a policy or a list of tool servers needs. */
 const MAX_BYTES = 500_000;
 
 /** The message continues a sentence that starts with the variable's name. */

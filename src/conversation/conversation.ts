@@ -12,7 +12,7 @@ const EARLIER_HEADING =
 const SEVERAL_PEOPLE =
   "Several people talk here. Each of their messages begins with its author's name and a colon; begin yours without a name.";
 
-/** Share of the tokens for a thread's first message. That message stays even if those after it are dropped. */
+/** A thread's first message gets this share of the tokens. The message stays even if messages after it are dropped. */
 const ROOT_SHARE = 0.25;
 
 export interface WindowLimits {
@@ -80,7 +80,7 @@ export function fitWindow(
     oldest = index;
   }
   const kept = fitted.slice(oldest);
-  // Keep the question even if the answer after it does not fit.
+  // Keep the question even if its answer does not fit.
   const left = fitted[question];
   if (left !== undefined && question < oldest) kept.unshift(left);
   const root = fitted[0];
@@ -202,7 +202,7 @@ function withSpeaker(text: readonly ContentPart[], name: string): ContentPart[] 
   return [{ type: "text", text: `${name}: ${first.text}` }, ...rest];
 }
 
-/** Returns earlier messages as quotes in a message without an author, so they don't become part of a question. */
+/** Returns earlier messages as quotes in a message without an author, so that they don't become part of a question. */
 function toEarlierMessage(
   { messages, attachments = [], by, isRoot, isApart }: WindowEntry,
   isFirst: boolean,
@@ -261,7 +261,7 @@ interface Speaker {
   name: string;
 }
 
-/** A person's name in one request, taken from their newest message. */
+/** A person's name in one request, from the person's newest message. */
 interface Called {
   /** The name in the form that gateways accept. */
   name: string;

@@ -6,13 +6,12 @@ import { leaveOut } from "../text/leave-out.ts";
 const IMAGE_TOKENS = 800;
 /** Tokens that a message or a call costs in addition to its text. */
 const FRAME_TOKENS = 4;
-/** A text that does not fit but must stay is shortened to about this many tokens. */
+/** If a text must stay but does not fit, it is shortened to about this many tokens. */
 const MIN_TEXT_TOKENS = 32;
-/** The estimates assume that no token is longer, so a huge text needs only one estimate. */
+/** The assumed maximum length of a token. It limits how much of a huge text is estimated. */
 const MAX_CHARS_PER_TOKEN = 8;
 /**
- * The search for a length stops when at most this share of the allowed tokens is unused, counting one character per
- * token.
+ * The search for a text's length stops once the length is exact to this share of `maxTokens`, counted in characters.
  */
 const UNUSED_SHARE = 1 / 128;
 
@@ -81,8 +80,8 @@ function halfWay(low: Look, high: Look): number {
 }
 
 /**
- * Estimates the length at which a text reaches `maxTokens`, assuming evenly distributed tokens. Shifts the result a
- * little towards the middle of the range.
+ * Estimates the length at which a text reaches `maxTokens`, as if its tokens were evenly distributed. Moves the result
+ * a little towards the middle of the range.
  */
 function whereFull(low: Look, high: Look, maxTokens: number, enough: number): number {
   const share = (maxTokens - low.tokens) / Math.max(1, high.tokens - low.tokens);

@@ -49,7 +49,7 @@ function remove(path: string): void {
     if (lstatSync(path).isDirectory()) rmdirSync(path);
     else rmSync(path);
   } catch {
-    // The path was never created, or another program uses it now.
+    // Ignore the error: the path was never created, or another program uses it now.
   }
 }
 

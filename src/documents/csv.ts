@@ -5,7 +5,7 @@ const DELIMITERS = [",", ";", "\t", "|"];
 /** Matches a first line that names the delimiter, as Excel writes and reads it. */
 const NAMED = /^"?sep=([^\w\r\n"])"?(?:\r\n?|\n|$)/i;
 const QUOTED = /(?<=^|[,;\t|])(?:"[^"]*")+/gm;
-/** How much of a text is enough to detect the delimiter. */
+/** The delimiter is detected in the first characters of a text, up to this many. */
 const SAMPLE_CHARS = 64 * 1024;
 const SAMPLE_LINES = 6;
 
@@ -39,7 +39,7 @@ function sampleLines(text: string): string[] {
     .slice(0, SAMPLE_CHARS)
     .replace(QUOTED, "")
     .split(/[\r\n]+/);
-  // The last line of the sample can be incomplete.
+  // Drop the sample's last line, because it can be incomplete.
   if (text.length > SAMPLE_CHARS && lines.length > 1) lines.pop();
   return lines.filter((line) => line.trim() !== "").slice(0, SAMPLE_LINES);
 }

@@ -1,4 +1,4 @@
-/** A sample of this size shows a file's encoding. */
+/** A file's encoding is detected in its first bytes, up to this many. */
 const SAMPLE_BYTES = 64 * 1024;
 
 /** True if the beginning contains a NUL, which occurs in no supported encoding of text. */
@@ -24,7 +24,7 @@ export function decodeUnicode(bytes: Uint8Array): string | undefined {
   return text?.includes("\0") === false ? text : undefined;
 }
 
-/** Decodes Unicode, else the encoding that the text declares (`charset`), else a Japanese encoding or Windows-1252. */
+/** Decodes a text as Unicode, or else in its declared encoding (`charset`), or else as Japanese or Windows-1252. */
 export function decodeText(bytes: Uint8Array, charset?: string): string | undefined {
   const unicode = decodeUnicode(bytes);
   if (unicode !== undefined || hasControls(bytes)) return unicode;
@@ -42,13 +42,13 @@ function decodeAs(encoding: string, bytes: Uint8Array): string | undefined {
   try {
     return new TextDecoder(encoding, { fatal: true }).decode(bytes);
   } catch {
-    // No such encoding exists, or the bytes do not fit it.
+    // The encoding is unknown, or the bytes are invalid in it.
     return undefined;
   }
 }
 
 const TEXT_CONTROLS: ReadonlySet<number> = new Set([0x09, 0x0a, 0x0c, 0x0d, 0x1b]);
-/** A text with a larger share of bytes outside ASCII is not in a Western encoding. */
+/** If a larger share of a text's bytes is outside ASCII, the text is not in a Western encoding. */
 const MAX_WESTERN_SHARE = 0.3;
 const JAPANESE = /[\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Han}、。]/gu;
 const MIN_JAPANESE_SHARE = 0.8;

@@ -1,11 +1,11 @@
 export type DocumentKind = "pdf" | "packed" | "old-office" | "mail" | "markup" | "values" | "text";
 
 const HEAD_BYTES = 2_048;
-/** Matches a PDF's header, even after lines, a byte order mark or NULs of an old Macintosh. Text can mention "%PDF". */
+/** Matches a PDF's header at a line's start, or after a byte order mark or NUL. A text can mention "%PDF" elsewhere. */
 const PDF = /(?:^|\0|ï»¿)%PDF-\d/m;
 const PAGE = /^\s*(<!--[^]*?-->\s*)?<(!doctype html|html)[\s>]/i;
 
-/** Detects a document's kind from its bytes. The file's name only tells apart kinds of text. */
+/** Detects a document's kind from its bytes. The file's name matters only for text, whose bytes don't show the kind. */
 export function kindOf(bytes: Uint8Array, name: string): DocumentKind {
   const head = Buffer.from(bytes.subarray(0, HEAD_BYTES));
   if (PDF.test(head.toString("latin1"))) return "pdf";

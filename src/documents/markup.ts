@@ -9,16 +9,16 @@ const BLOCKS =
 const HIDDEN = /display\s*:\s*none|visibility\s*:\s*hidden/i;
 const FONT_SIZE = /(?:^|;)\s*font(?:-size)?\s*:([^;]*)/gi;
 const MAX_LINK_CHARS = 300;
-/** Real pages have less depth, and the parser is slow for more. */
+/** Maximum nesting of elements. Real pages have less, and the parser is slow if there is more. */
 const MAX_DEPTH = 2_000;
 
 interface Table {
   rows: string[][];
-  /** True if a cell has several lines: the table is used for layout. */
+  /** True if a cell has several lines, which means that the table is used for layout. */
   isLayout: boolean;
 }
 
-/** Converts a web page or an HTML email to Markdown without its hidden parts. Ignores entities that it declares. */
+/** Converts a web page or an HTML email to Markdown without its hidden parts. Ignores the document's own entities. */
 export function readMarkup(html: string, maxChars: number): DocumentText {
   const writer = createWriter();
   const tables: Table[] = [];
@@ -159,7 +159,7 @@ interface Writer {
   /** Starts a separate text; `close` returns that text. */
   open(): void;
   close(): string;
-  /** Returns the length of all text until now, including open separate texts. */
+  /** Returns the length of all text written until now, including separate texts that are still open. */
   length(): number;
   endsWith(text: string): boolean;
   text(): string;

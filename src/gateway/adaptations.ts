@@ -8,7 +8,7 @@ interface Adaptation {
   name: string;
   /** Completes the log line "the gateway refused a request; from now on Palaver …". */
   does: string;
-  /** Decides whether a refusal calls for this change. A text says what exactly must change, such as a tool's name. */
+  /** Decides whether a refusal calls for this change. A returned text names what must change, such as a tool. */
   isAskedBy: RegExp | ((refusal: Refusal, body: ChatBody) => boolean | string);
   /** Returns `body` itself if there is nothing to change. Pure. */
   apply(body: ChatBody, detail: string): ChatBody;
@@ -104,7 +104,7 @@ const TAKES_NO_PICTURES = new RegExp(
     "(support|required for) image input",
     "not a (multimodal|vision) model",
     "at most 0 image",
-    // Models that accept only strings as content don't accept images either.
+    // A model that accepts only strings as content accepts no images either.
     "content must be a string",
     "unknown variant `image_url`",
   ].join("|"),
@@ -127,7 +127,7 @@ const MISSES_TOOLS =
 
 const ADAPTATIONS: readonly Adaptation[] = [
   {
-    // OpenAI's newer models also count their reasoning, and give the limit this name.
+    // OpenAI's newer models use this name for the limit, which also counts their reasoning.
     name: "max_completion_tokens",
     does: "sends max_completion_tokens instead of max_tokens",
     isAskedBy: ({ param = "", code = "", message }) =>
@@ -359,7 +359,7 @@ function toPlainTool({ function: { parameters, ...rest }, ...tool }: ToolDefinit
   return { ...tool, function: { ...rest, parameters: toPlainSchema(parameters) } };
 }
 
-/** Finds the tool that a refusal mentions by name or by position, or a request's only tool. */
+/** Finds the tool that a refusal mentions by name or by position, or else the only tool of the request. */
 function findTool({ param = "", message }: Refusal, tools: readonly ToolDefinition[]): string | undefined {
   const words = `${param} ${message}`;
   const place = /\b(?:tools|functions|function_declarations)(?:\.|\[|: ?)(\d+)/i.exec(words)?.[1];
@@ -435,7 +435,7 @@ function withWordAfterResults(messages: readonly WireMessage[]): WireMessage[] {
   );
 }
 
-/** Replaces a picture, because the model would otherwise refuse the whole conversation. */
+/** Replaces an image, because the model would otherwise refuse the whole conversation. */
 const UNSEEN = "(You cannot see this image. Say so if it matters.)";
 
 /** Reduces a message to one string, because some models don't accept a list of parts at all. */

@@ -28,7 +28,7 @@ export function createAnswerText() {
       if (taken.said !== "" || content !== undefined) delta.content = taken.said;
       if (taken.pictures.length > 0) delta.pictures = [...(delta.pictures ?? []), ...taken.pictures];
     },
-    /** Returns the text and images that were kept back until the end; usually none. */
+    /** Returns the text and images that were kept back until the end of the answer. Usually there are none. */
     rest(): { content: string; pictures: string[] } {
       const { said, pictures } = take("", true);
       return { content: said, pictures };
@@ -36,7 +36,7 @@ export function createAnswerText() {
   };
 }
 
-/** With fewer deltas a growing repetition can be a coincidence: many tables begin with "-", "--", "----". */
+/** With fewer deltas than this, a growing repetition can be a coincidence: many tables begin with "-", "--", "----". */
 const MIN_REPEATS = 4;
 const MIN_REPEATED_CHARS = 16;
 
@@ -95,8 +95,8 @@ const MAX_HELD_CHARS = 64;
 
 /**
  * Removes thoughts from the start of the answer; tags in later text count as text. There can be several thoughts. A
- * closing tag without an opening tag stays, because no one knows where the thought starts. After an opening tag without
- * a closing tag, all text is a thought.
+ * closing tag without an opening tag stays, because the start of its thought is unknown. After an opening tag without a
+ * closing tag, all text is a thought.
  */
 function createThoughtFilter() {
   let closing: string | undefined;

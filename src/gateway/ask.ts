@@ -69,15 +69,15 @@ export interface AskDeps {
   onAnswered?: ((name: Endpoint["name"], model: string) => void) | undefined;
 }
 
-/** At most this many calls go to one route that has an alternative; after a failure in `NOT_RETRIED`, only one. */
+/** Maximum number of calls to a route that has an alternative. A failure in `NOT_RETRIED` gets no second call. */
 const ATTEMPTS_BESIDE = 2;
 const NOT_RETRIED: ReadonlySet<GatewayErrorKind> = new Set(["rate-limited", "stalled"]);
 const MAX_CHANGES = 12;
-/** Calls that wait for the same moment start at random times within this span. */
+/** Calls that wait for the same moment start at random times within this span after it. */
 const SPREAD_MS = 250;
-/** A call that tests whether a pause is over asks another route after this silence. */
+/** If a call that tests a paused model gets no answer for this long, it asks another route. */
 const PROBE_SILENCE_MS = 15_000;
-/** A waiting call checks this often whether another call has ended the pause. */
+/** How often a waiting call checks whether another call has ended the pause. */
 const LOOK_MS = 100;
 
 /**
@@ -126,7 +126,7 @@ export async function ask<T>(deps: AskDeps, question: Question<T>, signal: Abort
 
 interface Patience {
   mustAsk: boolean;
-  /** True if another route can answer, so that the call waits less for this one. */
+  /** True if another route can answer, so the call waits less for this route. */
   hasAlternative: boolean;
   /** The deadline for the first piece of the answer, in milliseconds of `performance.now()`. */
   untilMs: number;
@@ -168,7 +168,7 @@ async function askRoute<T>(
       const waitMs = Math.max(pause.waitMs, LOOK_MS);
       if (waitMs > leftMs) throw toPauseError(model, { ...pause, waitMs });
       budgetMs -= waitMs;
-      // While another call tests the pause, this call's waits are too short to report.
+      // If the pause is over, another call is testing the model, and waits for that test are too short to report.
       if (pause.waitMs > 0) await wait(waitMs + spread(), pause.error);
       else await wait(waitMs);
     }
@@ -279,7 +279,7 @@ function eachRun(text: string, visit: (hash: number, at: number) => void): void 
   }
 }
 
-/** Matches what a safe text replaces with one space. */
+/** Matches the characters that a safe text replaces with a single space. */
 const SPACES = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu;
 
 /** Replaces the only letter whose lower case is longer: it would shift all later positions. */

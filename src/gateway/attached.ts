@@ -10,14 +10,16 @@ export interface Attached {
   fields: Readonly<Record<string, unknown>>;
 }
 
-/** At most this many fields of an object or items of a list are kept: every fragment copies all earlier ones. */
+/**
+ * Maximum number of fields or items at one level. It limits the work, because each fragment copies all earlier ones.
+ */
 const MAX_ENTRIES = 256;
 /** Deeper values are dropped, because the code that joins and stores them is recursive. */
 const MAX_DEPTH = 16;
-/** The limit for one message, as JSON: the fields are stored and sent with every further request of the turn. */
+/** The limit for one message's fields, as JSON, because every further request of the turn contains them. */
 const MAX_ATTACHED_CHARS = 1_048_576;
 
-/** True if these fields are few enough to store and send back. Pure. */
+/** True if these fields are small enough to store and send back. Pure. */
 export function isKeepable(attached: ReadonlyArray<Attached | undefined>): boolean {
   return JSON.stringify(attached).length <= MAX_ATTACHED_CHARS;
 }

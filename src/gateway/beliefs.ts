@@ -1,4 +1,4 @@
-/** Beliefs expire, because they can be wrong: some models refuse one image as if they refused all images. */
+/** Facts expire, because they can be wrong: some models refuse one image as if they refused all images. */
 const BELIEVED_MS = 10 * 60_000;
 
 /** Facts learned from a gateway's refusals. Each fact expires. */

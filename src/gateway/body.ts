@@ -23,7 +23,7 @@ export interface GatewayResponse {
   body: ResponseBody;
 }
 
-/** A longer wait would rarely help, because servers end the body right after the last event. */
+/** The longest wait for a body's end. Waiting longer rarely helps: servers end the body right after the last event. */
 const DRAIN_MS = 250;
 const MAX_DRAIN_BYTES = 65_536;
 
@@ -68,7 +68,7 @@ export function dispatchRequest(
   const body: ResponseBody = {
     listen(given) {
       listener ??= given;
-      // The listener can stop listening between two chunks.
+      // The listener can stop listening while it handles a chunk.
       for (const bytes of early) if (listener === given) given.onData(bytes);
       early = [];
       if (listener === given) tellEnd?.();

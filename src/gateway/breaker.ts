@@ -2,14 +2,14 @@ import { randomUUID } from "node:crypto";
 import type { GatewayError } from "./errors.ts";
 import type { GatewayLimits } from "./limits.ts";
 
-/** If the test of a pause never ends, another test can start after this time. */
+/** If the call that tests a paused model never ends, another call can test the model after this time. */
 const HALF_OPEN_MS = 5_000;
 
 /** Why and how long Palaver sends no calls to a model. */
 export interface Pause {
   id: string;
   untilMs: number;
-  /** The earliest time at which a call can test whether the pause is over. */
+  /** From this time on, a call can test whether the pause is over. */
   probeAtMs: number;
   error: GatewayError;
   /** True if the gateway itself named the length of the pause. */
@@ -62,7 +62,7 @@ export function createBreaker(limits: GatewayLimits, { onPaused = () => {} }: Br
       const isOver = probed !== undefined && performance.now() >= probed.untilMs;
       const isDown = failures + 1 >= limits.breakerFailures || isOver;
       troubles.set(model, { failures: failures + 1, pauses: isDown ? times + 1 : times });
-      // A failure does not change a pause that still runs.
+      // A failure does not change a pause that is still running.
       const isPaused = (pauses.get(model)?.untilMs ?? 0) > performance.now();
       if (isDown && error.retryAfterMs === undefined && !isPaused) {
         open(model, Math.min(limits.breakerMaxMs, limits.breakerMs * 2 ** times), error, false);

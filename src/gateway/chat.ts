@@ -15,7 +15,7 @@ import { createStreamDecoder, type OnChunk, type StreamDecoder, type Tally } fro
 import type { Watch } from "./watch.ts";
 
 export interface StreamOptions extends CallOptions {
-  /** Must not return a promise: one promise for each of thousands of chunks would be too slow. */
+  /** Must not return a promise, because a promise for each of thousands of chunks would be too slow. */
   onChunk: OnChunk;
   /** Called with the names of the changes (see `adaptations.ts`) when a changed request gets an answer. */
   onAdapted?: (changes: readonly string[]) => void;
@@ -116,7 +116,9 @@ function wordsOf(message: ChatMessage): string[] {
 
 interface Known {
   changes: Beliefs<Change>;
-  /** "ask": an answer had no usage, so requests must ask for it. "leave": the gateway sends no usage even then. */
+  /**
+   * "ask": an answer lacked its usage, so requests must ask for it. "leave": asking for usage fails or has no effect.
+   */
   usage: "ask" | "leave" | undefined;
 }
 
@@ -147,7 +149,7 @@ function createWording({ extraBody, log }: ChatDeps, request: ChatRequest, { end
     },
     /** Called when the model answers: the changes worked, so the client remembers them. */
     succeed(): void {
-      // If the gateway refused the changed request too, the change did not matter.
+      // Remember changes only now: if the gateway refuses the changed request too, the changes did not help.
       for (const { change, refusal } of own.splice(0)) {
         const fields = { model, gateway: endpoint.name, adaptation: change.name, err: refusal };
         log.info(fields, `the gateway refused a request; from now on Palaver ${describeChange(change)}`);
@@ -185,7 +187,7 @@ function createAnswer(limits: GatewayLimits, safe: SafeText, watch: Watch, onChu
     if (isOver) return;
     const { signal } = watch;
     // If the gateway went silent, people must still see the text that was kept back. If the caller aborted, no one
-    // needs it.
+    // needs that text.
     const hasRest = !signal.aborted || signal.reason instanceof GatewayError;
     const gap = thrown ?? (hasRest ? attempt(decoder.rest) : undefined) ?? findGap(decoder, broken, signal);
     isOver = true;

@@ -100,7 +100,7 @@ export function createRepeatReader() {
       if (!content || (reasoning ?? calls ?? pictures ?? attached) !== undefined || chunk.usage) return;
       const [head = "", tail = "", another] = data.split(KEY, 3);
       const opening = /^\s*:\s*"/.exec(tail)?.[0];
-      // If the event has two fields of this name, no one knows which one counts.
+      // If the event has two fields with this name, it is unclear which field counts.
       if (opening === undefined || another !== undefined) return;
       const place = head.length + KEY.length + opening.length;
       if (!PLAIN.test(content) || !data.startsWith(`${content}"`, place)) return;
@@ -262,7 +262,7 @@ interface OpenCall {
 
 /**
  * Finds the position of the call that a fragment belongs to. Without a usable index, a new id starts a new call.
- * Without ids, a name after complete arguments starts one. An id that repeats or always changes starts no call.
+ * Without ids, a name after complete arguments starts a new call. An id that repeats or always changes starts none.
  */
 export function createPlaceOf() {
   const calls = new Map<number, OpenCall>();
@@ -298,7 +298,7 @@ function readIndex(index: unknown): number | undefined {
   return Number.isSafeInteger(number) ? Number(number) : undefined;
 }
 
-/** Longer arguments are never parsed to see whether they are complete: a hostile server could force many parses. */
+/** Longer arguments are not checked for completeness: a hostile server could force many parses. */
 const MAX_PARSED_CHARS = 32_768;
 
 function isAnother(call: OpenCall, { id, name, args }: CallFragment, hasIndex: boolean): boolean {

@@ -51,7 +51,7 @@ export interface GatewayAddress {
 }
 
 export interface GatewayOptions extends GatewayAddress {
-  /** The header for the key if the image endpoint responds with 401 to a Bearer. */
+  /** The header for the key if the image endpoint responds with 401 to a Bearer token. */
   imageKeyHeader?: string | undefined;
   /** The API for image models; absent: the client finds it out for each model. */
   imageApi?: ImageApi | undefined;
@@ -113,7 +113,7 @@ export function createGateway({
     probeImages: (model, signal) => images.probe({ endpoint: first, model }, signal),
     listModels(signal, which = "first") {
       const endpoint = which === "second" && other ? other : first;
-      // The list belongs to no model, so its failures pause no model.
+      // This request is for no model, so its failures pause no model.
       const routes = [{ endpoint, model: "" }] as const;
       const adapt = () => false;
       async function call(watch: Watch): Promise<string[]> {

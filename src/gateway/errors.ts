@@ -32,9 +32,9 @@ export interface GatewayErrorOptions extends LoggableErrorOptions {
   param?: string | undefined;
   /** The wait that the gateway requires, in milliseconds. */
   retryAfterMs?: number | undefined;
-  /** True if the gateway's words were not in an error object, so that another program may have sent them. */
+  /** True if the message was not in an error object, so another program may have sent it instead of the gateway. */
   isFormless?: boolean;
-  /** True if the connection ended after the request was sent, so the gateway may have processed the request. */
+  /** True if the connection ended after the request was sent, so the gateway may have processed it. */
   isCut?: boolean;
   /** True if Palaver made no call, because the model is paused. */
   isPause?: boolean;

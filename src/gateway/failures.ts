@@ -63,7 +63,7 @@ const REASONS: ReadonlyArray<readonly [GatewayErrorReason, code: RegExp, words: 
   ],
 ];
 
-/** Statuses by the error's type or code. A server's failure is not here, because such a request can cost something. */
+/** Statuses by the error's type or code. Server failures are not listed, because such a request can cost something. */
 const NAMED_STATUSES: ReadonlyMap<string, number> = new Map([
   ["invalid_request_error", 400],
   ["INVALID_ARGUMENT", 400],
@@ -120,7 +120,7 @@ interface Refusal {
 function toRefusal(status: number, { object, words, headerMs, model }: Refusal): GatewayError {
   const retryAfterMs = headerMs ?? object?.retryAfterMs;
   const named = status === 402 ? "no-credit" : object && readReason(object);
-  // Some gateways limit requests per minute with the words for an account without credit. They name a wait, though.
+  // Some gateways report a rate limit in the words for an account without credit, but also name a wait.
   const isLimit = status === 429 && retryAfterMs !== undefined && object?.code?.startsWith("insufficient") !== true;
   const reason = named === "no-credit" && (isLimit || status >= 500) ? undefined : named;
   // The model wrote a call that its server could not read, so the next attempt may succeed.

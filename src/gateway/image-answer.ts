@@ -4,18 +4,18 @@ import { endSentence, hasError, toStreamError } from "./failures.ts";
 import { isRecord, parseJson } from "./json.ts";
 import type { SafeText } from "./safe-text.ts";
 
-/** The error's type if the model refused to create the image. People may see the error's quote. */
+/** The error's type if the model refused to create the image. People may see the text that the error quotes. */
 export const NO_PICTURE = "no_picture";
 /** The error's code if the gateway sent a link instead of the image. */
 export const LINK_ONLY = "link_only";
 
 export interface GeneratedImage {
   bytes: Uint8Array;
-  /** The type that the bytes show, because the gateway's label can be wrong. */
+  /** The type detected from the bytes, because the gateway's label can be wrong. */
   mimeType: string;
   /** The model's words about the image; often empty. */
   text: string;
-  /** The requested ratio and size that the gateway did not accept. */
+  /** Which of the requested ratio and size the gateway did not accept. */
   unmet?: readonly string[];
   /** The cost in tokens, if the gateway reports it. */
   usage?: ImageUsage;

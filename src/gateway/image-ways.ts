@@ -65,7 +65,7 @@ export const IMAGE_APIS = ["generate-content", "images", "chat"] as const;
 
 export type ImageApi = (typeof IMAGE_APIS)[number];
 
-/** Optional fields of a request by their names. Each has a list of values to try, the best one first. */
+/** The optional fields of a request by name, each with the values to try, best first. */
 export type Choices = Readonly<Record<string, readonly string[]>>;
 export type Chosen = Readonly<Record<string, string>>;
 
@@ -77,13 +77,13 @@ export interface ImageWay {
   label: string;
   choices(request: ImageRequest): Choices;
   toCall(request: ImageRequest, chosen: Chosen, signal: AbortSignal): Promise<ImageCall>;
-  /** Returns the requested ratio and size, unless the chosen values fulfil them. */
+  /** Returns which of the requested ratio and size the chosen values do not fulfil. */
   findUnmet(request: ImageRequest, chosen: Chosen): string[];
   /** A request without a prompt. The gateway refuses it at no cost. */
   toProbe(model: string): ImageCall;
 }
 
-/** In the order in which Palaver tries the ways. The interface's own way is first. */
+/** The ways in the order in which Palaver tries them. The interface's own way is first. */
 export const IMAGE_WAYS: readonly ImageWay[] = [
   {
     name: "generate-content",
@@ -181,7 +181,7 @@ function toChoices(fields: Readonly<Record<string, string | readonly string[] | 
   return Object.fromEntries(entries.filter(([, values]) => values.length > 0));
 }
 
-/** The smallest size always counts as met, because it is the default. */
+/** Never lists the smallest size, because that size is the default. */
 function toUnmet(ratio: string | undefined, gotRatio: unknown, size: string | undefined, gotSize: unknown): string[] {
   return [
     ...(ratio !== undefined && gotRatio === undefined ? [ratio] : []),
@@ -200,7 +200,7 @@ const USUAL_SIZES = ["1024x1024", "1536x1024", "1024x1536"] as const;
 /** Returns sizes in pixels, exact ones first, then the nearest size for models that accept only a few. */
 function toPixelSizes({ model, aspectRatio, imageSize = "1K", references }: ImageRequest): string[] {
   const [, ...fixed] = FIXED_SIZES.find(([models]) => models.test(model)) ?? [];
-  // Without a requested ratio, an image made from references keeps their shape.
+  // If no ratio is requested, an image made from references keeps the references' shape.
   if (aspectRatio === undefined && (references !== undefined || imageSize === "1K")) return [];
   const ratio = toQuotient(aspectRatio ?? "1:1");
   const [square, wide, tall] = fixed.length > 0 ? fixed : USUAL_SIZES;
@@ -226,7 +226,7 @@ const NOT_IMPLEMENTED = /(not|n't) (be )?(support|implement)|unsupported|unimple
 const NOT_HERE =
   /(not|n't) .{0,20}(available|allow|work|found)|only .{0,20}(support|available|work)|(unknown|invalid) (url|path|route|endpoint|model)|not an? .{0,30}model|modalit|use (the )?\S* ?(endpoint|api)/i;
 
-/** True if the gateway or the model refuses this way as a whole, so that no image was created. */
+/** True if the gateway or the model does not support this way at all, so no image was created. */
 export function isOtherWay({ status, reason, message }: GatewayError): boolean {
   if (ABSENT.has(status)) return true;
   if (reason !== undefined && reason !== "unknown-model") return false;

@@ -28,7 +28,7 @@ export interface ImageProbe {
 
 export interface ImageDeps extends AskDeps {
   safe: SafeText;
-  /** The header for the key on Google's path if the gateway does not accept a Bearer there. */
+  /** The header for the key on Google's path if the gateway accepts no Bearer token there. */
   keyHeader: string | undefined;
   /** The only API to use for images. Undefined: Palaver finds out which API works for each model. */
   imageApi: ImageApi | undefined;
@@ -36,7 +36,7 @@ export interface ImageDeps extends AskDeps {
 
 /** The limit for the text next to the image. */
 const MAX_TEXT_BYTES = 1_048_576;
-/** Palaver asks another route only after these failures: after others, an image may exist and cost something. */
+/** Palaver asks another route only after these failures. After others, an image may exist and cost something. */
 const NOT_DRAWN: ReadonlySet<GatewayErrorKind> = new Set(["unreachable", "rate-limited", "overloaded"]);
 
 export function createImageClient(deps: ImageDeps) {
@@ -166,7 +166,7 @@ function createDrawing(request: ImageRequest, ways: readonly ImageWay[], known: 
           return await way.toCall(request, choose(), signal);
         } catch (error) {
           signal.throwIfAborted();
-          // A way that has not worked yet can fail for lack of a link. The next way may need no link.
+          // A way that has not worked yet can fail because it needs a link. The next way may not need one.
           if (error instanceof GatewayError || known.way === way || !goOn(error)) throw error;
         }
       }
@@ -184,7 +184,7 @@ function createDrawing(request: ImageRequest, ways: readonly ImageWay[], known: 
         refused.add(`${field}=${chosen[field]}`);
         return true;
       }
-      // Google accepts the key in its own header on this path, but as a Bearer on OpenAI's paths.
+      // Google accepts the key in its own header on this path, and as a Bearer token on OpenAI's paths.
       const mayBeOther = refusal.status === 401 && known.way === undefined;
       return (isOtherWay(refusal) || mayBeOther) && goOn(refusal);
     },
@@ -229,7 +229,7 @@ function toStatus(error: unknown): string {
 
 type SendTo = (endpoint: Endpoint, ...call: Parameters<Send>) => ReturnType<Send>;
 
-/** Sends the key as a Bearer or, after a 401, in the configured header. Remembers which form worked. */
+/** Sends the key as a Bearer token or, after a 401, in the configured header. Remembers which form worked. */
 function createGoogleSend(keyHeader: string | undefined): SendTo {
   const usesHeader = new Set<Endpoint>();
 

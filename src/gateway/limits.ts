@@ -15,11 +15,11 @@ export const DEFAULT_LIMITS = {
   totalMs: 600_000,
   /** The longest wait for the body of an error response. */
   errorBodyMs: 5_000,
-  /** The longest event of a stream. It must fit an image in base64. */
+  /** The longest event of a stream: large enough for an image in base64. */
   maxEventBytes: 29_360_128,
   /** The longest answer, including tool arguments. The same limit applies separately to thoughts. */
   maxAnswerChars: 262_144,
-  /** The largest JSON body. It must fit an image in base64. */
+  /** The largest JSON body: large enough for an image in base64. */
   maxBodyBytes: 29_360_128,
   /** The largest decoded image. */
   maxImageBytes: 20_971_520,
@@ -27,9 +27,9 @@ export const DEFAULT_LIMITS = {
   attempts: 3,
   backoffMinMs: 500,
   backoffMaxMs: 8_000,
-  /** The longest sum of all waits that the gateway requests with `Retry-After` in one call. */
+  /** The maximum total of all waits that the gateway requests with `Retry-After` during one call. */
   maxRetryWaitMs: 20_000,
-  /** A paused model is tested this often, even if it requested a longer pause, because that can be a mistake. */
+  /** A paused model is tested this often, even if the gateway requested a longer pause, which can be a mistake. */
   probeMs: 30_000,
   /** The longest pause that a gateway can request. */
   maxPauseMs: 3_600_000,

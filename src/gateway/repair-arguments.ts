@@ -20,7 +20,7 @@ export function repairArguments(text: string): string {
 }
 
 function consistsOfBeginnings(text: string, whole: string): boolean {
-  /** `fits[at]` is true if the text from `at` on is a sequence of beginnings of `whole`. */
+  /** `fits[at]` is true if the text from `at` on is a concatenation of prefixes of `whole`. */
   const fits: boolean[] = [];
   fits[text.length] = true;
   for (let at = text.length - 1; at >= 0; at--) {

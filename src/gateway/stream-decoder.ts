@@ -8,7 +8,7 @@ import { parseJson } from "./json.ts";
 import type { GatewayLimits } from "./limits.ts";
 import type { SafeText } from "./safe-text.ts";
 
-/** The limit for an answer with its images and attached fields, as a multiple of the largest event. */
+/** The limit for a whole answer, including its images and attached fields, as a multiple of the largest event. */
 const MAX_EVENT_SIZES = 4;
 /** A stream fails after more broken events than this. */
 const MAX_MALFORMED = 3;
@@ -73,7 +73,7 @@ export function createStreamDecoder(limits: DecoderLimits, safe: SafeText, onChu
       isOpen = true;
       feed(rest);
     },
-    /** Passes on the chunks that the end of the response completes, if the last event lacks its blank line. */
+    /** Passes on the chunks that are complete only now, because the last event lacks its blank line. */
     end(): void {
       if (output.failure() !== undefined) return;
       if (whole !== undefined) readDocument(whole.join("").trim(), safe, output, from);
@@ -81,7 +81,7 @@ export function createStreamDecoder(limits: DecoderLimits, safe: SafeText, onChu
       else if (!events.isDone()) events.feed("\n\n");
       output.rest();
     },
-    /** Passes on the text that was kept back, once it is clear that nothing follows. */
+    /** Passes on the text that was kept back. Call it when no more text follows. */
     rest: output.rest,
     isDone: events.isDone,
     /** Returns why the stream ended early. The chunks that were passed on stay valid. */
@@ -204,7 +204,7 @@ function readDocument(json: string, safe: SafeText, output: Output, from: string
   if (chunk === undefined || chunk.choices.length === 0) {
     return fail("The gateway's response is not a chat completion: it has no readable choices.");
   }
-  // A complete answer can lack a finish reason.
+  // A complete answer can lack its finish reason.
   for (const choice of chunk.choices) choice.finish_reason ??= "stop";
   output.take(chunk);
 }

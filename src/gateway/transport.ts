@@ -8,7 +8,7 @@ import type { Watch } from "./watch.ts";
 
 export interface GatewayCall {
   method: "GET" | "POST";
-  /** OpenAI's paths are below the version; Google's paths include the version. */
+  /** Paths of `openai` start below the version; paths of `google` include the version. */
   api: "openai" | "google";
   path: string;
   body?: string | Buffer;
@@ -51,7 +51,7 @@ export function createTransport({ baseUrl, apiKey, headers: extra = {}, limits, 
   // Some proxies compress responses without being asked.
   const client = agent.compose(interceptors.decompress({ skipErrorResponses: false }));
   const roots = toRoots(baseUrl);
-  /** The root below which OpenAI's paths worked before. */
+  /** The root under which an OpenAI path has worked. */
   let root: string | undefined;
 
   function toHeaders({
@@ -96,7 +96,7 @@ export function createTransport({ baseUrl, apiKey, headers: extra = {}, limits, 
     throw toStatusError(status, headers, text, call.model, safe);
   }
 
-  /** Tries each root until the path exists below one. If it exists below none, rejects with the first failure. */
+  /** Tries each root until one has the path. If none has it, rejects with the first failure. */
   async function sendBelowRoot(call: GatewayCall, watch: Watch): Promise<ResponseBody> {
     let failure: unknown;
     for (const candidate of root === undefined ? roots.openai : [root]) {

@@ -3,12 +3,14 @@ import { GatewayError } from "./errors.ts";
 /** Ends a call when the caller's signal aborts, at its deadline or after a silence. `signal` aborts with the error. */
 export interface Watch {
   readonly signal: AbortSignal;
-  /** From now on `countSigns()` must rise at least every `ms`. A silence is noticed up to a tenth of `ms` late. */
+  /**
+   * From this call on, `countSigns()` must rise at least every `ms`. A silence is noticed up to a tenth of `ms` late.
+   */
   expect(ms: number, countSigns?: () => number): void;
   end(): void;
 }
 
-/** How often the watch checks within the longest allowed silence. Rare checks are cheap and tolerate delays. */
+/** How many times the watch checks during the longest allowed silence. Rare checks are cheap and tolerate delays. */
 const LOOKS_PER_SILENCE = 10;
 
 export function createWatch(signal: AbortSignal, remainingMs: number): Watch {

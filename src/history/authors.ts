@@ -51,7 +51,7 @@ export function createAuthorRecords(keys: HistoryKeys, inTurn: RunInConversation
           erased += await inTurn(conversationId, (keys) => forgetPage(keys, now, conversationId, page, owner));
         }
       }
-      // Also erases entries that were written in the meantime.
+      // Also erases entries that are written during the erasure.
       await keys.eraseOf(owner);
       return erased;
     },
@@ -69,8 +69,8 @@ export function createAuthorRecords(keys: HistoryKeys, inTurn: RunInConversation
 }
 
 /**
- * Erases a page of one conversation's entries, but keeps the numbers from which other entries continue. Resolves to the
- * number of erased entries.
+ * Erases a page of one conversation's entries, but keeps the numbers that later entries need to follow their branch.
+ * Resolves to the number of erased entries.
  */
 async function forgetPage(
   keys: HistoryKeys,

@@ -100,7 +100,7 @@ export interface History {
   conversations(prefix: string): AsyncIterable<string>;
 }
 
-/** What a new question changes in its conversation's head. */
+/** The changes that a new question makes to its conversation's head. */
 export interface HeadNews {
   /** Up to this time, all messages between people are stored, see `broughtUntil`. */
   nothingUntil?: number | undefined;
@@ -243,7 +243,7 @@ async function atPosition(
   const found = await keys.readPosition(messageId);
   if (found === undefined) return false;
   return inTurn(found.conversationId, async (keys) => {
-    // The message may have been erased while this change waited.
+    // The message may have been erased while this change waited for its turn.
     const position = await keys.readPosition(messageId);
     return position === undefined || toEntryKey(position) !== toEntryKey(found) ? false : change(position, keys);
   });
@@ -303,7 +303,7 @@ function isLaterEnd({ end = 1 }: HistoryEntry, { end: before = 1 }: HistoryEntry
   return end > before;
 }
 
-/** Returns the number to store as `after`. It is undefined for an answer to the entry right before it. */
+/** Returns the number to store as `after`; undefined if an answer continues the entry right before it. */
 function toParent({ author }: HistoryEntry, seq: number, continued: number | undefined): number | undefined {
   const isImplied = author === undefined && continued === seq - 1;
   return isImplied || (continued !== undefined && continued >= seq) ? undefined : continued;
@@ -337,7 +337,7 @@ async function readBroughtUntil(keys: HistoryKeys, conversationId: string): Prom
   const { broughtUntil, first, last } = head;
   if (broughtUntil !== undefined) return broughtUntil;
   if (last < first) return undefined;
-  // The conversation was stored before `broughtUntil` existed.
+  // The conversation was stored by a version without `broughtUntil`.
   const newest = await keys.readEntry({ conversationId, seq: last });
   return newest?.entry?.at ?? Infinity;
 }
@@ -404,12 +404,12 @@ function toBareErasure(place: Place): Erasure {
   return { entryKey: toEntryKey(place), ids: [], after: undefined };
 }
 
-/** Maximum number of further entries to read, because some are erased or belong to other branches. */
+/** Maximum number of extra entries to read, because some entries are erased or belong to other branches. */
 const MAX_OTHER_ENTRIES = 1_000;
 
 /**
- * Number of entries to read after a jump back along a branch. It is small, because alternating branches have only a few
- * entries in a row.
+ * Number of entries to read after a jump back along a branch. The number is small, because alternating branches have
+ * only a few entries in a row.
  */
 const ENTRIES_AFTER_JUMP = 8;
 
@@ -420,7 +420,7 @@ const MORE_EACH_TIME = 4;
 interface ChainStart {
   conversationId: string;
   seq: number;
-  /** If true, leaves out the entry itself. */
+  /** If true, the result leaves out the starting entry. */
   isLeftOut: boolean;
 }
 
@@ -460,7 +460,7 @@ async function readChain(
   }
   return {
     entries: newestFirst.slice(0, maxEntries).toReversed(),
-    // Older entries can exist, but they can be reached only if at least one entry was read.
+    // If no entry was read, older entries can exist but cannot be reached.
     hasOlder: newestFirst.length > maxEntries || (newestFirst.length > 0 && at >= head.first),
   };
 }

@@ -18,7 +18,7 @@ import {
 } from "./record.ts";
 
 const NAMESPACE = "history";
-/** Longer than any platform redelivers events: Slack does for an hour, or for a day if delayed events are enabled. */
+/** Longer than any platform redelivers an event. Slack does for an hour, or a day if delayed events are enabled. */
 const DELETED_MS = 25 * 3_600_000;
 
 export type Place = Pick<Position, "conversationId" | "seq">;
@@ -36,7 +36,7 @@ export interface FoundEntry extends Place {
 export interface Erasure {
   entryKey: string;
   ids: readonly string[];
-  /** Number of the entry before the erased one, which a small record keeps. Undefined: nothing is kept. */
+  /** Number of the entry before the erased entry, to keep in a small record. Undefined: no record is kept. */
   after: number | undefined;
 }
 

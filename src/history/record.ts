@@ -55,8 +55,8 @@ export const historyEntry = z.object({
   /** Counts the answers to the same question, starting at 1. Absent: 1. */
   edition: z.int().exactOptional(),
   /**
-   * How often the turn had ended when this answer was stored. Absent: once. Shows which answer is newer, because clocks
-   * of different processes cannot.
+   * How often the turn had ended when this answer was stored. Absent: once. It shows which answer is newer, because the
+   * clocks of different processes can differ.
    */
   end: z.int().exactOptional(),
   /** The answers that this one replaced, oldest first. The model does not get them. */

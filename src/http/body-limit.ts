@@ -13,8 +13,8 @@ export interface BodyLimit {
 }
 
 /**
- * Reads the whole request body and passes it on. A route mounts it after the checks that need no body; nothing else
- * reads bodies.
+ * Reads the whole request body and passes it on. Mount it after the checks that need no body. No other code reads
+ * bodies.
  *
  * Responds with 413 if a body is too large, 408 if it is too slow, and 503 if all bodies together exceed the budget. A
  * body counts against the budget until its response is sent.

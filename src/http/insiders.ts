@@ -10,7 +10,7 @@ export interface Insiders {
   admit(context: Context): true | Response;
 }
 
-/** Insiders send the token. Without a token, all requests from this machine come from insiders. */
+/** If a token is configured, insiders send it. Otherwise, all requests from this machine come from insiders. */
 export function createInsiders(token: string | undefined, log: Logger): Insiders {
   const guard = token && createSecretGuard({ secret: token, name: "METRICS_TOKEN", log, now: () => performance.now() });
   return {

@@ -9,7 +9,7 @@ const IMPORT_MAP = /<script type="importmap">([\s\S]*?)<\/script>/;
 export interface PageAssetsOptions {
   /** The page's folder, with `index.html` and all modules, styles and images. */
   folder: URL;
-  /** The paths that show `index.html`. */
+  /** Paths that show `index.html`. */
   paths: readonly string[];
   /** The start of all other files' paths, such as "/assets". */
   at: string;
@@ -78,7 +78,7 @@ export function createPageAssets(options: PageAssetsOptions): Hono {
   });
 }
 
-/** Browsers revalidate every time, so they see a new release at once. An unchanged file costs only a short 304. */
+/** Browsers revalidate on every load, so they see a new release at once. An unchanged file costs only a short 304. */
 function serve(c: Context, { contentType, body, etag }: Asset): Response {
   c.header("ETag", etag);
   c.header("Cache-Control", "no-cache");

@@ -23,8 +23,8 @@ export interface PasswordOptions {
 }
 
 /**
- * HTTP Basic authentication with any user name. Wrong tries slow down further tries from their source. A cookie marks a
- * known browser, which does not wait for wrong tries of others at its address.
+ * HTTP Basic authentication with any user name. Failed attempts slow down further attempts from the same source. A
+ * cookie marks a known browser, which does not wait because of others at its address.
  */
 export function requirePassword({ password, browserKey, hint, name, log }: PasswordOptions): MiddlewareHandler {
   const guard = createSecretGuard({ secret: password, name, log, now: () => performance.now() });

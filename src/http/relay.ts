@@ -8,7 +8,7 @@ const HEADERS: Readonly<Record<string, string>> = {
   "cross-origin-resource-policy": "same-origin",
   "content-security-policy": "default-src 'none'; frame-ancestors 'none'; sandbox",
   "x-robots-tag": "noindex",
-  // A range request gets the whole file.
+  // Range requests are not supported: they get the whole file.
   "accept-ranges": "none",
 };
 
@@ -29,7 +29,7 @@ export function createRelayRoutes(relay: Pick<Relay, "open">): Hono {
   });
 }
 
-/** Returns the path as requested: not decoded, and with its query, because a valid link has no query. */
+/** Returns the path as requested, not decoded. Keeps the query, so that a path with a query is invalid. */
 function toPath(url: string): string {
   return url.replace(/^https?:\/\/[^/?#]*/i, "");
 }

@@ -2,16 +2,16 @@ import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import type { Logger } from "pino";
 import { BoundedMap } from "../concurrency/bounded-map.ts";
 
-/** How many wrong tries a source has before its first pause. */
+/** Failed attempts that a source can make before its first pause. */
 const FREE_TRIES = 5;
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 60_000;
-/** A source's wrong tries are forgotten this long after the last one. */
+/** A source's failed attempts are forgotten this long after the last one. */
 const FORGET_MS = 15 * 60_000;
-/** The limit for wrong tries of all unknown sources together: this many at once, then one per second. */
+/** The rate limit for failed attempts of all unknown sources together: this many at once, then one per second. */
 const BURST_TRIES = 60;
 const REFILL_MS = 1_000;
-/** After this many pauses, a source that waited for their ends gets a separate pace. */
+/** A source that has waited through this many pauses counts against a separate rate limit. */
 const PATIENT_WAITS = 3;
 /** Trusted sources have a separate limit, so that unknown ones cannot displace them. */
 const MAX_SOURCES = 10_000;
@@ -26,9 +26,9 @@ export interface TrySource {
 
 export type Verdict = { kind: "right" } | { kind: "wrong" } | { kind: "wait"; waitMs: number };
 
-/** Compares input with a secret, and slows down after each wrong try. Logs wrong tries without their text. */
+/** Compares input with a secret, and slows down after each failed attempt. Logs failed attempts without their text. */
 export interface SecretGuard {
-  /** Does not look at the input while its source must wait, so that the verdict reveals nothing about the input. */
+  /** Ignores the input while its source must wait, so that the verdict reveals nothing about the input. */
   judge(given: string, source: TrySource): Verdict;
 }
 
@@ -45,16 +45,16 @@ interface Failures {
   count: number;
   at: number;
   until: number;
-  /** Digests of the latest wrong tries. A page that is still open repeats a wrong value; that is no new guess. */
+  /** Digests of the latest wrong values. A page that is still open repeats its value, which is no new guess. */
   wrong: string[];
 }
 
 /**
- * After a few wrong tries, an address must pause for up to a minute. All unknown addresses share one pace, which limits
- * guesses from many addresses. An address that was right before is exempt. Addresses that waited through their pauses
- * share a second pace. Known browsers are counted separately, because everyone behind a proxy can have the same
- * address. So people who know the secret get in at once from a known address or browser, and after a pause from any
- * other.
+ * After a few failed attempts, an address must pause for up to a minute. All unknown addresses share one rate limit, so
+ * that guessing from many addresses does not help. An address that has sent the right secret before is exempt from that
+ * limit. Addresses that waited through their pauses share a second limit. Known browsers are counted separately,
+ * because everyone behind a proxy can have the same address. So people who know the secret get in at once from a known
+ * address or browser, and after a pause from any other.
  */
 export function createSecretGuard({ secret, name, log, now }: SecretGuardOptions): SecretGuard {
   const key = randomBytes(32);
@@ -64,7 +64,7 @@ export function createSecretGuard({ secret, name, log, now }: SecretGuardOptions
   const trusted = new Set<string>();
   const [unknown, patient] = [createPace(BURST_TRIES, now), createPace(1, now)];
   const waits = new BoundedMap<string, { count: number; until: number }>(MAX_SOURCES);
-  /** How many tries from all sources were refused since the last log line. */
+  /** Number of refused attempts from all sources since the last log line. */
   let refused = 0;
 
   function paceOf(address: string): Pace {
@@ -74,7 +74,7 @@ export function createSecretGuard({ secret, name, log, now }: SecretGuardOptions
 
   function noteWait(address: string, waitMs: number): void {
     const { count = 0, until = 0 } = waits.get(address) ?? {};
-    // A try before the pause is over does not count as waiting.
+    // An attempt during the pause does not count as waiting.
     if (now() >= until) waits.set(address, { count: count + 1, until: now() + waitMs });
   }
 
@@ -107,7 +107,7 @@ export function createSecretGuard({ secret, name, log, now }: SecretGuardOptions
     const pauseMs = doublings < 0 ? 0 : Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** doublings);
     entry.until = now() + pauseMs;
     entry.wrong = [hash, ...entry.wrong].slice(0, MAX_WRONG);
-    // Refused tries are only counted, because thousands of lines would fill the log.
+    // Only count refused attempts, because thousands of lines would fill the log.
     log.warn({ source, tries: entry.count, refusedBefore: refused, pauseMs }, `a wrong ${name} was given`);
     refused = 0;
   }
@@ -140,12 +140,12 @@ export function createSecretGuard({ secret, name, log, now }: SecretGuardOptions
 }
 
 interface Pace {
-  /** Returns the milliseconds until the next try; 0 if a try is allowed now. */
+  /** Returns the milliseconds until the next attempt is allowed; 0 if it is allowed now. */
   waitMs(): number;
   take(): void;
 }
 
-/** Allows `burst` tries at once, then one every `REFILL_MS`. */
+/** A token bucket: allows `burst` attempts at once, then one every `REFILL_MS`. */
 function createPace(burst: number, now: () => number): Pace {
   let [tries, at] = [burst, now()];
 

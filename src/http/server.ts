@@ -40,7 +40,7 @@ export interface HttpServer {
   close(): Promise<void>;
 }
 
-/** Large enough for the page's largest file on each connection that a browser opens. */
+/** Enough for the page's largest upload on each connection that a browser opens. */
 const DEFAULT_MAX_BODY_BYTES = 128 * 1024 * 1024;
 /** The server accepts at most this many connections. Each uses about ten kilobytes before its first request. */
 const MAX_CONNECTIONS = 2_000;
@@ -61,7 +61,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     {
       headersTimeout: HEADERS_TIMEOUT_MS,
       requestTimeout: REQUEST_TIMEOUT_MS,
-      // Must exceed a proxy's timeout. Otherwise the proxy could send a request into a closed connection.
+      // Must exceed a proxy's timeout. Otherwise the proxy could send a request on a connection that is already closed.
       keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
     },
     (incoming, outgoing) => void answer(incoming, outgoing),
@@ -147,7 +147,7 @@ function urlOf(server: Server, host: string): string {
   return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 
-/** Node closes only connections that are idle at that moment, so this checks repeatedly. */
+/** Closes connections repeatedly, because Node closes only those that are idle at that moment. */
 async function close(server: Server, timeoutMs: number): Promise<void> {
   const sweep = setInterval(() => server.closeIdleConnections(), IDLE_SWEEP_MS);
   const cut = setTimeout(() => server.closeAllConnections(), timeoutMs);

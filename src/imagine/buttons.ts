@@ -26,7 +26,7 @@ export interface PictureButtons {
   drawAgain(running: RunningPictures, event: ActionEvent, signal: AbortSignal): Promise<string | undefined>;
   /** Handles Delete. */
   remove(event: ActionEvent, signal: AbortSignal): Promise<string | undefined>;
-  /** Handles a Stop that came after the end of the turn. */
+  /** Handles a Stop that arrived after the turn had ended. */
   stopLate(event: ActionEvent): Promise<string>;
 }
 
@@ -34,7 +34,7 @@ export interface PictureButtonsDeps extends FindPicture {
   records: Pick<TurnRecords, "savePicture">;
   runs: Pick<PictureRuns, "run" | "writeHistory">;
   findRefusal: FindRefusal;
-  /** Stops the gateway from fetching deleted images. */
+  /** Erases the links to deleted images, so that the gateway can no longer fetch them. */
   references: Pick<References, "erase">;
   /** The default image model. Undefined: the bot creates no images. */
   model: string | undefined;
@@ -93,7 +93,7 @@ export function createPictureButtons(deps: PictureButtonsDeps): PictureButtons {
       if (!isRefusal(err)) throw err;
       log.warn({ err, turnId: turn.id }, "an image could not be removed");
     }
-    // Erase the file before the record forgets its name, so that a retry can repeat both.
+    // Erase the file before the record forgets its name. If this fails, a retry can then repeat both steps.
     if (part.attachment !== undefined) await references.erase([part.attachment]);
     // Another press may have restarted the turn in the meantime.
     const current = (await find(turn.id)) ?? turn;

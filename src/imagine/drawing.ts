@@ -22,11 +22,11 @@ import { toAltText, toCaption, toFileName } from "./wording.ts";
 const MAX_PARALLEL = 2;
 /** Maximum time for one image, including retries after the gateway refused a request. */
 const PART_TIMEOUT_MS = 300_000;
-/** Maximum time for a whole turn: enough for two rounds of two images each, plus uploads. */
+/** Maximum time for a whole turn: enough for two rounds of two parallel images, plus uploads. */
 const JOB_TIMEOUT_MS = 900_000;
 /** Maximum time that an image waits for earlier images in the channel and for its upload. */
 const UPLOAD_TIMEOUT_MS = 180_000;
-/** Links to reference images outlast one request. Later requests get new links. */
+/** Links to reference images work longer than one request lasts. Later requests get new links. */
 const LINKS_KEPT_MS = 180_000;
 /** More pixels than any model creates. */
 const MAX_PIXELS = 100_000_000;
@@ -34,7 +34,7 @@ const MAX_SIDE = 16_384;
 
 /** Pauses before an upload is retried, unless the platform's rate limit names another time. */
 const PAUSES_MS = [500, 2_000, 5_000, 10_000] as const;
-/** The longest pause before an upload, even if the platform asks for more. */
+/** The longest pause before an upload is retried, even if the platform asks for more. */
 const MAX_WAIT_MS = 30_000;
 
 const NOT_TAKEN = "The image was created, but I couldn't post it here.";
@@ -44,8 +44,8 @@ export interface DrawingDeps {
   gateway: Pick<Gateway, "generateImage">;
   references: Pick<References, "prepare" | "load">;
   /**
-   * Called for each finished image. If the image was stopped, `error` is the reason of `stop`. The next step waits for
-   * the result.
+   * Called for each finished image. If the image was stopped, `error` is the reason of `stop`. The turn continues when
+   * the promise resolves.
    */
   onEnd(turn: PictureTurn, number: number, error: unknown): Promise<void>;
   /** Reserves quota for an image before its request. Rejects if a limit does not allow the image. */
@@ -60,7 +60,7 @@ export interface PictureReservation {
 export interface Drawing {
   turn: PictureTurn;
   sink: ReplySink;
-  /** Called with what an image waits for, or with "" when the wait is over. */
+  /** Called with a notice to show while an image is delayed, then with "" to clear it. */
   onNotice(text: string): void;
   /** If true, makes the first request even while the model is paused. */
   mustAsk: boolean;
@@ -78,7 +78,7 @@ export async function drawParts(deps: DrawingDeps, drawing: Drawing, signal: Abo
   const deadlineMs = performance.now() + JOB_TIMEOUT_MS;
   const numbers = turn.parts.flatMap(({ state }, index) => (state === "pending" ? [index + 1] : []));
   await mapBounded(numbers, MAX_PARALLEL, async (number) => {
-    // Do not reject, because that would abandon the other images.
+    // Return instead of rejecting, because a rejection would abandon the other images.
     if (signal.aborted) return;
     const timeoutMs = Math.max(1, Math.min(PART_TIMEOUT_MS, deadlineMs - performance.now()));
     let failure: unknown;
@@ -130,7 +130,7 @@ async function drawPart(
   try {
     image = await runWithin(timeoutMs, draw, AbortSignal.any([signal, stop]));
   } catch (error) {
-    // An interrupted request may have created the image, so it counts.
+    // The gateway may have created the image before the request was interrupted, so the image counts.
     if (error instanceof PictureError || isUnsent(error)) await settle("unsent");
     else await settle(isUndrawn(error) ? "refused" : { pictures: 1 });
     throw error;
@@ -183,7 +183,7 @@ async function takeBack(right: Right, sink: ReplySink, uploading: Promise<Posted
     const { id } = await callPlatform(right, () => uploading);
     await callPlatform(right, (signal) => sink.remove(id, signal));
   } catch {
-    // The message was never posted, or its state is unknown.
+    // The message does not exist, or the platform did not say whether it does.
   }
 }
 
@@ -238,7 +238,7 @@ async function fit(
   throw new PictureError("The image was created, but it's larger than files can be here. Ask for a smaller size.");
 }
 
-/** Names the asker as the owner of files. */
+/** Returns the asker as the owner of the turn's files. */
 function ownerOf({ reply, author }: PictureTurn): string {
   return `${reply.platform}:${author.id}`;
 }

@@ -40,7 +40,7 @@ export function describePictureFailure(error: unknown, model: string, now: numbe
   return { reason: note.replace(/^_|_$/g, "").replace("Press Retry to ask again.", AGAIN), canRetry: retry };
 }
 
-/** Describes failures for which an image needs another sentence than an answer. */
+/** Describes failures that need another sentence for an image than for an answer. */
 function describeOwn(error: GatewayError, model: string): PictureFailure | undefined {
   const { kind, type, status, quote } = error;
   if (isFiltered(error)) return { reason: FILTERED, canRetry: true };

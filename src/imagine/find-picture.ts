@@ -3,7 +3,7 @@ import { hasBegun, type PictureTurn } from "../turn/record.ts";
 import type { TurnRecords } from "../turn/records.ts";
 import type { RunningTurns } from "../turn/running.ts";
 
-/** How long a press on an image's button waits for the image's record. */
+/** If someone presses an image's button, the press waits at most this long until the record contains the image. */
 const SETTLE_MS = 180_000;
 const LOOK_MS = 250;
 
@@ -11,7 +11,7 @@ export interface FindPicture {
   /** Resolves to a running turn's record, which has all changes, or else to the stored record. */
   find(id: string): Promise<PictureTurn | undefined>;
   /**
-   * Like `find`, but first waits until this image is finished, because people can press its button before the record is
+   * Like `find`, but first waits until this image is finished, because its button is visible before the record is
    * updated.
    */
   findSettled(id: string, number: number, signal: AbortSignal): Promise<PictureTurn | undefined>;

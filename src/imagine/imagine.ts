@@ -21,7 +21,7 @@ export interface Imagine extends PicturesWithin, Pick<WaitingMessages, "erase" |
    * Creates nothing for events that the queue gave up on.
    */
   work(batch: PictureBatch, isWanted: Promise<boolean>, signal: AbortSignal): Promise<Worked>;
-  /** Call this for an event that waits for other images. */
+  /** Call this if an event must wait because other images are being created. */
   onWaiting(event: InboundEvent): void;
 }
 
@@ -97,7 +97,7 @@ export function createImagine(deps: ImagineDeps): Imagine {
       inTurn(running.id, async () => {
         await waiting.announced(running.id);
         const turn = await load(running.id);
-        // The record may have been erased. If another process runs the turn, that process receives the Stop too.
+        // The record may have been erased, or another process may run the turn. That process receives the Stop too.
         if (turn !== undefined && !hasBegun(turn)) await drawNew(running, event, NEVER);
       }),
     );

@@ -24,7 +24,7 @@ export function createImagineMenu({ find, listModels, maxReferences }: ImagineMe
       if (id === undefined) return undefined;
       const turn = await find(id.turnId);
       signal.throwIfAborted();
-      // A person can press before the record contains the image. The submitted form then waits for the record.
+      // People can press a button before the record contains the image. The submitted form then waits for the record.
       const state = turn?.parts[id.part - 1]?.state;
       if (turn === undefined || !maySee(by, turn) || (state !== "done" && state !== "pending")) return undefined;
       return { prompt: turn.prompt, options: toOptions(turn, pictureId) };

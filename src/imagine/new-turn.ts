@@ -9,7 +9,7 @@ import { maySee, NOT_HERE } from "../turn/rights.ts";
 import type { FindPicture } from "./find-picture.ts";
 import { describeProblems, describeTooMany, type ImagineRequest, readImagineRequest, toNextSize } from "./request.ts";
 
-/** Refusals for an image that is no longer stored or can no longer be opened. */
+/** Refusals for an image that is no longer stored, cannot be opened, or is not ready. */
 export const TOO_OLD = "This image is too old: I no longer have its request. Please ask again.";
 const NOT_OPEN = "I can't open this image again here, so I can't start from it.";
 const NOT_READY = "This image isn't finished yet. Press the button again in a moment.";
@@ -54,7 +54,7 @@ export type FindRefusal = (turn: PictureTurn, author?: Author) => Promise<string
 export function createFindRefusal({ judge }: Pick<Access, "judge">): FindRefusal {
   return async ({ model, references, change, reply, ...turn }, author = turn.author) => {
     const decide = await judge();
-    // If a button starts the turn, its first reference is the bot's own image.
+    // Do not count the bot's own image, which is the first reference if a button starts the turn.
     const files = references.length - (change === undefined ? 0 : 1);
     const permissions = ["pictures", `model:${model}`, ...(files > 0 ? ["files" as const] : [])] as const;
     const decisions = permissions.map((permission) => decide({ author, reply }, permission));
@@ -81,7 +81,7 @@ function toPlace(
   source: PictureTurn | undefined,
 ): Pick<PictureTurn, "conversationId" | "reply" | "author"> {
   const isOfPrivate = source?.reply.visibleTo !== undefined;
-  // A new image from a private one stays private to the same person.
+  // If the source image is private, the new image stays private to the same person.
   const reply = isOfPrivate && place.visibleTo === undefined ? { ...place, visibleTo: author.id } : place;
   const goesOn = source !== undefined && (kind === "action" || isOfPrivate);
   const begun = { conversationId: goesOn ? source.conversationId : conversationId, reply, key };

@@ -8,7 +8,7 @@ import { filesOf, type PictureTurn, picturesOf } from "../turn/record.ts";
 import type { PictureFiles } from "../turn/records.ts";
 
 export interface KeptFiles extends PictureFiles {
-  /** Stores copies of those files of a turn that their platform will delete. Rejects only with the signal's reason. */
+  /** Copies those of a turn's files that their platform will delete. Rejects only with the signal's reason. */
   keep(turn: PictureTurn, signal: AbortSignal): Promise<void>;
 }
 

@@ -21,7 +21,7 @@ import type { KeptFiles } from "./picture-files.ts";
 import { toHistoryText, toProgress, toRefused, toSummary } from "./wording.ts";
 
 /**
- * How long a turn waits for its first message. Requests start after that message, because it contains the Stop button.
+ * The longest wait for a turn's first message. Requests start after that message, because it contains the Stop button.
  */
 const FIRST_MESSAGE_MS = 120_000;
 
@@ -61,7 +61,7 @@ export function createPictureRuns(deps: PictureRunsDeps): PictureRuns {
   const { records, files, history, adapterOf, sinkOf, onProgress, metrics, quota, log } = deps;
 
   /**
-   * The entry counts as a user message: models see images only in user messages, and they imitate their own messages.
+   * Stores the entry as a user message: models see images only in user messages, and they imitate their own messages.
    */
   async function writeHistory(turn: PictureTurn): Promise<void> {
     const { id, at, conversationId, reply, author, after } = turn;

@@ -59,7 +59,7 @@ export function createWaitingMessages({ records, adapterOf, sinkOf, right, line,
   const { announcements } = line;
 
   /**
-   * Resolves to true if the turn continues in another message, because two processes posted a message at the same time.
+   * Resolves to true if two processes posted a message at the same time and the turn continues in the other message.
    */
   async function isLeftBehind(turnId: string, messageId: string): Promise<boolean> {
     const load = async () => {
@@ -120,7 +120,7 @@ export function createWaitingMessages({ records, adapterOf, sinkOf, right, line,
   };
 }
 
-/** Returns a Stop by the asker. It tells every process that the request for these images was erased. */
+/** Returns a Stop in the asker's name. It tells every process that the request for these images was erased. */
 export function toErasureStop(
   turnId: string,
   { conversationId, reply, author }: Pick<ActionEvent, "conversationId" | "reply" | "author">,

@@ -36,7 +36,7 @@ function toLine(turn: PictureTurn, number: number, { tokens, isElsewhere = false
   const { prompt, change, ratio, size, model, author, parts } = turn;
   const place = parts.length === 1 ? undefined : `${number} of ${parts.length}`;
   const kind = change === "vary" ? "variation" : change === "upscale" ? "enlarged" : undefined;
-  // Some gateways report 0 tokens instead of none.
+  // Some gateways report 0 tokens when they don't count tokens.
   const cost = tokens === undefined || tokens === 0 ? undefined : `${tokens.toLocaleString("en-US")} tokens`;
   const by = isElsewhere ? `${quoteName(model)} of the second AI service` : quoteName(model);
   const met = [ratio, size].filter((value) => value === undefined || !unmet.includes(value));

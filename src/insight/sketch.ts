@@ -23,10 +23,7 @@ export function countOf(sketch: Sketch): number {
   return sketch.values().reduce((sum, count) => sum + count, 0);
 }
 
-/**
- * Returns the duration in milliseconds that the `share` (0 to 1) of all durations does not exceed; undefined without
- * any durations.
- */
+/** Returns a percentile in milliseconds: 0.95 gives the 95th. Undefined if the sketch is empty. */
 export function percentile(sketch: Sketch, share: number): number | undefined {
   const wanted = Math.max(1, Math.ceil(countOf(sketch) * share));
   let seen = 0;

@@ -94,14 +94,14 @@ export function createTrends({ counters, now, log }: TrendsOptions): Trends {
   const by = randomUUID();
   const labels = new Map<string, Set<string>>();
   let waiting = new Map<string, number>();
-  /** Batches that are being stored. A batch keeps its name until the store has it, so it counts once. */
+  /** Batches that are being stored. A batch keeps its name until the store has it, so that it counts only once. */
   const batches: Batch[] = [];
   let batchCount = 0;
   let again: NodeJS.Timeout | undefined;
   let flushing: Promise<void> = Promise.resolve();
   const timer = setInterval(() => void flush(), FLUSH_MS).unref();
 
-  /** Replaces a label if there are too many, because people and models can use any names. */
+  /** Returns the label to count under: "others" if there are too many, because people and models can use any names. */
   function toLabel(name: string, label: string): string {
     const known = labels.get(name) ?? new Set();
     labels.set(name, known);
@@ -120,7 +120,7 @@ export function createTrends({ counters, now, log }: TrendsOptions): Trends {
   function addBatch(once: string, counts: ReadonlyMap<string, number>): Batch {
     const batch = { once, additions: toAdditions(Object.fromEntries(counts), now()), isNew: false };
     batches.push(batch);
-    // The store is unavailable: drop the oldest batch that is not being sent.
+    // The store is unavailable, so drop the oldest batch that is not being sent.
     if (batches.length > MAX_BATCHES) batches.splice(1, 1);
     return batch;
   }
@@ -159,7 +159,7 @@ export function createTrends({ counters, now, log }: TrendsOptions): Trends {
         await flush();
         if (batches.includes(batch)) throw new Error("It is not stored yet.");
       };
-      // Wait, because no other process reports the end of a turn that has left the queue.
+      // Wait, because the turn has left the queue, so no other process would report its end.
       await retry(store, { pausesMs: END_PAUSES_MS, isIdle: true }, NEVER).catch(() => {});
       return batch.isNew;
     },

@@ -12,7 +12,7 @@ const TURNS = "turns";
 const FAILURES = "failures";
 const MAX_TURNS = 500;
 const MAX_FAILURES = 500;
-/** Maximum number of pieces of invisible text whose arrival is timed separately. */
+/** Maximum number of pieces of not yet visible text whose arrival times are kept. */
 const MAX_ARRIVALS = 1_000;
 /** Maximum time that the end of a turn waits for its story to be stored, if no other process could report the end. */
 const KEEP_MS = 2_000;
@@ -88,7 +88,7 @@ export interface TurnWatch {
   forget(isErased: (story: Story) => boolean): Promise<void>;
 }
 
-/** The state of a call that did not run in this attempt: it was only planned, or ran earlier. */
+/** The state of a call that did not run in this attempt: the call was only planned, or an earlier attempt ran it. */
 const NOT_RUN = "not run";
 const STEP_WORDS = { running: "A tool was called", done: "A tool ended", failed: "A tool failed" } as const;
 
@@ -149,7 +149,7 @@ export function createTurnWatch({ store, trends, process, now, log }: TurnWatchO
     });
   }
 
-  /** Counts after the story is stored, so that every counted turn has a story. */
+  /** Stores the story before counting the turn, so that every counted turn has a story. */
   async function endWith(story: Story): Promise<void> {
     await keep(story);
     await trends.end(story.id, toEnded(story));
@@ -237,7 +237,7 @@ interface ListenerDeps {
 }
 
 function listenTo(story: Story, { trends, now, ended, left }: ListenerDeps): TurnListener {
-  /** Text that users don't see yet: the length of the text before each arrival, and the time of the arrival. */
+  /** The text that users don't see yet: for each arrival, the length of the text before it and its time. */
   const arrivals: Array<{ from: number; at: number }> = [];
 
   function note(what: string, isBad = false): void {
@@ -326,8 +326,8 @@ function toEnded({ outcome = "unknown", tokens, tools }: Story): Ended {
 }
 
 /**
- * Returns the lists for a story, in the order of writing. The list of failures comes first: if the process dies in
- * between, the dashboard still shows the failure.
+ * Returns the lists that a story belongs to, in writing order. The list of failures comes first: if the process dies
+ * between the two writes, the dashboard still shows the failure.
  */
 function listsOf({ outcome = "" }: Story): ReadonlyArray<readonly [list: string, max: number]> {
   return [...(FINE.has(outcome) ? [] : [[FAILURES, MAX_FAILURES] as const]), [TURNS, MAX_TURNS]];

@@ -11,8 +11,8 @@ const MAX_CHARS = 4000;
 const MAX_CHARS_READ = 50_000;
 
 /**
- * Fields of an error that are logged if they are numbers or single words. Never headers, bodies, requests or
- * configurations.
+ * Fields of an error that are logged if they are numbers or single words. Headers, bodies, requests and configurations
+ * are never logged.
  */
 const ERROR_FIELDS = [
   "name",
@@ -63,10 +63,7 @@ export function describeForLog(value: unknown, redact: Redact, withMessages = fa
     return Object.fromEntries(takeFew(known).map(([name, field]) => [name, describe(field, depth + 1)]));
   }
 
-  /**
-   * Returns a cause if it is an error or a number. Other causes can be anything, for example a whole response or a
-   * person's text.
-   */
+  /** Returns a cause if it is an error or a number. Any other cause can contain a whole response or a person's text. */
   function toCause(cause: unknown): unknown {
     if (cause instanceof Error || typeof cause === "number") return cause;
     return withMessages && typeof cause === "string" ? cause : "[not an error]";

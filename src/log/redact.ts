@@ -7,12 +7,12 @@ const MARK = "[redacted]";
 const FORMS: readonly RegExp[] = [
   /(?<![A-Za-z0-9])sk-[\w-]{8,}/,
   /(\bBearer\s+)[^\s"'\\,;]{6,}/i,
-  // Parameters that sign an address, even if the address itself is a parameter.
+  // Parameters whose values sign an address, even if that address is itself a parameter.
   /((?:[?&]|%3F|%26)[\w.-]{0,40}(?:sig|signature|hm|token|key|secret|password|credential)(?:=|%3D))[^\s"'<>\\&]+/i,
   /(:\/\/)[^\s/"'<>@:]{0,100}:[^\s/"'<>@]{1,300}(?=@)/,
 ];
 
-/** Cheaper patterns for lines of JSON. They can match too much, but never too little. */
+/** Cheaper patterns for lines of JSON. They match everything that the exact patterns match, and more. */
 const SUSPICIOUS = /sk-|bearer\s|(?:sig|signature|hm|token|key|secret|password|credential)(?:=|%3D)|:\/\/[^\s/"]*@/i;
 
 /** Shorter secrets are not redacted, because they could match ordinary words. */
@@ -60,7 +60,7 @@ export function createRedactor(secrets: readonly string[], tokens: readonly RegE
   return { text, line };
 }
 
-/** Removes the lookbehind, because a token in JSON can follow an escape, whose last character is a letter. */
+/** Removes the lookbehind: in JSON, a token can follow an escape such as `\n`, whose last character is a letter. */
 function toHint({ source, flags }: RegExp): RegExp {
   return new RegExp(source.replace(/^\(\?<!\[[^\]]*\]\)/, ""), flags);
 }

@@ -3,9 +3,9 @@ import { Agent, fetch } from "undici";
 /** Maximum size of a response. A stream that exceeds it is reopened. */
 const MAX_BODY_BYTES = 16 * 1024 * 1024;
 
-/** Longer than any permitted call. It limits requests that have no timeout of their own. */
+/** Longer than any permitted call, so it affects only requests that have no timeout of their own. */
 const HEADERS_MS = 660_000;
-/** No body timeout, because an event stream is silent while the server has nothing to report. */
+/** Without a body timeout, because an event stream is silent while the server has nothing to report. */
 const agent = new Agent({ headersTimeout: HEADERS_MS, bodyTimeout: 0 });
 
 /** `fetch` with a size limit. If a response is larger, reading its body fails. */

@@ -21,7 +21,7 @@ import type { TokenStore } from "./tokens.ts";
 
 const AGAIN_MIN_MS = 1_000;
 const AGAIN_MAX_MS = 300_000;
-/** After a session of at least this length, the pause before the next attempt is the shortest one again. */
+/** If a session lasted at least this long, the pause before the next attempt is the shortest one again. */
 const STEADY_MS = 60_000;
 /** A call waits at most this long for a new session after the server has forgotten the old one. */
 const RENEWAL_MS = 10_000;

@@ -83,8 +83,8 @@ export function createFailures(config: McpServerConfig, tokenForms: readonly Reg
 }
 
 /**
- * Returns the beginning of a text, because the text can be a whole page. Later truncation is stricter, so no half of a
- * secret stays visible.
+ * Returns the beginning of a text, because the text can be a whole page. The result is truncated further later, so a
+ * secret cut in half here never becomes visible.
  */
 function toRead(text: string): string {
   return text.slice(0, MAX_READ_CHARS);

@@ -13,10 +13,10 @@ const ENDING_MS = 2_000;
 const LAST_WORDS_MS = 500;
 const LINE_FEED = 0x0a;
 const MAX_WORDS_CHARS = 8_000;
-/** Lines that Node and npm print around the error. */
+/** Matches the lines that Node and npm print around an error. */
 const MORE = /^(?:Node\.js v|Emitted '|npm error (?:A complete log|code |errno |syscall |path ))/;
 
-/** Process groups of the running programs. This process kills them when it exits. */
+/** Process groups of the running programs. This process kills these groups when it exits. */
 const running = new Set<number>();
 process.on("exit", () => {
   for (const pid of running) stop(pid, "SIGKILL");
@@ -118,7 +118,7 @@ export function openProgram({
     transport.onclose?.();
   }
 
-  /** A program that exits breaks its input first. Then the exit is the error to report. */
+  /** Reports that writing to a program failed. If the program exits right afterwards, its exit is reported instead. */
   async function reportBrokenInput(started: ChildProcessWithoutNullStreams, error: Error): Promise<void> {
     const exited = started.exitCode === null && started.signalCode === null ? once(started, "exit") : true;
     if (await Promise.race([exited, sleep(LAST_WORDS_MS, undefined, { ref: false })])) return;
@@ -149,7 +149,7 @@ export function openProgram({
     async send(message) {
       if (child === undefined || closing !== undefined) throw new Error("It is not running.");
       if (child.stdin.write(`${JSON.stringify(message)}\n`)) return;
-      // If the program exits instead, its end is reported.
+      // Ignore an error of the input: if the program has exited, the transport reports the exit.
       await Promise.race([once(child.stdin, "drain"), once(child.stdin, "close")]).catch(() => undefined);
     },
     close,

@@ -12,11 +12,11 @@ const MAX_TEXT_CHARS = 500;
 /** Maximum number of characters of one tool's names, descriptions and enum values together. */
 const MAX_CHARS = 12_000;
 
-/** Keywords that are kept and contain no schemas. Gateways reject many others, and a pattern can be slow on purpose. */
+/** The kept keywords without schemas. Gateways reject many others, and a `pattern` can be slow on purpose. */
 const PLAIN = ["minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems"] as const;
 const TYPES = new Set(["string", "number", "integer", "boolean", "object", "array", "null"]);
 
-/** Maximum number of references and `allOf` schemas that form one schema. */
+/** Maximum number of schemas, from references and `allOf`, that are combined into one. */
 const MAX_LAYERS = 16;
 /** Maximum depth of arguments. */
 const MAX_ARGUMENT_DEPTH = 100;

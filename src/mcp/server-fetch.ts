@@ -19,7 +19,7 @@ export function createServerFetch({ url, headers, oauth }: Exclude<McpTransport,
     }
     const sent = new Headers(init?.headers);
     for (const [name, value] of Object.entries(isOwn ? headers : {})) if (!sent.has(name)) sent.set(name, value);
-    // The SDK follows redirects within an origin.
+    // Leave redirects to the SDK, which follows them within an origin.
     return boundedFetch(to, { ...init, headers: sent, redirect: "manual" });
   };
 }

@@ -20,13 +20,13 @@ import { type OnFault, repairError, repairResult } from "./repair.ts";
 import { createServerFetch } from "./server-fetch.ts";
 import type { TokenStore } from "./tokens.ts";
 
-/** Timeout for the version probe, to which old programs do not respond. */
+/** Timeout for the version probe. Old programs do not respond to it. */
 const PROBE_MS = 10_000;
 const MAX_PROMPTS = 50;
 const CLOSE_MS = 5_000;
 const MAX_LINE_CHARS = 200;
 
-/** Stands for an older, stateful protocol revision. */
+/** Names an older, stateful revision of the protocol. */
 const OLDER = { kind: "legacy" } as const;
 
 export interface Offer {
@@ -100,10 +100,10 @@ async function connect(
   const transport = await openTransport(sdk, options);
   let session: Session | undefined;
   const client = createClient(sdk, Math.min(PROBE_MS, options.connectMs / 2), (error) => {
-    // Skip changes during the connect, because everything is listed right afterwards.
+    // Ignore changes while the session connects, because everything is listed right afterwards.
     if (error === null && session !== undefined) onChanged(session);
   });
-  // Assigned directly, because neither object is an event target.
+  // Assign the handlers directly, because neither object has `addEventListener`.
   Object.assign(client, {
     onclose: () => ended.resolve(endOf(transport) ?? new LoggableError("its connection ended")),
     onerror: (error: unknown) => {

@@ -6,7 +6,7 @@ import { z } from "zod";
 import type { McpServerConfig } from "../config/mcp-servers.ts";
 import type { Seal } from "../port/seal.ts";
 
-/** Tokens that no process uses for this long are deleted. */
+/** Stored tokens expire after this time without use by any process. */
 const TTL_MS = 30 * 24 * 3_600_000;
 
 /** Stores encrypted OAuth tokens for later starts and for other processes. Never rejects. */

@@ -51,7 +51,7 @@ function toTool(connection: McpConnection, listed: ListedTool, name: string): To
     get schema() {
       return (schema ??= toCheck(parameters));
     },
-    // The connection has its own timeouts, for the call and for the wait before it.
+    // Longer than the connection's own timeouts for the call and for the wait before the call.
     timeoutMs: 2 * timeoutMs + PICTURES_MS + 5_000,
     acts: !reads && annotations.idempotentHint !== true,
     ...(isAsked && { approval: { server } }),

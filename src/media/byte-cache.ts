@@ -8,7 +8,9 @@ interface Entry<T> {
 /** Stores values in memory until they expire, within a total size. */
 export interface ByteCache<T> {
   get(key: string): T | undefined;
-  /** Drops expired values, then the oldest, until the new one fits. Ignores a value larger than the whole cache. */
+  /**
+   * Drops expired values, then the oldest ones, until the new one fits. Ignores a value larger than the whole cache.
+   */
   set(key: string, value: T, sizeBytes: number, expiresAt: number): void;
   delete(key: string): void;
   sweep(): void;

@@ -19,8 +19,8 @@ const SENTENCE_TOKENS = 60;
 const MIN_TEXT_TOKENS = 100;
 
 /**
- * Shows a message's files within `maxTokens`: first images, then texts in equal shares. What a text does not need goes
- * to the next one. Sentences about omitted files can exceed the limit.
+ * Shows a message's files within `maxTokens`: first images, then texts in equal shares. Tokens that one text leaves
+ * unused go to the next text. Sentences about omitted files can exceed the limit.
  */
 export async function toContentParts({ files, surplus }: LoadedFiles, maxTokens: number): Promise<ShownFiles> {
   const parts: ContentPart[] = [];

@@ -7,11 +7,13 @@ export interface PictureLimits {
   maxSide: number;
   /** The intended size of the image that the model gets. A larger image is compressed more. */
   maxSentBytes: number;
-  /** Drawings, screenshots and transparent images up to this size stay lossless. Absent: as for photos. */
+  /**
+   * Drawings, screenshots and transparent images up to this size stay lossless. Absent: the same limit as for photos.
+   */
   maxLosslessBytes?: number;
 }
 
-/** A small image that is placed on a drawing, with a white border. */
+/** A small image with a white border, to place on a drawing. */
 export interface Inset {
   bytes: Uint8Array;
   sidePx: number;
@@ -29,7 +31,7 @@ export type DecoderJob =
   | { type: "draw"; svg: string; insets: Inset[] };
 
 export interface DecoderResults {
-  /** Absent `bytes` mean that the image can be used unchanged. */
+  /** `bytes` are absent if the image can be used unchanged. */
   fit: { mimeType: ImageMimeType; bytes?: Uint8Array };
   /** The size after rotation, in pixels: cameras store a rotated photo sideways and note its orientation. */
   measure: { width: number; height: number };
@@ -40,8 +42,8 @@ export interface DecoderResults {
 
 /**
  * `too-many-pixels`: more than `maxPixels`, or too much memory for the file's type. `undecodable`: damaged or
- * unsupported. `too-slow`: timed out. `busy`: waited too long. `failed`: the decoder process died, usually of too much
- * memory.
+ * unsupported. `too-slow`: timed out. `busy`: waited too long. `failed`: the decoder process died, usually because it
+ * ran out of memory.
  */
 export type DecoderProblem =
   | { kind: "too-many-pixels"; maxPixels: number }

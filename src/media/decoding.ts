@@ -13,10 +13,12 @@ sharp.concurrency(1);
 
 /** The memory limit for decoding one image. An image of 4,096 × 4,096 pixels fits in every format. */
 const MAX_DECODED_BYTES = 320 * 1024 * 1024;
-/** The timeout of decoding. It affects only formats that are slow for few pixels, because the pixels are limited. */
+/** The timeout of decoding. The number of pixels is limited, so only formats that are slow per pixel reach it. */
 const DECODE_TIMEOUT_SECONDS = 20;
 
-/** The types that models accept unchanged, with sharp's names. Our detection and sharp must agree on the type. */
+/**
+ * The types that models accept unchanged, with sharp's name for each. Our detection and sharp must agree on the type.
+ */
 const SENDABLE: ReadonlyMap<ImageMimeType, string> = new Map([
   ["image/png", "png"],
   ["image/jpeg", "jpeg"],
@@ -25,9 +27,9 @@ const SENDABLE: ReadonlyMap<ImageMimeType, string> = new Map([
 ]);
 /** Lossless formats, for images in which every pixel matters. */
 const EXACT: ReadonlySet<string> = new Set(["png", "tiff"]);
-/** The qualities to try until the image is small enough. The last one is used for any size. */
+/** JPEG qualities, tried in order until the image fits. The last result is kept even if it's still too large. */
 const JPEG_QUALITIES = [88, 70, 50] as const;
-/** A larger image does not stay lossless, because it compresses no better than a photo. */
+/** A lossless image larger than this is encoded as a photo instead, because it compresses no better than one. */
 const MAX_LOSSLESS_BYTES = 1024 * 1024;
 
 /** Runs one job. Rejects with a `DecoderError`, or with an error of sharp whose message quotes sharp's libraries. */
@@ -116,7 +118,7 @@ async function frame({ bytes, sidePx, borderPx }: Inset): Promise<Buffer> {
 }
 
 function open(bytes: Uint8Array): Sharp {
-  // `readHead` has already checked the size, with a limit for this format.
+  // No limit here, because `readHead` has already checked the size with a limit for this format.
   return sharp(bytes, { limitInputPixels: false, failOn: "error" }).timeout({ seconds: DECODE_TIMEOUT_SECONDS });
 }
 
@@ -139,10 +141,10 @@ const DEPTH_BYTES: ReadonlyMap<string, number> = new Map([
   ["int", 4],
   ["float", 4],
 ]);
-/** The size of the largest number type in a TIFF. */
+/** The size of the largest type of number in a TIFF. */
 const MAX_DEPTH_BYTES = 16;
 
-/** Returns how many bytes decoding needs per pixel, measured with sharp 0.35.5 as the growth of the process. */
+/** Returns the bytes per pixel that decoding needs, measured with sharp 0.35.5 as the growth of the process. */
 function toBytesPerPixel({
   format,
   channels,

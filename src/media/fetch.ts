@@ -4,7 +4,7 @@ import { FileProblem, toShownSize } from "./file-problem.ts";
 import { createPublicLookup, isPublicAddress, type Resolve } from "./public-address.ts";
 
 export interface GuardedFetchOptions {
-  /** The usual name of the platform that hosts the files, for messages. */
+  /** The name of the platform that hosts the files, as messages show it. */
   owner: string;
   /** The allowed hosts, with https and the default port. `*.` before a name allows its subdomains. */
   hosts: readonly string[];
@@ -20,9 +20,9 @@ export interface FileRequest {
   /** The fetch sends these headers only to the host in the URL. */
   headers?: Readonly<Record<string, string>>;
   maxBytes: number;
-  /** True if the file itself can be a web page. Otherwise a web page counts as a login page. */
+  /** True if the file itself can be a web page. If false, a web page counts as a login page. */
   mayBePage?: boolean;
-  /** The maximum number of redirects, which lead only to allowed addresses and do not get the headers. Absent: 0. */
+  /** The maximum number of redirects. They lead only to allowed addresses and do not get the headers. Absent: 0. */
   maxRedirects?: number;
   /** Called with the address after the redirects. */
   onAddress?(url: string): void;
@@ -64,7 +64,7 @@ export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
           headersTimeout: HEADERS_TIMEOUT_MS,
           bodyTimeout: IDLE_TIMEOUT_MS,
         });
-        // The body can fail even if no one is reading it.
+        // A body can fail while no one reads it. Without a listener, that error would end the process.
         answer.body.on("error", () => {});
         return answer;
       }
@@ -82,7 +82,7 @@ export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
         onAddress?.(url.href);
         const problem = findProblem(answer, owner, maxBytes, mayBePage);
         if (problem === undefined) return readBody(answer.body, maxBytes, signal);
-        // The body can be endless, so this does not read the rest.
+        // Do not read the rest of the body, because it can be endless.
         answer.body.destroy();
         throw problem;
       } catch (error) {
@@ -114,7 +114,7 @@ function readAddress(text: string, { owner, hosts, origins }: GuardedFetchOption
   if (url.protocol !== "https:" || url.port !== "" || !hosts.some((host) => isBelow(url.hostname, host))) {
     throw foreign();
   }
-  // An IP address in the URL needs no lookup, so the lookup cannot check it.
+  // Check an IP address here, because it needs no lookup that could check it.
   const address = url.hostname.replace(/^\[|\]$/g, "");
   if (isIP(address) !== 0 && !isPublicAddress(address)) throw toPrivateProblem();
   return { url, isListed: false };

@@ -47,7 +47,7 @@ export function toShownSize(sizeBytes: number): string {
 }
 
 const MAX_NAME_CHARS = 80;
-/** How many characters of a long name's end are kept, because the extension is there. */
+/** How many characters at the end of a long name are kept, because they include the extension. */
 const TAIL_CHARS = 16;
 const READ_CHARS = 1_024;
 
@@ -56,7 +56,7 @@ const READ_CHARS = 1_024;
  * format or bidi characters, quotes, backticks, backslashes or angle brackets. Use it only to show the name.
  */
 export function toShownFileName(name: string): string {
-  // Limits the work on a very long name, but keeps its end, which contains the extension.
+  // Limits the work on a very long name, but keeps the end with the extension.
   const bounded = name.length > 2 * READ_CHARS ? name.slice(0, READ_CHARS) + name.slice(-READ_CHARS) : name;
   const clean = bounded
     .replace(/[\p{Z}\s]+/gu, " ")

@@ -15,8 +15,8 @@ export interface ContentLimits extends PictureLimits, FileLimits {
   maxFiles: number;
   concurrency: number;
   /**
-   * The limit for all images of one message, which get equal shares of it. A conversation shows several such messages
-   * at once, in base64, and gateways often limit a request to 20 MiB.
+   * The limit for all images of one message, which get equal shares of it. A request contains several such messages in
+   * base64, and gateways often limit a request to 20 MiB.
    */
   maxSentBytes: number;
 }
@@ -26,7 +26,7 @@ export type LoadedFile = { name: string } & ({ url: string } | DocumentText | { 
 
 export interface LoadedFiles {
   files: LoadedFile[];
-  /** How many more files the message has, which were not opened. */
+  /** Number of further files in the message that were not opened. */
   surplus: number;
 }
 
@@ -47,7 +47,7 @@ const DEFAULT_LIMITS: ContentLimits = {
   maxSentBytes: 3.5 * 1024 * 1024,
 };
 
-/** How long a document's text stays in memory, because the next turn usually follows soon. */
+/** How long a document's text stays in memory, because the next turn often needs it soon. */
 const KEPT_MS = 600_000;
 const MAX_KEPT_BYTES = 32 * 1024 * 1024;
 

@@ -10,17 +10,17 @@ import { walk } from "../store/values.ts";
 import type { ReadPicture } from "./reference-picture.ts";
 
 const NAMESPACE = "copies";
-/** The size of one stored value. It is small, so that other requests don't wait long for it. */
+/** The size of one stored value. It is small, so that other requests to the store don't wait long for it. */
 const CHUNK_BYTES = 512 * 1024;
 /** The size limits for the copies of one job, and for all copies. */
 const MAX_JOB_BYTES = 32 * 1024 * 1024;
 const MAX_TOTAL_BYTES = 512 * 1024 * 1024;
 const CONCURRENCY = 2;
-/** The total size is counted again after this time, so that it no longer includes expired copies. */
+/** The total size is counted again after this time, so that expired copies no longer count. */
 const RECOUNT_MS = 3_600_000;
 /** A copy expires this long after its job. */
 const SPARE_MS = 86_400_000;
-/** If a copy is used after this share of its lifetime, it is written again. */
+/** If a copy is used after this share of its lifetime, the copy is stored again with a full lifetime. */
 const REFRESH_SHARE = 0.1;
 
 /** The owner of copies and links. Erasing the job or the person's data erases them. */
@@ -100,7 +100,7 @@ export function createPictureCopies(options: PictureCopiesOptions): PictureCopie
     await keyv.put({ key: `of:${key}`, value, ttlMs, owner });
   }
 
-  /** Writes an old copy again. Resolves to false if no copy exists. */
+  /** Stores an old copy again with a full lifetime. Resolves to false if no copy exists. */
   async function refresh(keyv: Entries, key: string): Promise<boolean> {
     const known = toHead(await keyv.get<unknown>(`of:${key}`));
     if (known === undefined) return false;
@@ -124,7 +124,7 @@ export function createPictureCopies(options: PictureCopiesOptions): PictureCopie
     const key = toFileKey(ref);
     if (await inTurn(key, (keyv) => refresh(keyv, key))) return;
     const picture = await read(ref, `${owner.platform}:${owner.authorId}`, signal);
-    // Here the problem needs no report, because the code that uses the file reports it.
+    // Ignore the problem here, because the code that uses the file reports it.
     if ("problem" in picture) return;
     const sizeBytes = picture.bytes.byteLength;
     await count();

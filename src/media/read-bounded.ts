@@ -47,11 +47,11 @@ function grow(buffer: Uint8Array, sizeBytes: number): Uint8Array<ArrayBuffer> {
   return larger;
 }
 
-/** Nothing waits for this, because a source that hangs would never finish. */
+/** Never await this, because a source that hangs would never finish. */
 async function close(iterator: AsyncIterator<Uint8Array>): Promise<void> {
   try {
     await iterator.return?.();
   } catch {
-    // This code has already read or dropped the bytes, so an error no longer matters.
+    // Ignore the error, because the bytes have already been read or dropped.
   }
 }

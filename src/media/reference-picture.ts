@@ -14,7 +14,7 @@ export interface ReferencePicture {
   mimeType: ImageMimeType;
   /** True if the bytes differ from the attachment's own. */
   isChanged: boolean;
-  /** The type of the attachment's own bytes, if a gateway might accept them. */
+  /** The type of the unchanged attachment, if a gateway might accept that type. */
   originalType: ImageMimeType | undefined;
 }
 
@@ -65,7 +65,7 @@ async function toPicture(
   if (originalType === undefined && mime !== "image/tiff") return { problem: describeKind(bytes, mime) };
   const fitted = await fitPicture(bytes, originalType, bounds, owner, signal);
   if (!("problem" in fitted)) return { ...fitted, originalType, isChanged: fitted.bytes !== bytes };
-  // Palaver cannot decode HEIC from phones, but a gateway might accept it.
+  // Palaver cannot decode HEIC from phones, but the gateway might accept it.
   if (fitted.problem.kind === "undecodable" && originalType === "image/heic") {
     return { bytes, mimeType: originalType, originalType, isChanged: false };
   }
@@ -77,7 +77,7 @@ function describeKind(bytes: Uint8Array, mime: string | undefined): string {
   if (name !== undefined) return `is ${name}, which is not supported; send it as PNG or JPEG`;
   const head = decodeUnicode(bytes)?.slice(0, 4_096);
   if (head === undefined) return "is not an image";
-  // An SVG can refer to other files, and opening it would read them too.
+  // Do not open an SVG: it can refer to other files, which would be read too.
   if (/<svg[\s>]/i.test(head)) return "is an SVG drawing, which is not supported; send it as PNG";
   if (/<(!doctype html|html|head|body|script)[\s>]/i.test(head)) return "is a web page, not an image";
   return "is text, not an image";

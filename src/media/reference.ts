@@ -46,7 +46,7 @@ export function createReferences(deps: ReferencesDeps): References {
     const base = relayUrl();
     const adapter = findAdapter(ref);
     if (adapter === undefined) return { problem: describeAbsent(ref) };
-    // A platform's link that can expire at any time is used only if this service cannot relay the file.
+    // A link of the platform that can expire at any time is used only if this service cannot relay the file.
     const hasLink = adapter.publicUrl !== undefined && !(ref.isFleeting === true && base !== undefined);
     if (!hasLink && base === undefined) return { problem: NO_ADDRESS };
 
@@ -147,7 +147,7 @@ const KINDS: ReadonlySet<string> = new Set(["mime_type_mismatch", "invalid_image
 export function describeReferenceFailure(error: unknown, refs: readonly AttachmentRef[]): string | undefined {
   if (!(error instanceof GatewayError) || refs.length === 0) return undefined;
   if (error.kind !== "rejected" && error.kind !== "interrupted") return undefined;
-  // A refusal by the model can mention the image, but it has another reason.
+  // Ignore a refusal by the model: it can mention the image, but has another reason.
   if (error.type === NO_PICTURE || isFiltered(error)) return undefined;
   const words = `${error.param ?? ""} ${error.message}`;
   if (refs.length > 1 && TOO_MANY.test(words)) {

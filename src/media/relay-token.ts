@@ -15,12 +15,12 @@ export interface RelayTokens {
   verify(path: string, nowSeconds: number): RelayClaim | undefined;
 }
 
-/** Signed with the path, so that no other use of the key, and no later format, creates a valid link. */
+/** Signed together with the path, so that no other use of the key, and no later format, produces a valid link. */
 const PURPOSE = "palaver relay v1";
 const EXPIRY_BYTES = 6;
 const ID_BYTES = 16;
 const MAC_BYTES = 32;
-/** Must be a whole number, so that equal bytes always give the same text. */
+/** Must be a whole number, so that equal bytes always result in the same text. */
 const TOKEN_CHARS = ((EXPIRY_BYTES + ID_BYTES + MAC_BYTES) * 4) / 3;
 
 const EXTENSIONS: ReadonlyMap<string, ImageMimeType> = new Map([

@@ -15,7 +15,7 @@ export interface RelayedPicture {
   mimeType: ImageMimeType;
 }
 
-/** A link does not reveal its file: only the store knows which file it is. */
+/** A link does not reveal its file: only the store knows to which file a link belongs. */
 export interface RelayDeps extends Pick<Stores, "open"> {
   /** The first key signs, and all keys verify. Each has at least 32 characters. */
   keys: readonly [string, ...string[]];

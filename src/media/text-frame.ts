@@ -29,9 +29,9 @@ export interface FramedText {
 }
 
 export const FRAME_TOKENS = 60;
-/** A token rarely has more characters. White space is an exception, because the estimate does not count it. */
+/** Assumed maximum length of a token. White space can be longer, because the estimate does not count it. */
 const MAX_CHARS_PER_TOKEN = 8;
-/** Counting more tokens at once would block the thread for longer than 25 ms. */
+/** Maximum number of tokens to count at once. More would block the thread for longer than 25 ms. */
 const MAX_TOKENS = 25_000;
 
 /**

@@ -9,7 +9,7 @@ export type OpenAttachment = (ref: AttachmentRef, signal: AbortSignal) => Promis
 
 export interface FileLimits {
   maxFileBytes: number;
-  /** The timeout for opening and reading one file. */
+  /** Timeout for opening and reading one file. */
   timeoutMs: number;
 }
 
@@ -32,7 +32,7 @@ export type UseFile = <T>(
   signal: AbortSignal,
 ) => Promise<T | { problem: string }>;
 
-/** Large enough for five of the largest files, if each declares its size correctly. */
+/** Room for five of the largest files, if each declares its size correctly. */
 const MAX_HELD_BYTES = 128 * 1024 * 1024;
 /** The longest wait for earlier files; the decoder's limit is the same. */
 const WAIT_MS = 60_000;
@@ -49,7 +49,7 @@ export function createUseFile({ maxHeldBytes = MAX_HELD_BYTES, waitMs = WAIT_MS 
     if (ref.sizeBytes > maxFileBytes) return { problem: tooLarge };
     const held = budget.open();
 
-    /** Reserves the declared size first, so that a file whose reading has started can be read to the end. */
+    /** Reserves the declared size first, so that there is room to read a started file to its end. */
     async function reserve(patience: AbortSignal): Promise<void> {
       while (!held.hold(ref.sizeBytes)) await untilAborted(budget.released(), patience);
     }

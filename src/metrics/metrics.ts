@@ -2,10 +2,12 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom
 
 const PREFIX = "palaver_";
 
-/** In seconds: fine steps up to five seconds, because people are waiting, and coarse ones up to the longest turn. */
+/** In seconds: fine steps up to five seconds, while people wait, then coarse ones up to the longest turn. */
 const LATENCY_BUCKETS_S = [0.1, 0.25, 0.5, 0.75, 1, 1.5, 2, 3, 5, 8, 13, 20, 30, 60, 120];
 
-/** Each sample wakes the process: the default of 10 ms costs 0.4 % of a core. Measured delays include this interval. */
+/**
+ * Sampling interval. Each sample wakes the process: at 10 ms this costs 0.4 % of a core. Delays include the interval.
+ */
 const LAG_SAMPLE_MS = 100;
 
 /** Gauges get their values when someone reads the metrics. A gauge with a label has one series per value. */
@@ -48,9 +50,9 @@ export interface Metrics {
   streamClosed(): void;
   /** Counts an event that was not accepted, so the platform must deliver it again. */
   intakeFailed(): void;
-  /** Counts work that another process took over while this process was still doing it. */
+  /** Counts work that another process took over before this process had finished it. */
   takenOver(): void;
-  /** Counts work that Palaver gave up on because it failed, or killed its process, again and again. */
+  /** Counts work that Palaver gave up on, because it repeatedly failed or killed its process. */
   givenUp(): void;
   /** Calls `read` whenever the metrics are read. Replaces an earlier `read`. If it fails, the value is missing or 0. */
   observe(name: GaugeName, read: Read): void;
@@ -142,7 +144,7 @@ function createCounters(registry: Registry) {
       [],
     ),
   };
-  // Creates each series with 0, because an alert misses a series that appears only with its first event.
+  // Creates each series with the value 0, because alerts cannot see a series that first appears with its first event.
   for (const side of ["gateway", "platform"]) counters.rateLimits.inc({ side }, 0);
   for (const to of ["model", "gateway"]) counters.fallbacks.inc({ to }, 0);
   return counters;

@@ -14,7 +14,7 @@ const FIXES: Partial<Record<GatewayErrorKind, string>> = {
 };
 
 interface ListFindings {
-  /** The finding about the gateway, then one finding per configured model. After a gateway failure, only the first. */
+  /** The finding about the gateway, then one per configured model. If the gateway failed, only the first finding. */
   findings: Finding[];
   /** The configured models that are missing in the gateway's list. */
   unlisted: readonly string[];
@@ -102,7 +102,7 @@ function countModels(count: number): string {
 }
 
 const LIST_MS = 10_000;
-/** How long to wait between two checks while the gateway has a problem. */
+/** Time between two checks while the gateway has a problem. */
 const AGAIN_MS = 30_000;
 /** A gateway without a model list responds with one of these statuses. */
 const NO_LIST_STATUSES = new Set([400, 404, 405, 410, 501]);

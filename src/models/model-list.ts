@@ -4,15 +4,15 @@ import type { Gateway } from "../gateway/client.ts";
 import type { ListModels } from "../port/catalogue.ts";
 import { editDistance } from "../text/edit-distance.ts";
 
-/** How long the list is cached: people request it repeatedly while they browse models or type a name. */
+/** The list is cached this long, because people request it repeatedly while they browse models or type a name. */
 const KEPT_MS = 5 * 60_000;
-/** How long a request for the list can take. */
+/** Timeout for a request for the list. */
 const LIST_MS = 10_000;
-/** People don't type or choose longer ids. */
+/** Longer ids are ignored, because no one types or chooses such an id. */
 const MAX_ID_CHARS = 100;
 const MAX_NEAR = 3;
 const MAX_SLIPS = 3;
-/** Matches names of models that cannot chat. The list has only names, so nothing else shows that. */
+/** Matches names of models that cannot chat. The list contains only names, so only the name can show this. */
 const DRAWS =
   /(^|[^a-z])(images?|imagen|imagine|dall-e|flux|banana|seedream|sdxl|stable-diffusion|midjourney|ideogram|recraft)([^a-z]|$)/i;
 const NO_CHAT =
@@ -86,7 +86,7 @@ export function findModel(name: string, models: readonly string[]): string | und
   return alike.find((model) => model === name) ?? (alike.length === 1 ? alike[0] : undefined);
 }
 
-/** Finds the models that an unknown name probably means, most likely first. Pure. */
+/** Finds the models that were probably meant by an unknown name, most likely first. Pure. */
 export function nearModels(name: string, models: readonly string[]): string[] {
   const typed = name.toLowerCase();
   if (typed === "" || typed.length > MAX_ID_CHARS) return [];

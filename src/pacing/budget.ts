@@ -1,6 +1,6 @@
 import type { CallKind, CallResult } from "../port/pace.ts";
 
-/** A call that counts against a budget. Platforms can limit posts per room, across replies. */
+/** A call that counts against a budget. Platforms can also limit the posts of all replies in a room. */
 export interface Call {
   kind: CallKind;
   room: string;
@@ -8,7 +8,7 @@ export interface Call {
 
 /** A call that has ended, with or without a response. */
 export interface EndedCall {
-  /** The kind of call that was really made. */
+  /** The kind of the call that was made, which can differ from the planned kind. */
   kind: CallKind;
   sentAt: number;
   answer: CallResult;
@@ -20,7 +20,7 @@ export interface Growth {
   /** Units per millisecond. */
   rate: number;
   firstText: number;
-  /** Number of the reply's calls without its post. */
+  /** Number of the reply's calls, not counting its post. */
   edits: number;
 }
 
@@ -41,28 +41,30 @@ export interface Budget {
   readonly firstGapMs: number;
   /** Minimum time between two calls of one reply, in milliseconds. */
   readonly minGapMs: number;
-  /** Credits that an early edit must leave, in addition to the reserve. */
+  /** Number of calls that an early edit must leave unused, in addition to the reserve. */
   readonly spare: number;
-  /** Returns the number of calls that edits must leave for finals. */
+  /** Returns how many calls edits must leave unused, so that replies can still make their final calls. */
   reserve(demand: Demand): number;
   /**
-   * Returns when one more reply can start so that it and all unfinished replies still have a call for their finals.
-   * Returns now if a first post uses no credit that finals need.
+   * Returns when one more reply can start so that a final call stays available for it and for every unfinished reply.
+   * Returns `now` if a first post uses no credit that final calls need.
    */
   beginAt?(demand: Demand): number;
-  /** Returns the planned time between calls of all replies together, in milliseconds. */
+  /** Returns the planned time between two calls of the whole budget, in milliseconds. */
   gap(demand: Demand): number;
-  /** True if the budget has plenty of credit at that moment. `gapPerReply` is the planned gap of each reply. */
+  /**
+   * True if the budget has plenty of credit at that moment. `gapPerReply` is the planned time between a reply's calls.
+   */
   isRich(at: number, gapPerReply: number): boolean;
   /** Returns how many such calls could start at that moment. */
   credit(call: Call, at: number): number;
   /**
-   * Returns the first moment at or after `from` at which `needs` such calls could start; Infinity if a response
-   * decides.
+   * Returns the first moment at or after `from` at which `needs` such calls could start; Infinity if that depends on a
+   * response.
    */
   creditAt(call: Call, needs: number, from: number): number;
   sent(call: Call, now: number): void;
-  /** Records the end of a call. `planned` is the call as it was planned. */
+  /** Records the end of a call. `planned` is the call as the pacer planned it. */
   done(planned: Call, ended: EndedCall, now: number): void;
   keepUntil(): number;
 }

@@ -1,16 +1,16 @@
 import type { CallResult } from "../port/pace.ts";
 
-/** One limit of a platform, tracked by counting this process's calls. */
+/** One limit of a platform, tracked by counting calls. */
 export interface Limit {
   credit(at: number): number;
   /**
-   * Returns the first moment at or after `from` with that many credits; Infinity if there is none or if a response
-   * decides.
+   * Returns the first moment at or after `from` with credit for that many calls. Returns Infinity if such a moment
+   * never comes, or if it depends on a response.
    */
   creditAt(needs: number, from: number): number;
   sent(now: number): void;
   done(answer: CallResult, now: number): void;
-  /** Past calls and refusals matter until this time. */
+  /** Returns until when past calls and refusals affect the limit. */
   keepUntil(): number;
 }
 
@@ -33,9 +33,9 @@ export interface CallLog extends Limit {
   isTight(at: number): boolean;
 }
 
-/** A limit counts as tighter for this time after it refused a permitted call. */
+/** After the platform refused a permitted call, the limit counts as tighter for this long. */
 const TIGHT_FOR_MS = 600_000;
-/** The number of calls in this period before a refusal shows the capacity of the real limit. */
+/** The real limit's capacity is estimated as the number of calls in this period before a refusal. */
 const TIGHT_SPAN_MS = 15_000;
 /** Share of the documented rate that is used while a limit counts as tighter. */
 const TIGHT_SHARE = 0.9;

@@ -2,7 +2,7 @@ import type { CallKind, Pacer, PacerStep, Written } from "../port/pace.ts";
 import { EDIT_RANK, type Rank, toBackoffMs } from "./pacer.ts";
 
 interface EvenReply {
-  /** True if some text, or the reply's end, still needs a call. */
+  /** True if the reply still needs a call, for some text or for its end. */
   waiting: boolean;
   ended: boolean;
   inFlight: boolean;
@@ -13,13 +13,13 @@ interface EvenReply {
 }
 
 export interface EvenPace {
-  /** Time between two calls of all replies together. */
+  /** Time between two calls of all replies together, in milliseconds. */
   gapMs: number;
   /** Minimum time between two edits of one reply, except before its final; absent: 0. */
   replyGapMs?: number;
 }
 
-/** The pace of the local page, which has no limit: smooth for a reader, but without too many writes to the disk. */
+/** The pace of the local page, which has no rate limit: smooth for a reader, without too many writes to the disk. */
 export const OWN_SURFACE_PACE: EvenPace = { gapMs: 10, replyGapMs: 120 };
 
 /**

@@ -5,14 +5,14 @@ import type { Budget, Call, Demand } from "./budget.ts";
 export interface BudgetPacer extends Pacer {
   countGrowing(now: number): number;
   find(reply: number): Readonly<ReplyState> | undefined;
-  /** Removes a reply that has no call in flight, and returns its state for `adopt`. */
+  /** Removes a reply that is not waiting for a call's response, and returns its state for `adopt`. */
   release(reply: number): ReplyState | undefined;
   /** Adds a reply that another pacer released, and returns its number. Earlier failures do not delay the reply here. */
   adopt(reply: ReplyState): number;
   recall(calls: readonly KnownCall[]): void;
 }
 
-/** A reply counts as growing until this time has passed without new text. */
+/** A reply counts as growing until it has got no new text for this long. */
 const GROWS_FOR_MS = 2_000;
 /** The start of a reply is remembered for this time. */
 const STARTS_KEPT_MS = 300_000;
@@ -151,14 +151,14 @@ function comesBefore(a: Candidate, b: Candidate, now: number): boolean {
 
 // --- the state of one reply ---
 
-/** In the estimate of a reply's rate, a longer pause counts as this long. */
+/** The estimate of a reply's rate counts a longer pause as this long. */
 const MAX_PAUSE_MS = 500;
 /** Limits of the time span from which the rate is estimated. */
 const MIN_SPAN_MS = 150;
 const MAX_SPAN_MS = 4_000;
-/** Two deltas with a smaller gap came with the same network read, so their gap is not a gap between arrivals. */
+/** If two deltas are closer together than this, they came with the same network read and count as one arrival. */
 const SAME_READ_MS = 2;
-/** In the mean gap between arrivals, a longer gap counts as this long. */
+/** The mean gap between arrivals counts a longer gap as this long. */
 const MAX_ARRIVAL_GAP_MS = 2_000;
 /** Weight of the newest gap in the mean gap. */
 const NEWEST_GAP = 0.15;
@@ -177,7 +177,7 @@ interface Flight {
 /** One reply in a pacer. Units of text are characters, times are milliseconds, and rates are units per millisecond. */
 export interface ReplyState {
   room: string;
-  /** Units that have arrived, units in calls so far, and units that the platform has accepted. */
+  /** Counts of units: those that have arrived, those in calls until now, and those that the platform has accepted. */
   total: number;
   sent: number;
   acked: number;
@@ -300,7 +300,7 @@ export function applyWritten(reply: ReplyState, { answer, behind, next }: Writte
     reply.acked = flight.sent;
     reply.failures = 0;
     reply.next = next ?? "edit";
-    // While the reply grows, text that arrived during the call is due at the usual pace. Only text that the call had to
+    // While the reply grows, text that arrived during the call is due at the usual pace. Text that the call had to
     // leave out is due at once.
     if (reply.ended) reply.needsCall = behind || !flight.isFinal;
     else reply.needsCall = behind && (next === "post" || toBacklog(reply) === 0);
@@ -326,7 +326,7 @@ function advance(reply: ReplyState, now: number): void {
 const FIRST_HOLD_MS = 100;
 /** If the gaps between arrivals are longer, the first post does not wait, because little text would be added. */
 const FIRST_GAP_MS = 25;
-/** A shorter pause does not count as a lull. */
+/** A shorter pause in the text does not count as a lull. */
 const LULL_MS = 60;
 /** After this time without text, the rest of a burst is shown if the budget is rich. */
 const LONG_PAUSE_MS = 500;
@@ -350,11 +350,11 @@ const SOON_MS = 800;
 /** An edit can use credit reserved for finals if that credit returns within this time. */
 const REFILL_MS = 4_000;
 /**
- * If a reply's final would have to wait longer than this, the reply does not start yet. It may end before, and then
- * needs only one post.
+ * A reply does not start yet if its final call would have to wait longer than this. It may end in the meantime, and
+ * then needs only one post.
  */
 const LONGEST_FINAL_WAIT_MS = 8_000;
-/** Maximum wait of such a reply's first text. */
+/** The longest wait for the first text of a reply that does not start yet. */
 const LONGEST_HOLD_MS = 20_000;
 /** Minimum time between two checks for credit. */
 const LEAST_WAIT_MS = 2;

@@ -1,6 +1,6 @@
 import { BoundedMap } from "../concurrency/bounded-map.ts";
 
-/** A pause counts as over this long before its end, because timers can fire early. */
+/** A pause counts as over this long before its real end, because timers can fire early. */
 const EARLY_MS = 2;
 const MAX_PAUSES = 1_000;
 

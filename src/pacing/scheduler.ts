@@ -3,13 +3,13 @@ import { untilAborted } from "../concurrency/deadlines.ts";
 import type { CallKind, KnownCall, Pacer, PacerStep, ReplyBudget, Written } from "../port/pace.ts";
 import type { Fallback } from "../port/sink.ts";
 
-/** What the scheduler needs of a reply. */
+/** The part of a reply that the scheduler uses. */
 export interface Paced {
   /** Makes the most urgent platform call with the newest text. Has its own timeout and never rejects. */
   write(): Promise<Written>;
   /** The platform limits posts per room. A reply without a room has this limit to itself. */
   readonly room?: string | undefined;
-  /** The platform's second way to write, if it has one. The pacer or the reply's writer switches to it. */
+  /** The platform's second way to write, if it has one. The pacer or the reply's writer can switch to it. */
   readonly fallback?: Fallback | undefined;
   /** The kind of the first call; absent: a post. */
   readonly first?: CallKind;
@@ -59,12 +59,12 @@ export interface SchedulerOptions {
  * New text delays its pacer's next check by at most this long, so that hundreds of deltas per second share one check.
  */
 export const LOOK_MS = 100;
-/** A budget without replies is kept this long, so that an active conversation keeps what the pacer has learned. */
+/** A budget without replies is kept this long, so that the next reply can use what the pacer has learned. */
 const IDLE_KEPT_MS = 60_000;
 const MAX_RECALLED = 1_000;
-/** Only this many calls are kept, because no limit counts more at a time. */
+/** Maximum number of calls that are kept. No limit counts more calls at a time. */
 const MAX_KEPT_CALLS = 400;
-/** Clocks of two processes differ by less than this. */
+/** Maximum difference between the clocks of two processes. */
 const SAME_CALL_MS = 50;
 /** Node limits timers to 24.8 days. An early wake-up is harmless. */
 const MAX_TIMER_MS = 3_600_000;
@@ -295,8 +295,7 @@ async function callWrite(paced: Paced): Promise<Written> {
   try {
     return await paced.write();
   } catch {
-    // `write` rejected, although it must not. The pacer waits before it retries, and the signal of `end` limits the
-    // wait.
+    // `write` rejected, although it must not. The pacer waits before a retry, at most until the signal of `end` aborts.
     return { answer: { ok: false }, behind: true };
   }
 }

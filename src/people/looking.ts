@@ -5,7 +5,7 @@ import type { Looking } from "../port/catalogue.ts";
 import { toOwnerKey } from "../store/key-part.ts";
 import type { Stores } from "../store/keyv.ts";
 
-/** One day, because later the person probably looks at something else. */
+/** An open channel is remembered for one day, because later the person probably looks at something else. */
 const KEPT_MS = 86_400_000;
 /** Maximum number of channels per person. The oldest are dropped. */
 const MAX_PLACES = 20;

@@ -47,8 +47,8 @@ export function createPersonalData(deps: PersonalDataDeps): PersonalData {
   async function eraseConversation(event: CommandEvent): Promise<number> {
     const { conversationId, reply, author, at } = event;
     const person = mayConfigure(author) ? undefined : { platform: reply.platform, id: author.id };
-    // Refuse only if there never was a history, because then people only talked to each other. The command can run
-    // again after a crash, when the history is already erased.
+    // Refuse only if the conversation never had a history, because then people talked only to each other. The command
+    // can run again after a crash, when the history is already erased.
     const hasHistory = !(await history.isNew(conversationId));
     const adapter = adapterOf(reply.platform);
     const waiting = await queue.forgetDrawings(
@@ -59,7 +59,7 @@ export function createPersonalData(deps: PersonalDataDeps): PersonalData {
     );
     const wanted = new Map<string, Wish>(waiting.map((drawing) => [laneOf(drawing).workId, drawing]));
     for (const turn of drawn) if (turn.phase !== "final") wanted.set(turn.id, turn);
-    // Inform every process, so that none creates another link to an erased image.
+    // Notify every process, so that none of them creates another link to an erased image.
     for (const [turnId, wish] of wanted) await queue.tell(toErasureStop(turnId, wish));
     if (hasHistory) await adapter.forget?.({ authorId: person?.id, conversation: { id: conversationId, before: at } });
     const erased = await history.forgetConversation(conversationId, person);

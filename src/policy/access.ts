@@ -25,10 +25,10 @@ export interface Decision {
   refusal: string;
 }
 
-/** Decides by the rules at the time of the judge's creation. */
+/** Decides by the rules that applied when the judge was created. */
 export type Judge = (by: Actor, permission: Permission) => Decision;
 
-/** Decides who can do what, and where. No other module decides this. */
+/** Decides who can do what, and where. No other module makes this decision. */
 export interface Access {
   /**
    * Checks the rules from the chat, then the rules in the policy file; the first match decides. By default everything
@@ -57,7 +57,7 @@ export interface AccessOptions {
 export function createAccess({ policy, chatRules }: AccessOptions): Access {
   async function judge(): Promise<Judge> {
     const { access = {} } = policy();
-    // Without admins, the rules from the chat do not apply, because no one could remove them.
+    // Without admins, the rules from the chat do not apply, because no one could remove these rules.
     const own = (access.admins ?? []).length > 0 ? await chatRules.read() : [];
     const known = new WeakMap<Author, { reply: ReplyAddress; applying: Applying }>();
     return (by, permission) => {

@@ -9,12 +9,12 @@ const NAMESPACE = "audit";
 const HEAD = "head";
 /** Settings whose values are texts that people write. */
 const WRITTEN: ReadonlySet<string> = new Set(["persona", "prompts", "schedule"]);
-/** As long as usage is kept. A setting can outlive the messages that it affected. */
+/** Entries are kept as long as usage is. A setting can outlive the messages that it affected. */
 const TTL_MS = 396 * 86_400_000;
 /** Maximum number of entries. A new entry then overwrites the oldest. */
 const MAX_ENTRIES = 5_000;
 const MAX_VALUE_CHARS = 2_000;
-/** Number of events that are remembered, so that a change is not written again after a crash. */
+/** Number of events that are remembered, so that a repeated event after a crash adds no second entry. */
 const MAX_KEYS = 50;
 const PAGE_ENTRIES = 200;
 

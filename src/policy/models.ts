@@ -7,7 +7,7 @@ import { isFor, isLike } from "./rules.ts";
 
 export interface ChosenModel {
   model: string;
-  /** A line of Markdown that tells the asker why another model answers. */
+  /** A line of Markdown that tells the asker why another model than usual answers. */
   notice?: string;
 }
 

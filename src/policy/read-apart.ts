@@ -4,7 +4,7 @@ import type { PolicySettings } from "../config/policy/policy-file.ts";
 
 const PROGRAM = fileURLToPath(new URL("./policy-process.ts", import.meta.url));
 const JOB_MS = 30_000;
-/** The process exits after this idle time, because the file rarely changes twice in a row. */
+/** The process exits after it was idle for this long, because the file rarely changes twice in a row. */
 const IDLE_MS = 1_000;
 
 export interface PolicyJob {

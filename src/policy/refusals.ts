@@ -5,7 +5,7 @@ import type { Stores } from "../store/keyv.ts";
 import type { Permission } from "./rules.ts";
 
 const NAMESPACE = "refused";
-/** A person gets at most one notice in this time, for each channel and missing permission. */
+/** For each channel and missing permission, a person gets at most one notice in this time. */
 const SILENT_MS = 10 * 60_000;
 
 /** Limits how often people who keep trying get a notice. */
@@ -21,7 +21,7 @@ export function createRefusals({ inTurn }: Pick<Stores, "inTurn">): Refusals {
   return {
     claim({ key: eventKey, author, reply }, permission) {
       const { platform, workspaceId = "", channelId } = reply;
-      // Hashed, because the key can outlive an erasure and must not identify anyone.
+      // The key is hashed: it can outlive an erasure, and must not identify anyone.
       const key = toKeyPart(
         createHash("sha256")
           .update(JSON.stringify([platform, author.id, workspaceId, channelId, permission]))

@@ -23,7 +23,7 @@ export function isAbout({ allow, deny }: AccessRule, permission: Permission): bo
 }
 
 /**
- * True if a selector matches the person. The caller decides `isAdmin`, because other selectors define who is an admin.
+ * True if a selector matches the person. The caller passes `isAdmin`, because other selectors define who is an admin.
  */
 export function isWho(who: string, { author, reply }: Actor, isAdmin: boolean): boolean {
   const [word, name] = splitSelector(who);
@@ -153,7 +153,7 @@ export function describeRule(rule: AccessRule): string {
   return `${verb} ${toList(rule.allow ?? rule.deny).join(", ")}${to}${place}`;
 }
 
-/** Returns words that follow "can" or "can't". */
+/** Returns the permission in words that can follow "can" or "can't". */
 export function describePermission(permission: Permission): string {
   const [kind, name] = splitSelector(permission);
   switch (kind) {

@@ -36,7 +36,7 @@ import type { ReplySink } from "./sink.ts";
  * without its result.
  */
 
-/** The names of a place, as the platform shows them. They contain no person's name and no message text. */
+/** A place's names as the platform shows them. They contain no person's name and no message text. */
 export interface PlaceNames {
   /** Undefined if the platform does not report the name. */
   channel?: string | undefined;
@@ -48,7 +48,7 @@ export interface PlaceNames {
 /** Selects the data to erase: one author's or everyone's, in one conversation or in all. */
 export interface ForgetScope {
   authorId?: string | undefined;
-  /** `before`: erases only data from before this time, in Unix milliseconds. */
+  /** Only data from before `before`, in Unix milliseconds, is erased. */
   conversation?: { id: string; before: number };
 }
 
@@ -58,11 +58,11 @@ export interface Adapter {
   readonly isOwn?: true;
   /**
    * Starts delivery. Resolves when the platform is connected; from then on the adapter calls `accept` for each event.
-   * It calls `notifyDelayed` for an event that must wait because an earlier one cannot be stored; the core then tells
-   * the author of a command.
+   * It calls `notifyDelayed` for an event that must wait because an earlier one cannot be stored; if that event is a
+   * command, the core notifies its author.
    */
   listen(accept: Accept, notifyDelayed?: (event: InboundEvent) => void): Promise<void>;
-  /** Opens a sink, also in a process that never listened. Each write of the sink checks the right. */
+  /** Opens a sink, also in a process that never listened. The sink checks the right before each write. */
   sink(address: ReplyAddress, right: Right): ReplySink;
   /** Streams an attachment's bytes, also in a process that never listened. Rejects if the file is gone. */
   openAttachment(ref: AttachmentRef, signal: AbortSignal): Promise<AsyncIterable<Uint8Array>>;
@@ -76,10 +76,10 @@ export interface Adapter {
    */
   readEarlier?(event: MessageEvent, range: EarlierRange, signal: AbortSignal): Promise<Earlier>;
   /**
-   * Reads the last messages of a channel, oldest first: those before the first of `messageIds` that is in the channel
-   * itself; empty if none of `messageIds` is. For a direct conversation, reads the channel that the person has open
-   * next to it, if `mayShow` allows that; empty if the platform does not report such a channel. Absent on platforms
-   * without channels. Best effort.
+   * Reads the last messages of a channel, oldest first. It reads those before the first of `messageIds` that is in the
+   * channel itself, and returns nothing if none of `messageIds` is. For a DM, it reads the channel that the person has
+   * open next to the DM, if `mayShow` allows that, and returns nothing if the platform does not report such a channel.
+   * Absent on platforms without channels. Best effort.
    */
   readChannel?(
     reply: ReplyAddress,
@@ -89,7 +89,7 @@ export interface Adapter {
   ): Promise<EarlierMessage[]>;
   /**
    * Shows one person a notice that no one else sees, after an ordinary message of that person. The same nonce never
-   * shows it twice. Absent if the sink can do that with `visibleTo`. Best effort.
+   * shows it twice. Absent if a sink can do the same with `visibleTo`. Best effort.
    */
   notifyPrivately?(
     reply: ReplyAddress,
@@ -99,21 +99,21 @@ export interface Adapter {
     signal: AbortSignal,
   ): Promise<void>;
   /**
-   * Looks up a person as the author of an event in this place; undefined if the id belongs to no one. Rejects if the
-   * platform does not answer. Absent: only the id counts.
+   * Looks up a person as the author of an event in this place. Undefined if no one has this id. Rejects if the platform
+   * does not answer. Absent: the core knows only the person's id.
    */
   findAuthor?(authorId: string, place: ReplyAddress, signal: AbortSignal): Promise<Author | undefined>;
   /**
-   * True if the person is still in this place and the bot can write there. Otherwise work that the person asked for
+   * True if the person is still in this place and the bot can write there. If false, work that the person requested
    * earlier stops. Rejects if the platform does not answer. Absent: always true.
    */
   isThere?(authorId: string, place: ReplyAddress, signal: AbortSignal): Promise<boolean>;
   /** Looks up a place's names for the operator's dashboard. Absent if the platform's places have none. Best effort. */
   namePlace?(place: Pick<ReplyAddress, "channelId" | "workspaceId">, signal: AbortSignal): Promise<PlaceNames>;
   /**
-   * True if this person, and everyone who reads the answer, can read a message or a conversation. `id` is the
-   * `messageId` or the `conversationId` of its event. False if the platform does not know. Absent: the bot shows
-   * nothing from another place. Looks everything up again for each signal, so that a lost permission counts at once.
+   * True if this person, and everyone who reads the answer, can read a message or a conversation. `id` is a `messageId`
+   * or a `conversationId`. False if the platform does not know. Absent: the bot shows nothing from other places. Looks
+   * up all permissions again for each new signal, so that a lost permission takes effect at once.
    */
   mayShow?(id: string, to: Actor, signal: AbortSignal): Promise<boolean>;
   /**
@@ -122,15 +122,15 @@ export interface Adapter {
    */
   readLinked?(link: string, maxMessages: number, to: Actor, signal: AbortSignal): Promise<EarlierMessage[] | undefined>;
   /**
-   * Searches the platform for this person. The core shows a hit only if `mayShow` allows it. Rejects with a
+   * Searches the platform as this person. The core shows a hit only if `mayShow` allows it. Rejects with a
    * `SearchProblem` if the platform cannot search. Absent on platforms without a search.
    */
   search?(request: SearchRequest, by: Actor, signal: AbortSignal): Promise<SearchPage>;
   /**
-   * Lists the channel of the question, or all channels that both the asker and the bot are in. Channels with the newest
+   * Lists the question's channel, or all channels that both the asker and the bot are in. Channels with the newest
    * messages come first, if the platform reports that order. The core reads only channels that `mayShow` allows. Empty
-   * for a direct conversation. Rejects with a `SearchProblem` if the platform cannot list channels. Absent on platforms
-   * without channels.
+   * for a DM. Rejects with a `SearchProblem` if the platform cannot list channels. Absent on platforms without
+   * channels.
    */
   listReadable?(which: "here" | "all", to: Actor, signal: AbortSignal): Promise<ReadablePlace[]>;
   /**
@@ -143,8 +143,8 @@ export interface Adapter {
   /** Erases the data that the adapter itself stores. Absent if the platform stores the messages. */
   forget?(which: ForgetScope): Promise<void>;
   /**
-   * Stops delivery; replies can still be written. First hands the connections of this process to other processes, for
-   * at most `handOverMs`. Without `handOverMs` it does not wait for them.
+   * Stops delivery; replies can still be written. First hands this process's connections to other processes, waiting
+   * for at most `handOverMs`. Without `handOverMs`, it does not wait.
    */
   pause(handOverMs?: number): Promise<void>;
   /** Called once, after `pause`. Afterwards the adapter writes nothing and keeps nothing running. */
@@ -161,7 +161,7 @@ export interface AdapterOptions {
   scheduleForm?: ScheduleForm | undefined;
   /** Absent: the bot listens to no channel. */
   isListening?: IsListening | undefined;
-  /** Reads the ids of the groups and roles that the policy names. The adapter looks up their members. Absent: none. */
+  /** Reads the ids of the groups and roles in the policy. The adapter looks up their members. Absent: no groups. */
   namedGroups?: (() => Promise<readonly string[]>) | undefined;
   /** Absent: images are off. */
   imagine?: ImagineMenu | undefined;

@@ -25,7 +25,7 @@ export type ReadPersona = (
   channel: Pick<ReplyAddress, "platform" | "workspaceId" | "channelId">,
 ) => Promise<{ persona?: string; prompts?: readonly string[] }>;
 
-/** A person in a direct conversation with the bot, or in one thread of that conversation. */
+/** A person in a DM with the bot, or in one thread of that DM. */
 export interface Viewer extends Pick<ReplyAddress, "platform" | "threadId"> {
   authorId: string;
 }
@@ -34,11 +34,11 @@ export interface Viewer extends Pick<ReplyAddress, "platform" | "threadId"> {
 export interface Looking {
   /** Undefined: the person has no channel open. */
   note(by: Viewer, channelId: string | undefined): Promise<void>;
-  /** Resolves to the channel noted for the thread, else to the one noted for the whole conversation. */
+  /** Resolves to the channel noted for the thread, or else to the channel noted for the whole DM. */
   read(by: Viewer): Promise<string | undefined>;
 }
 
-/** A person who acts, and the place of the action. */
+/** A person, and the place in which the person acts. */
 export type Actor = Pick<ActionEvent, "author" | "reply">;
 
 export interface ImagineMenu {
@@ -72,14 +72,14 @@ export interface ScheduleForm {
 export interface About {
   model: string;
   persona?: string;
-  /** The conversation's answer options, as the end of a sentence. Absent: the operator's options. */
+  /** The conversation's answer options, in words that can end a sentence. Absent: the operator's options. */
   answerOptions?: string;
   kept: {
-    /** The number of the person's messages and of the answers to them that the bot stores. */
+    /** How many of the person's messages, and of the answers to them, the bot stores. */
     entries: number;
     conversations: number;
   };
-  /** How much the person used the bot this month, as the end of a sentence. */
+  /** The person's usage this month, in words that can end a sentence. */
   used: string;
 }
 
@@ -93,7 +93,7 @@ export interface Preview {
   platform: string;
   /** The messages, in the Markdown that the platform receives. */
   messages: readonly string[];
-  /** CSS in the look of the platform's app, below `[data-platform="…"]` with the platform's name in lower case. */
+  /** CSS that imitates the platform's app, below `[data-platform="…"]` with the platform's name in lower case. */
   style: string;
 }
 
@@ -105,7 +105,7 @@ export interface CommandHelp {
   name: string;
   /** One sentence. */
   description: string;
-  /** The arguments that people can write, in words: "on, or off". */
+  /** The arguments that people can write, for example "on, or off". */
   usage?: string;
   /** The fields of the command's form. Empty: the command has no arguments. Absent: the form has one field for text. */
   fields?: readonly CommandField[];

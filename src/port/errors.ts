@@ -43,7 +43,9 @@ export class SinkError extends LoggableError {
   /** The platform's name for the permission that the bot lacks, if known; only with `forbidden`. */
   readonly missing: string | undefined;
 
-  /** How many UTF-16 units of the draft the message shows; 0 if it shows another text. Only with `sealed`. */
+  /**
+   * Length of the shown part of the draft, in UTF-16 units; 0 if the message shows another text. Only with `sealed`.
+   */
   readonly shownLength: number | undefined;
 
   constructor(kind: SinkErrorKind, message: string, options: SinkErrorOptions = {}) {

@@ -3,7 +3,7 @@ export interface Author {
   id: string;
   /** Untrusted text. */
   name: string;
-  /** True if the person can press buttons and give commands on behalf of others. */
+  /** True if the person can press buttons and give commands for other people's answers. */
   isModerator?: boolean;
   /**
    * True if the person can change the channel's settings and erase its conversations for everyone. Absent means true,
@@ -12,7 +12,7 @@ export interface Author {
   mayConfigure?: boolean;
   /** The person's status in the place; absent: a member. An `external` person belongs to another organization. */
   kind?: "member" | "guest" | "external" | "bot";
-  /** The ids of those groups and roles of the person that the policy names. */
+  /** Ids of the person's groups and roles, but only of those that the policy names. */
   groups?: readonly string[];
   /** The person's workspace, if it differs from the workspace of the reply. */
   workspaceId?: string;
@@ -31,11 +31,11 @@ export interface ReplyAddress {
   categoryId?: string;
   /** Set for a conversation with one person, or with a few, that no one else can join. */
   isDirect?: true;
-  /** The message that the reply answers, if the platform shows which one that is. */
+  /** The message that the reply answers, if the platform shows that connection. */
   replyToId?: string;
-  /** Set if the reply answers no message: all its posts are newer than this time, in Unix milliseconds. */
+  /** Set if the reply answers no message: all posts of the reply are newer than this time, in Unix milliseconds. */
   since?: number;
-  /** The id of the only author who sees the reply, on platforms that support that. */
+  /** The id of the only person who sees the reply, on platforms with such replies. */
   visibleTo?: string;
   /** Data that only the platform's own adapter reads. */
   extra?: Readonly<Record<string, string>>;
@@ -56,20 +56,20 @@ export interface AttachmentRef {
 export interface EventBase {
   /** Unique per platform event. The queue claims the key and drops a second delivery. */
   key: string;
-  /** `{platform}:…`, without "~". The conversation of the place; `ids.ts` derives private conversations from it. */
+  /** `{platform}:…`, without "~". Names the place's conversation, from which `ids.ts` derives private conversations. */
   conversationId: string;
   author: Author;
   reply: ReplyAddress;
   /** When the event happened on the platform, in Unix milliseconds. */
   at: number;
-  /** The lane in which the event waits; absent: its conversation's. The core sets it when it accepts the event. */
+  /** The lane in which the event waits; absent: its conversation's lane. The core sets it when it accepts the event. */
   lane?: EventLane;
 }
 
 /** A lane is a queue whose events run one after another: the events of a conversation, or of an image. */
 export interface EventLane {
   id: string;
-  /** `question`: the model answers. `drawing`: creates images. `errand`: any other, short work. */
+  /** `question`: the model answers. `drawing`: the bot creates images. `errand`: any other work, which is short. */
   kind: "question" | "drawing" | "errand";
   /** The id of the turn or job that the event starts or continues. */
   workId: string;
@@ -92,13 +92,13 @@ export interface MessageEvent extends EventBase {
    * someone addresses it again.
    */
   addressed: "bot" | "open" | "other";
-  /** Set if the platform keeps a reply open for this message, as for a slash command: the bot answers it alone. */
+  /** Set if the platform keeps a reply open for this message, as for a slash command. The bot answers it separately. */
   isAnsweredAlone?: true;
   /** Set if the message addresses no one, but the bot answers every message of this channel. */
   isListenedTo?: true;
-  /** Set for a run of a schedule: no person has just written this message, and the platform does not have it. */
+  /** Set for a run of a schedule. No person has just written this message, and the platform has no such message. */
   scheduled?: ScheduledRun;
-  /** Set if the text was longer than any platform allows and the core removed its middle on arrival. */
+  /** Set if the text was longer than any platform allows, so the core removed its middle on arrival. */
   isCut?: true;
 }
 
@@ -110,7 +110,7 @@ export interface ScheduledRun {
   when: string;
   /** A sentence that people see under the answer. */
   notice?: string;
-  /** Set if the run is too late: the bot does not do it, and only reports that. */
+  /** Set if the run is too late: the bot then only reports that it did not run. */
   isMissed?: true;
   /** Set if the schedule recurs: each answer then has buttons for the schedule. */
   recurs?: true;
@@ -122,7 +122,7 @@ export interface EditedEvent extends EventBase {
   messageId: string;
   text: string;
   attachments: AttachmentRef[];
-  /** Set if the edit addressed the message to the bot. The bot answers it, unless it did so before. */
+  /** Set if the edit addressed the message to the bot. The bot answers the message, unless it did so before. */
   addressed?: "bot";
 }
 
@@ -242,7 +242,7 @@ export interface Earlier {
 }
 
 export interface EarlierRange {
-  /** Unix milliseconds: only messages from this time on. Absent: all messages, including the thread's first. */
+  /** Only messages from this time on, in Unix milliseconds. Absent: all messages, including the thread's first. */
   since?: number;
   /** At most this many of the newest messages, in addition to the thread's first message. */
   maxMessages: number;
@@ -291,7 +291,7 @@ export interface RecentRange {
   since: number;
   /** Only messages before this time, in Unix milliseconds. */
   until: number;
-  /** True if reading can stop at the asker's newest message. */
+  /** True if the asker's newest message can end the reading. */
   fromOwn: boolean;
   /** The reading of the channel itself, and of each thread, ends at about as many messages. */
   maxMessages: number;

@@ -2,8 +2,9 @@ import { createHash } from "node:crypto";
 import type { InboundEvent } from "./events.ts";
 
 /**
- * Names an image on its buttons: by its turn, and by its number in the turn, from 1. Number 0 means the whole turn. The
- * id is short and has no ":", because platforms put it into their own ids. Its "." distinguishes it from a turn's id.
+ * Names an image on its buttons by its turn and by its number in the turn, starting at 1. Number 0 stands for the whole
+ * turn. The id is short and has no ":", because platforms put it into their own ids. A "." distinguishes it from a
+ * turn's id.
  */
 export interface PictureId {
   turnId: string;
@@ -20,7 +21,7 @@ export function readPictureId(id: string): PictureId | undefined {
   return turnId === undefined ? undefined : { turnId, part: Number(part) };
 }
 
-/** Makes the id of some tool calls of a turn, for a button. `digest` is in base64url. */
+/** Makes the id with which a button names some of a turn's tool calls. `digest` is in base64url. */
 export function toCallsId(turnId: string, digest: string): string {
   return `${turnId}~${digest}`;
 }
@@ -31,8 +32,8 @@ export function readCallsId(id: string): { turnId: string; digest: string | unde
 }
 
 /**
- * Names one of a turn's answers: the first is number 1, and each repeated request adds one. Buttons carry this id
- * instead of a turn's id. Its suffix distinguishes it from the id of a turn or an image.
+ * Names one of a turn's answers. The first answer is number 1, and each new answer to the question adds one. Buttons
+ * can carry this id instead of a turn's id. Its suffix distinguishes it from the id of a turn or an image.
  */
 export interface EditionId {
   turnId: string;
@@ -58,7 +59,7 @@ export function toDeletionKey(messageKey: string): string {
   return `${messageKey}:deleted`;
 }
 
-/** Derives a batch's turn id from the key of its first event, so that a resumed turn finds its record. */
+/** Derives a batch's turn id from the key of its first event, so that a resumed turn finds its stored record. */
 export function toTurnId(eventKey: string): string {
   return createHash("sha256").update(eventKey).digest("base64url").slice(0, 16);
 }

@@ -23,10 +23,10 @@ export interface AdapterModule<Config = unknown> {
    * other platforms, and its process has its own data and port.
    */
   readonly surface?: "page" | "terminal";
-  /** Each of these variables switches the platform on, `NAME=value` only with that value. Most people set the first. */
+  /** Each of these variables switches the platform on; `NAME=value` requires that value. Most people set the first. */
   readonly switches: readonly [string, ...string[]];
   readonly variables: PlatformVariables;
-  /** `isAlone`: the variables switch on no other platform. */
+  /** `isAlone` is true if the variables switch on no other platform. */
   readConfig(given: GivenVariables, isAlone: boolean): ConfigReading<Config>;
   /** Describes the connection at the start of the log, such as "Socket Mode, one workspace". Contains no secret. */
   describe?(config: Config): string;
@@ -35,12 +35,12 @@ export interface AdapterModule<Config = unknown> {
   check?(config: Config, facts: CheckFacts, signal: AbortSignal): Promise<Finding[]>;
   /** The address to which the platform sends its events. Undefined if the bot connects to the platform instead. */
   eventsAddress?(config: Config): EventsAddress | undefined;
-  /** Origins from which anyone with a link can load the platform's files, if a simulator replaces the platform. */
+  /** Origins from which anyone with a link can load the platform's files. Only for a simulator of the platform. */
   fileOrigins?(config: Config): readonly string[];
   readonly setup?: PlatformSetup;
   /**
    * Patterns of the platform's tokens. The log redacts a match, except for its first group. A pattern can start with a
-   * lookbehind for what cannot precede a token in plain text.
+   * lookbehind that excludes characters before a token in plain text.
    */
   readonly tokens?: readonly RegExp[];
   preview?(markdown: string): Promise<Preview>;
@@ -80,9 +80,9 @@ export interface Host extends AdapterOptions {
   /** The process's only database. The adapter never closes it. */
   database: DatabaseSync;
   dataDir: string;
-  /** The key that signs a browser's proof that it gave the password. */
+  /** The key that signs the cookie of a browser that gave the right password. */
   browserKey: string;
-  /** The key that marks the bot's messages, so that the bot finds them again. */
+  /** The key that marks the bot's messages, so that the bot can recognize its own messages later. */
   markKey: string;
   /** Host names that browsers can use besides loopback ones, in lower case and without a port. */
   allowedHosts: readonly string[];
@@ -98,7 +98,7 @@ export interface Host extends AdapterOptions {
 export interface OpenPlatform {
   adapter: Adapter;
   mounts?: readonly Hono[];
-  /** Shows a gateway problem to the operator. Undefined: the problem is over. */
+  /** Shows a gateway problem to the operator. Undefined: the problem is solved. */
   showGateway?(problem: GatewayNotice | undefined): void;
 }
 
@@ -119,7 +119,7 @@ export interface EventsAddress {
 }
 
 export interface PlatformSetup {
-  /** Variables that the step uses from the environment, unchanged. */
+  /** Variables that the step takes unchanged from the environment. */
   given: readonly string[];
   toStep(how: { botName: string; publicUrl: string | undefined }): SetupStep;
 }

@@ -1,35 +1,37 @@
 /** A write: create a message, change it, or change it for the last time. Platforms can count each kind separately. */
 export type CallKind = "post" | "edit" | "final";
 
-/** The counter of a rate limit, as a platform reports it with an accepted call. */
+/** The state of a rate limit, as a platform reports it with an accepted call. */
 export interface BudgetHeaders {
   /** How many calls the limit allows in one window. */
   limit: number;
   /** How many calls are left after this one. */
   remaining: number;
-  /** How long until the counter is full again. */
+  /** How long until the limit is available in full again. */
   resetAfterMs: number;
 }
 
-/** The result of a call. `retryAfterMs` is set if a rate limit was the reason why the platform refused it. */
+/** The result of a call. `retryAfterMs` is set if the platform refused the call because of a rate limit. */
 export type CallResult = { ok: true; budget?: BudgetHeaders } | { ok: false; retryAfterMs?: number };
 
-/** How one call ended, and what the reply still needs. */
+/** The result of a call, and what the reply still needs. */
 export interface Written {
   answer: CallResult;
-  /** True if the message does not show all text that the reply had when the call started. Later text does not count. */
+  /**
+   * True if the message lacks text that the reply had when the call started. Text that arrived later does not count.
+   */
   behind: boolean;
-  /** The kind of the call that was made, if `step` named another one. */
+  /** The kind of the call that was made, if it differs from the kind that `step` named. */
   kind?: CallKind;
-  /** The kind of the reply's next call. Absent: after an accepted call, an edit. */
+  /** The kind of the reply's next call. Absent: an edit, if the call was accepted. */
   next?: CallKind;
-  /** True if the fallback writes the reply from now on. */
+  /** True if the fallback writes the reply from this call on. */
   isFallback?: boolean;
 }
 
 /**
- * A call against a rate limit, as one process reports it to the next one that uses the limit. The process records a
- * call when the call starts, and again if the platform refused it or counted it as another kind.
+ * A call against a rate limit, as one process reports it to the next process that uses the limit. It is recorded when
+ * the call starts, and again if the platform refused the call or counted it as another kind.
  */
 export interface KnownCall {
   kind: CallKind;
@@ -46,7 +48,7 @@ export interface KnownCall {
 export type PacerStep =
   | { type: "send"; reply: number; kind: CallKind; isFallback?: boolean }
   | { type: "wait"; until: number }
-  /** Nothing is due before the next event. */
+  /** No call is due before the next event. */
   | { type: "idle" };
 
 export interface JoinOptions {
@@ -60,24 +62,24 @@ export interface JoinOptions {
 
 /**
  * Decides which reply of one rate-limit budget is written next, and when. Pure: events go in, steps come out. Times are
- * milliseconds of one monotonic clock. Callers call `step` after every event and at every time that it named, until it
- * returns something other than "send". During a wait, `step` can come a little after `text`. Each reply has at most one
- * call in flight.
+ * milliseconds of one monotonic clock. After every event, and at the time that `step` named, the caller calls `step`
+ * until it returns something other than "send". During a wait, the caller can call `step` a little later than `text`.
+ * Each reply has at most one call in flight.
  */
 export interface Pacer {
   /** Adds a reply and returns its number. */
   join(options?: JoinOptions): number;
   text(reply: number, units: number, now: number): void;
-  /** Reports that the text is complete. One more call follows, and repeats until the message shows the whole text. */
+  /** Reports that the text is complete. One more call follows, and is repeated until the message shows all text. */
   end(reply: number): void;
-  /** Forgets a reply that is finished or abandoned. A call in flight still counts against the budget. */
+  /** Forgets a reply that is finished or abandoned. A call without a response yet still counts against the budget. */
   leave(reply: number): void;
   step(now: number): PacerStep;
   /** Reports the end of the call that the last "send" for this reply started. */
   done(reply: number, written: Written, now: number): void;
   /** Counts calls of other processes, oldest first. Absent on a pacer that counts no calls. */
   recall?(calls: readonly KnownCall[]): void;
-  /** Returns when the pacer's counts and estimates expire. A pacer without replies can be dropped then. */
+  /** Returns the time at which the pacer's counts and estimates expire. A pacer without replies can be dropped then. */
   keepUntil(): number;
 }
 

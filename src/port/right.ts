@@ -6,7 +6,7 @@ export interface Fence {
   readonly value: string;
   /** Rejects with a `FencedError` if another process took over. */
   check(): Promise<void>;
-  /** True if this fence alone keeps all other processes away from this name. Absent: it covers no name. */
+  /** True if this fence alone keeps all other processes from using this name. Absent: the fence covers no name. */
   covers?(name: string): boolean;
 }
 
@@ -26,8 +26,8 @@ export interface Right {
 }
 
 /**
- * Permits writes without a fence: for work that no other process can take over, or for a write that a process must make
- * even after it lost the work. Each use says which of the two it is.
+ * Permits writes without a fence. Use it for work that no other process can take over, or for a write that a process
+ * must make even after it lost the work. Each use says which of the two it is.
  */
 export const NO_RIGHT: Right = { fences: [], isResumed: false };
 
@@ -37,12 +37,12 @@ export interface Work {
   readonly right: Right;
 }
 
-/** True if another process can take this work over and continue from the point that this one reached. */
+/** True if another process can take this work over and continue where this process stopped. */
 export function canBeTakenOver({ fences }: Right): boolean {
   return fences.length > 0;
 }
 
-/** Identifies a right even after its keys are renamed. Knowledge from another right can be outdated. */
+/** Returns a text that survives a renaming of the right's keys. Facts read under another right can be outdated. */
 export function identify({ fences }: Right): string {
   return fences.map(({ value }) => value).join();
 }

@@ -8,7 +8,7 @@ const TAG_BYTES = 16;
 
 /** Encrypts text: no one can read or change it without the key. Unrelated to `SinkErrorKind` `sealed`. */
 export interface Seal {
-  /** Returns a different result every time. A text that was sealed for one name opens under no other name. */
+  /** Encrypts a text, with a different result every time. The result can be opened only under the same name. */
   close(name: string, text: string): string;
   /** Throws if the key or the name differs, or if the text was changed. */
   open(name: string, sealed: string): string;

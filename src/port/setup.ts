@@ -7,11 +7,11 @@ export interface SetupField {
   /** Explains where people find the value. */
   hint: string;
   kind: "address" | "secret" | "model";
-  /** The variable with the address that receives this secret: a new address needs a new secret. */
+  /** The variable with the address that receives this secret. A new address requires a new secret. */
   sentTo?: string;
   value?: string;
   isOptional?: boolean;
-  /** Set if the rest of the guide depends on this field: the form shows it first. */
+  /** Set if the rest of the guide depends on this field. The form then asks for this field first. */
   isFirst?: boolean;
 }
 
@@ -43,7 +43,7 @@ export interface SetupStep {
   title: string;
   summary: string;
   ways: readonly SetupWay[];
-  /** Says what to write where, once Palaver runs with these values. Absent if they connect no new platform. */
+  /** Says how to write to the bot once Palaver runs with these values. Absent if they connect no new platform. */
   greeting?: string;
 }
 
@@ -55,11 +55,11 @@ export type EnvFile = { text: string; problems: readonly string[] };
 
 /** Leads a person to a working configuration, on the page and in the terminal. Keeps no values between calls. */
 export interface Setup {
-  /** True if the next start would use a secret of some step, or if the configuration cannot be read. */
+  /** True if the next start would use a secret from one of the steps, or if the configuration cannot be read. */
   isConfigured(): boolean;
-  /** Some steps depend on values of earlier ones. */
+  /** Returns the steps. Some of them depend on values of earlier steps. */
   steps(values: SetupValues): readonly SetupStep[];
-  /** Tries the values of one step for real. Findings use the form's labels. Rejects only with `signal.reason`. */
+  /** Tests one step's values with real requests. Findings use the form's labels. Rejects only with `signal.reason`. */
   check(stepId: string, values: SetupValues, signal: AbortSignal): Promise<Finding[]>;
   /** Lists the models of the gateway that the values name. If the gateway does not list them, returns findings. */
   listModels(values: SetupValues, signal: AbortSignal): Promise<{ models: readonly string[]; findings: Finding[] }>;

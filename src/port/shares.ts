@@ -5,10 +5,10 @@ export interface Claim {
   count: number;
   /** The parts that the process uses. */
   inUse: readonly number[];
-  /** How many parts the process can start at once; 0: it accepts no more at the moment. */
+  /** How many parts the process can start at once; 0: it accepts no part at the moment. */
   atOnce: number;
   isLeaving: boolean;
-  /** How long the process counts as alive after `now`, in milliseconds. */
+  /** How long after `now` the process counts as alive, in milliseconds. */
   forMs: number;
   now: number;
 }
@@ -16,11 +16,11 @@ export interface Claim {
 export interface Share {
   /** The parts that the process should use or start. */
   own: readonly number[];
-  /** The parts of `inUse` that no process handed over: new parts, and parts of a process that died. */
+  /** The parts of `inUse` that no other process handed over: new parts, and parts of a process that died. */
   inherited: readonly number[];
-  /** Some parts belong to no process yet. */
+  /** True if some parts belong to no process yet. */
   isOpen: boolean;
-  /** True while no other process would take over the parts. */
+  /** True while no other process could take over the parts. */
   isAlone: boolean;
 }
 

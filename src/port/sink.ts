@@ -12,7 +12,7 @@ export interface Button {
 /** The intended state of one message. The Markdown is already neutralized and within `limits`. */
 export interface Draft {
   markdown: string;
-  /** While streaming: the text as it arrived, with open markup left open. The next draft usually only adds to it. */
+  /** While streaming: the text as it arrived, with open markup left open. The next draft usually only adds text. */
   source?: string;
   /** The turn's steps, in the order of their start. If the platform shows no steps, only the last draft has them. */
   steps?: readonly Step[];
@@ -29,10 +29,10 @@ export interface Step {
   state: "running" | "done" | "failed";
   /** Set if the answer ended while this step ran: a user stopped it, or it failed. */
   cutBy?: "stop" | "error";
-  /** The start and end times, in milliseconds of one monotonic clock. */
+  /** Start and end in milliseconds of one monotonic clock. */
   begunAt?: number;
   endedAt?: number;
-  /** The duration of a running step, as it was last shown. */
+  /** How long a running step has taken, as people last saw it. */
   runningMs?: number;
   /** The pages that the step read; absent while it runs. */
   sources?: readonly Source[];
@@ -52,15 +52,15 @@ export interface SinkLimits {
   /** The longest message, in the unit of `lengthOf`. */
   maxLength: number;
   lengthOf(text: string): number;
-  /** A growing message ends at the last good break before this length; absent: each message is filled completely. */
+  /** A growing message ends at the last good break before this length. Absent: messages are filled completely. */
   keptLength?: number;
   maxFileBytes: number;
-  /** A longer reply shows only this many messages and comes complete as a file. Absent: no limit. */
+  /** Maximum number of messages that a reply shows. A longer reply also comes complete as a file. Absent: no limit. */
   maxMessages?: number;
 }
 
 export interface Receipt {
-  /** Set if the message does not show the whole draft yet; the caller writes it again. */
+  /** Set if the message does not show the whole draft yet. The caller then writes the draft again. */
   isPartial?: boolean;
   /** The counter of `ReplySink.budget`, if the platform reports it. */
   budget?: BudgetHeaders;
@@ -88,27 +88,27 @@ export interface SinkTraits {
   /** The platform shows buttons under a complete answer: ask again, rate it, and so on. */
   readonly secondThoughts?: boolean;
   /**
-   * Says when the reply itself shows that it waits, with a Stop button: `soon`, because `progress` cannot show both;
-   * `late`, because the platform shows its own Stop for a while.
+   * When the reply itself shows that it waits, with a Stop button. `soon`: early, because `progress` cannot show both
+   * the notice and the button. `late`: only after a while, because the platform first shows its own Stop button.
    */
   readonly waits?: "soon" | "late";
-  /** Everyone in the channel sees this reply, although it is for one person. */
+  /** Set if everyone in the channel sees this reply, although it is meant for one person. */
   readonly isPublic?: true;
 }
 
-/** Writes one reply, with one call in flight per message. Rejects at a rate limit instead of sleeping. */
+/** Writes one reply, with one call at a time per message. At a rate limit, it rejects instead of waiting. */
 export interface ReplySink {
   readonly limits: SinkLimits;
   /** The rate limit that this reply shares with others, and the policy that respects the limit. */
   readonly budget: ReplyBudget;
   /** Replies with the same room share the platform's limit on posts. Absent: this reply shares it with no other. */
   readonly room?: string;
-  /** Absent if there is only one way of writing. The core can activate it before a post, the sink in any call. */
+  /** A second way of writing, if there is one. The core can activate it before a post, the sink in any call. */
   readonly fallback?: Fallback;
-  /** Absent: the platform shows plain text with buttons. */
+  /** Absent: the platform shows only plain text with buttons. */
   readonly traits?: SinkTraits;
   /**
-   * Posts a message. A repeated post with the same nonce makes no second message; it resolves to the first one.
+   * Posts a message. If a post with this nonce was made before, makes no second message and resolves to the first one.
    * `isFirst`: no earlier attempt can have used the nonce, so the sink does not search for an existing message.
    */
   post(draft: Draft, nonce: string, signal: AbortSignal, isFirst?: boolean): Promise<Posted>;
@@ -120,11 +120,11 @@ export interface ReplySink {
    * that at the moment. Absent if the platform shows waiting automatically, or cannot mark a message.
    */
   markWaiting?(messageId: string, isWaiting: boolean, signal: AbortSignal): Promise<boolean>;
-  /** Removes a message of the bot. Resolves also if the message is already gone. */
+  /** Removes a message of the bot. Also resolves if the message no longer exists. */
   remove(id: string, signal: AbortSignal): Promise<void>;
   /**
-   * Shows what the bot does before there is text, with the `stop` button if the platform supports it. An empty text
-   * removes the notice. Best effort, as in `adapter.ts`.
+   * Shows people what the bot is doing before there is text, with the `stop` button if the platform supports it. An
+   * empty text removes the notice. Best effort, as in `adapter.ts`.
    */
   progress(text: string, signal: AbortSignal, stop?: Button): Promise<void>;
 }

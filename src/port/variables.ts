@@ -9,7 +9,7 @@ export interface VariableEntry<Name extends string = string> {
   names: readonly Name[];
   /** Markdown, short enough for a cell of a table. Paths are relative to the repository. */
   meaning: string;
-  /** The program's behavior while the variables are unset, if no default shows it or the default is too long. */
+  /** What the program does while the variables are unset. Absent if the default shows this well enough. */
   unset?: string;
 }
 

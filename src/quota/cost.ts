@@ -2,7 +2,7 @@ import type { ModelPrices, Prices } from "../config/policy/prices.ts";
 
 /** Money is counted in billionths, because one token costs very little. */
 export const BILLIONTHS = 1_000_000_000;
-/** Billionths per token, if a million tokens cost 1. */
+/** The price per token in billionths, if a million tokens cost 1. */
 const PER_TOKEN = BILLIONTHS / 1_000_000;
 
 /** The usage of one request, reported by the gateway or estimated. */
@@ -12,7 +12,7 @@ export interface Spent {
   completionTokens: number;
   isEstimated: boolean;
   pictures?: number;
-  /** The model that answered, if another model was requested. */
+  /** The model that answered, if it differs from the requested one. */
   model?: string | undefined;
   /** The cost that the gateway reported, in the currency of the prices. */
   cost?: number | undefined;

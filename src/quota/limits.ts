@@ -10,11 +10,11 @@ import {
 import { toKeyPart } from "../store/key-part.ts";
 import { BILLIONTHS } from "./cost.ts";
 
-/** A window's name is the beginning of its ISO date and time. These are the names' lengths in characters. */
+/** A window is named by the beginning of its ISO date and time, with this many characters. */
 const NAME_CHARS: Record<QuotaWindow, number> = { minute: 16, hour: 13, day: 10, month: 7 };
 const DURATION_MS = { minute: 60_000, hour: 3_600_000, day: 86_400_000 } as const;
 
-/** Whose request it is. The person is a pseudonym, so that counts identify no one. */
+/** The person, channel and workspace of a request. The person is a pseudonym, so that stored counts identify no one. */
 export interface Asker {
   platform: string;
   pseudonym: string;
@@ -37,7 +37,7 @@ export interface QuotaLimit {
 
 export interface Standing extends QuotaLimit {
   used: number;
-  /** Reserved for running requests. */
+  /** The amount that is reserved for running requests. */
   held: number;
   isLifted: boolean;
 }

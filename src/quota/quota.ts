@@ -15,26 +15,26 @@ import { describeAmount, describeLimit, describeTime } from "./wording.ts";
 
 /** Maximum length of an answer if tokens or money are limited and the policy sets no length. */
 const ANSWER_TOKENS = 4_096;
-/** With fewer tokens for an answer, no request is made. */
+/** If fewer tokens than this are left for an answer, no request is made. */
 const MIN_ANSWER_TOKENS = 64;
 /** The real number of prompt tokens can be this many times the estimate, because gateways count differently. */
 const PROMPT_MARGIN = 1.25;
-/** A count outlives its window by this time, because a request can end in the next window. */
+/** A count is stored this long after its window, because a request can end in the next window. */
 const ROW_MS = 3_600_000;
 const LIFTED_MS = 86_400_000;
-/** Maximum number of attempts to reserve. An attempt fails if another process uses the free quota first. */
+/** Maximum number of attempts to reserve. An attempt fails if another process uses the remaining quota first. */
 const MAX_TRIES = 4;
 const STORE_IS_AWAY = "I couldn't check your limits, because my storage is unavailable. Please try again in a minute.";
 
 export interface Reservation {
-  /** Maximum answer tokens that fit the limits; undefined if nothing limits them. */
+  /** Maximum number of answer tokens that the limits allow; undefined if no limit applies to them. */
   maxTokens: number | undefined;
   /** The limit that shortens the answer, in words. */
   tight?: string;
   /**
-   * Replaces the reservation with the actual usage. A refused request counts without tokens, and an unsent request does
-   * not count. `answer` counts an answer in the same step, once per id. Never rejects. A reservation without this call
-   * stays until its limits reset.
+   * Replaces the reservation with the actual usage. A refused request counts as a request without tokens; an unsent
+   * request does not count. In the same step, `answer` counts an answer, once per id. Never rejects. If this is never
+   * called, the reservation stays until its limits reset.
    */
   settle(outcome: Spent | Unspent, answer?: { id: string; by: UsedBy }): Promise<void>;
 }
@@ -114,7 +114,7 @@ export function createQuota(options: QuotaOptions): Quota {
     });
   }
 
-  /** Counts a refused request too; otherwise a person could send any number of them. */
+  /** Counts a refused request too, because a person could otherwise send any number of refused requests. */
   function toAdditions(request: Need, limits: readonly QuotaLimit[], outcome: Spent | Unspent): Addition[] {
     if (outcome === "unsent") return [];
     const need = outcome === "refused" ? request : toAnswered(request, outcome);
@@ -151,7 +151,7 @@ export function createQuota(options: QuotaOptions): Quota {
         return { ...given, settle };
       } catch (err) {
         const mayBeReserved = !(err instanceof QuotaError || err instanceof FencedError);
-        // The store may have made the reservation, although its response was lost.
+        // Undo the reservation, because the store may have made it although the response was lost.
         if (mayBeReserved) void settle("unsent");
         signal.throwIfAborted();
         if (!mayBeReserved) throw err;
@@ -184,7 +184,7 @@ export function createQuota(options: QuotaOptions): Quota {
   };
 }
 
-/** True if less than `least` is left. A request that needs nothing of a limit can run even if the limit is exceeded. */
+/** True if less than `least` is left. If `least` is 0, the limit is never full, even if it is exceeded. */
 function isFull({ most, used, held }: Standing, least: number): boolean {
   return least > 0 && most - used - held < least;
 }
@@ -200,7 +200,7 @@ function toScarcest(standings: readonly Standing[], currency: string) {
   return limits.toSorted((one, other) => one.left - other.left)[0];
 }
 
-/** Uses the model that answered, because it determines the price. */
+/** Replaces the requested model with the model that answered, because that model determines the price. */
 function toAnswered(need: Need, { model = need.by.model }: Spent): Need {
   return { ...need, by: { ...need.by, model } };
 }
@@ -242,7 +242,7 @@ async function reserveMost(
   const need = { ...request, promptTokens: Math.ceil(request.promptTokens * PROMPT_MARGIN) };
   const usual = need.maxTokens ?? policy().quotas?.answerTokens ?? ANSWER_TOKENS;
   const isLong = need.pictures === undefined && all.some(({ measure }) => measure === "tokens" || measure === "money");
-  // Ignore limits that the request does not use, because they can be reached already.
+  // Ignore limits that the request does not use, because they may already be reached.
   const concerned = reckoning.toMost(need, usual);
   const limits = all.filter(({ measure }) => concerned[measure] > 0);
   let answerTokens = isLong ? usual : 0;
@@ -278,7 +278,7 @@ function toBound({ row, measure, most, subject }: QuotaLimit, needed: Measured):
   return { row, counts, most, by: needed[measure], unless: toLiftedRow(subject) };
 }
 
-/** Names the count of open reservations in a limit's row. */
+/** Returns the name under which a limit's row counts open reservations. */
 function toReservedName(measure: QuotaMeasure): string {
   return `reserved:${measure}`;
 }

@@ -13,9 +13,9 @@ export interface Need {
   by: UsedBy & { model: string };
   /** An estimate. The reservation adds a margin. */
   promptTokens: number;
-  /** Requested maximum length of the answer; absent: no limit. */
+  /** Requested maximum length of the answer, in tokens; absent: no limit. */
   maxTokens?: number | undefined;
-  /** Absent for a text answer. */
+  /** Number of requested images. Absent for a text answer. */
   pictures?: number;
 }
 
@@ -31,7 +31,7 @@ export interface Reckoning {
   toMeasured(need: Need, used: Partial<Amounts>): Measured;
   /** Returns the maximum that a request with an answer of this length can use. */
   toMost(need: Need, answerTokens: number): Measured;
-  /** Returns how many answer tokens fit into the rest of a limit; 0 if the limit does not count them. */
+  /** Returns how many answer tokens fit into the remaining amount of a limit; 0 if the limit does not count tokens. */
   toAffordable(need: Need, limit: QuotaLimit, left: number): number;
 }
 

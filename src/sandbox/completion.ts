@@ -75,7 +75,7 @@ export function toCompletion(model: string, request: SandboxChatRequest, answer:
   };
 }
 
-/** Ends a completion early, for faults that stop in the middle. */
+/** Shortens a completion, for faults that stop in the middle of an answer. */
 export function shorten(completion: Completion, content: string, finishReason: FinishReason): Completion {
   const usage = toUsage(completion.usage.prompt_tokens, countTokens(content));
   return { ...completion, content, toolCalls: [], finishReason, usage };

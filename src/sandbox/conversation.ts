@@ -25,10 +25,12 @@ function withoutName(text: string): string {
 
 const GO_ON = /^Your answer was cut off\b[^\n]*\n\n/;
 
-/** A request to finish a truncated answer. */
+/** A truncated answer that the client asks the model to continue. */
 export interface CutAnswer {
   before: SandboxMessage[];
-  /** Returns `whole` without what precedes the last words in the request; all of it if it lacks those words. */
+  /**
+   * Returns `whole` from the last words in the request on; all of it if it does not start with the truncated answer.
+   */
   toRest(whole: string): string;
 }
 

@@ -23,7 +23,7 @@ const SPEED = /\bat ([\d,]{1,9}) (?:words|tokens)(?: per second|\/s)\b/i;
 /** Matches a file that was sent as text, or the name of an image. Each is a separate part of the message. */
 const FILE = /^<file name="[^"\n]*" mark="([0-9a-f]{16})">\n[^]*<\/file mark="\1">$|^Attached picture "[^"\n]*":$/;
 
-/** Directions are at the start of a message, so searching a longer text would only cost time. */
+/** Only this much text is searched, because directions are at the start of a message. */
 const MAX_HEAD_CHARS = 4000;
 
 const SLOW_TOKENS_PER_SECOND = 6;

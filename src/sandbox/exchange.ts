@@ -3,11 +3,11 @@ import type { Logger } from "pino";
 import type { CountRequest } from "./access.ts";
 import type { Faults } from "./faults.ts";
 
-/** The gateway's own count of what it sent, like the count for a bill. */
+/** What the gateway sent, by its own count, as for a bill. */
 export interface Served {
   requests: number;
   promptTokens: number;
-  /** Completion tokens include those that callers received before they disconnected. */
+  /** Includes completion tokens that callers received before they disconnected. */
   completionTokens: number;
   pictures: number;
   /** The number of requests whose callers disconnected before the end of the answer. */
@@ -24,7 +24,7 @@ export interface SandboxContext {
   /** True if the first answer in a conversation says that its text is made up. */
   isPractice: boolean;
   faults: Faults;
-  /** Requests that had their `-once` fault and were not repeated yet. */
+  /** Requests that have had their `-once` fault and have not been repeated yet. */
   metOnce: Set<string>;
   served: Served;
 }

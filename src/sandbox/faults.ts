@@ -24,7 +24,7 @@ export interface Effect {
   send?(script: Script, argument: number | undefined): Script;
   /** Changes the parts of an image answer. */
   show?(parts: readonly Part[]): readonly Part[];
-  /** True if a streaming request gets the whole completion at once. */
+  /** True if a streaming request gets the whole completion in one piece. */
   isWhole?: boolean;
 }
 
@@ -157,7 +157,7 @@ export function meetFault(
   if (fault === undefined) return undefined;
   if (fault.isOnce) {
     const kind = `${fault.name} ${fingerprint}`;
-    // A third request is like a first one, so that the same demonstration works again.
+    // Forget the first request, so that a third one has the fault again and the demonstration can be repeated.
     if (met.delete(kind)) return undefined;
     if (met.size >= MAX_REMEMBERED) met.clear();
     met.add(kind);
@@ -167,7 +167,7 @@ export function meetFault(
   return fault;
 }
 
-/** Makes a fault that breaks an answer after N pieces of text. `toSteps` gets the event that would follow. */
+/** Makes a fault that breaks an answer after N pieces of text. `toSteps` gets the event that the fault replaces. */
 export function breaking(what: string, toSteps: (next: Send) => ScriptStep[]): Effect {
   return { what, send: (script, pieces) => breakAt(script, pieces, toSteps) };
 }
@@ -183,8 +183,8 @@ function firstPieces(content: string, count: number | undefined): string {
 }
 
 /**
- * Replaces everything after `pieces` pieces of text, by default after half of them. `toSteps` gets the events that
- * would follow. A script without pieces of text breaks in the middle of its body.
+ * Replaces everything after `pieces` pieces of text, by default after half of them. `toSteps` gets the replaced events.
+ * A script without pieces of text breaks in the middle of its body.
  */
 export function breakAt(
   script: Script,
@@ -205,7 +205,7 @@ export function breakAt(
   return { ...script, steps: [...others, { type: "head" }, first, ...toSteps(second, [])] };
 }
 
-/** An answer breaks after at least one piece, to show some text, and after at most 20, to break soon. */
+/** Returns half of the pieces: at least one, so that some text shows, and at most 20, so that the break comes soon. */
 function halfOf(count: number): number {
   return Math.min(20, Math.max(1, Math.floor(count / 2)));
 }

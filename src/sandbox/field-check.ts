@@ -39,13 +39,13 @@ function toFieldError(issue: Issue, parent: Path): ApiError {
   return toInvalidRequest(`${param} ${rule}`, code, param);
 }
 
-/** Returns the value that is wrong. If it is a discriminator, zod's issue is about the object that contains it. */
+/** Returns the wrong value. Zod's issue about a discriminator is about the object that contains the value. */
 function inputOf(issue: Issue): unknown {
   if (!("discriminator" in issue) || typeof issue.discriminator !== "string") return issue.input;
   return Reflect.get(Object(issue.input), issue.discriminator);
 }
 
-/** Finds the alternative that the caller probably meant: its type matches, and its error is deeper inside. */
+/** Finds the issue of the alternative that was probably meant: its type matches, and its issue is deeper inside. */
 function closestBranch(branches: Issue[][]): Issue | undefined {
   return branches.flat().find((issue) => issue.path.length > 0 || issue.code !== "invalid_type");
 }

@@ -81,13 +81,13 @@ export interface Reference {
 
 export interface SandboxImageRequest {
   prompt: string;
-  /** In the order of the request. */
+  /** In request order. */
   references: Reference[];
   hasImage: boolean;
   hasText: boolean;
   aspectRatio: (typeof ASPECT_RATIOS)[number];
   imageSize: (typeof IMAGE_SIZES)[number];
-  /** The requested options that the sandbox does not have. It uses the nearest ones instead. */
+  /** Requested options that the sandbox lacks. It uses the nearest ones instead. */
   missing: string[];
 }
 

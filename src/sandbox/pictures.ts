@@ -10,7 +10,7 @@ import { imageUrls } from "./tokens.ts";
 /** A conversation can have at most this many images, because the sandbox fetches each one. */
 const MAX_PICTURES = 50;
 const MAX_PIXELS = 50_000_000;
-/** The side of the sample that shows an image's colours. */
+/** The side of the square sample from which an image's colours are read. */
 const SAMPLE_PX = 48;
 const TYPES = ["image/png", "image/jpeg", "image/webp", "image/gif"];
 
@@ -112,7 +112,7 @@ export async function readPicture(
     );
   }
   try {
-    // A valid head proves little, because the rest can be damaged.
+    // Decode the whole image, because the rest can be damaged even if its head is valid.
     const job = { type: "sample", bytes, maxPixels: MAX_PIXELS, sidePx: SAMPLE_PX } as const;
     const { width, height, pixels } = await decode(job, "sandbox", signal);
     return { bytes, mimeType, widthPx: width, heightPx: height, sample: pixels };

@@ -46,7 +46,7 @@ const NEEDS: readonly [RegExp, RegExp][] = [
 /** Matches words that change the newest image. */
 const CHANGE = /^(?:now (?:all|as|at|by|from|in|make|on|under|with|without)|the same|make (?:it|them|the))\b/i;
 
-/** Makes the model call its tools again after every result, to test the limit on rounds. */
+/** Matches words that make the model call its tools again after every result, to test the limit on rounds. */
 const FOREVER = /\b(?:forever|over and over)\b/i;
 
 /**
@@ -90,7 +90,7 @@ function toPattern(name: string): RegExp {
 /** Creates the call that changes the newest image; none if the conversation has no image. */
 function changePicture(tools: SandboxTool[], messages: readonly SandboxMessage[], words: string) {
   const tool = tools.find(({ function: { name } }) => DRAWS.test(name));
-  // A bot can mention its own image in a paragraph before the user's words.
+  // Read only the last paragraph, because a bot can mention its own image in a paragraph before the user's words.
   const change = lastParagraph(words).trim();
   if (tool === undefined || !CHANGE.test(change)) return [];
   const { name, parameters } = tool.function;
@@ -174,7 +174,7 @@ function writeText({ messages, response_format }: SandboxChatRequest, head: stri
   if (words === undefined && blocks.length === 0) return undefined;
   const topic = /\babout (?:an? |the )?((?:(?! with\b)[^.,;!?\n]){1,60})/i.exec(head)?.[1] ?? "the harbour";
   const paragraphs = words === undefined ? [] : writeParagraphs(Number(words.replaceAll(",", "")));
-  // A user could otherwise think that the first text comes from a real model.
+  // Say that this is practice in the first answer, because a user could think that the text comes from a real model.
   const isNoted = isPractice && !response_format && messages.every(({ role }) => role !== "assistant");
   const heading = isMore || words === undefined ? [] : [`# About ${topic.trim()}`];
   return [...heading, ...paragraphs, ...blocks, ...(isNoted ? [NOTE] : [])].join("\n\n");
@@ -198,7 +198,7 @@ const ASKS_WHO =
 
 function introduce(model: string, head: string, asked: string): string | undefined {
   if (!ASKS_WHO.test(head) && asked.trim() !== "") return undefined;
-  // The name's suffixes only request a speed or a fault.
+  // Leave out the name's suffixes, because they only request a speed or a fault.
   return `Hello! I am **${model.replace(/:.*$/, "")}**, a practice model inside this program. I need no account and no key, and nothing leaves this machine. I understand little, but I can show what the bot does:
 
 - \`write 300 words with code, a table and Japanese\` (add \`slowly\`, or \`at 20 words per second\`)

@@ -15,7 +15,7 @@ export interface ValueSource {
 const MAX_DEPTH = 8;
 /** An answer has at most this many values, because a small schema can request any number. Further values are empty. */
 const MAX_VALUES = 1000;
-/** This many characters count as one value. */
+/** A text counts as one value per this many characters. */
 const CHARS_PER_VALUE = 1000;
 
 /** Fills required fields, and optional ones that the words name. Ignores patterns. */

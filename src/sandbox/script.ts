@@ -79,7 +79,7 @@ export async function playScript(
       const waitMs = dueAt - performance.now();
       if (waitMs > 1) await sleep(waitMs, undefined, { signal });
       onSent(step.tokens);
-      // Ending with the whole body sets Content-Length, as for plain JSON responses.
+      // Passing the whole body to `end` sets Content-Length, as in plain JSON responses.
       if (index === steps.length - 1) response.end(step.bytes);
       else if (!response.write(step.bytes)) await once(response, "drain", { signal });
       continue;

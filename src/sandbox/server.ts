@@ -37,7 +37,7 @@ export interface Sandbox {
 }
 
 const REQUESTS_PER_MINUTE = 3000;
-/** Slow enough that people see the answer grow, and fast enough not to bore them. */
+/** Slow enough for people to see the answer grow, but not so slow that they get bored. */
 const TOKENS_PER_SECOND = 60;
 const REQUEST_TIMEOUT_MS = 60_000;
 
@@ -117,7 +117,7 @@ async function serve(request: IncomingMessage, response: ServerResponse, context
 }
 
 function findRoute({ method, url = "/" }: IncomingMessage): { handle: Handler; parameters: string[] } {
-  // Requests through a proxy can contain the whole URL.
+  // A proxy can send the whole URL as the request target.
   const path = url.replace(/^https?:\/\/[^/?]*/i, "").split("?", 1)[0] ?? "/";
   const routes = ROUTES.filter(({ pattern }) => pattern.test(path));
   // Node omits the body of a response to HEAD.

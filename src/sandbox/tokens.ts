@@ -9,7 +9,7 @@ const IMAGE_TOKENS = 85;
 const TOKEN =
   /\s?(?:[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]|[\p{L}\p{N}\p{M}]{1,6}|[^\s\p{L}\p{N}\p{M}])|\s/gsu;
 
-/** The sizes of pieces repeat, so that a stream is uneven but the same every time. */
+/** The sizes of a stream's pieces, in tokens. They repeat, so that a stream is uneven but the same every time. */
 const TOKENS_PER_PIECE = [1, 2, 3, 2];
 
 export interface Piece {

@@ -26,8 +26,8 @@ import type { Stores } from "../store/keyv.ts";
 import type { Usage } from "../usage/usage.ts";
 
 /**
- * The process creates `Base` once, and the engine creates `Services` once. A function takes the services that it needs
- * out of `Services` in its first line. A module has its own interface only for things that no other module needs.
+ * The process creates `Base` once, and the engine creates `Services` once. A function destructures the services that it
+ * needs in its first line. A module declares its own interface only for things that no other module needs.
  */
 
 /** The configuration, and everything outside this process. */

@@ -31,7 +31,7 @@ export const answerOptions = z.object({
 
 export type AnswerOptions = z.infer<typeof answerOptions>;
 
-/** A key with the value undefined resets its option. */
+/** The options to change. An option whose value is undefined is reset. */
 export type OptionChanges = { [Name in keyof AnswerOptions]?: AnswerOptions[Name] | undefined };
 
 interface OptionWords {
@@ -43,7 +43,7 @@ interface OptionWords {
   /** Parses a value. Returns the change, or a phrase that says which values are allowed. */
   read(value: string): OptionChanges | string;
   usual: OptionChanges;
-  /** Returns a phrase for the end of a sentence; undefined if the gateway's default applies. */
+  /** Returns the option in words that can end a sentence; undefined if the gateway's default applies. */
   describe(options: AnswerOptions): string | undefined;
 }
 
@@ -135,7 +135,7 @@ export function changeOptions(before: AnswerOptions, changes: OptionChanges): An
   return entries.length === 0 ? undefined : answerOptions.parse(Object.fromEntries(entries));
 }
 
-/** Returns a phrase for the end of a sentence; "" without options. */
+/** Returns the options in words that can end a sentence; "" without options. */
 export function describeOptions(options: AnswerOptions = {}): string {
   return ALL.flatMap((option) => option.describe(options) ?? []).join(", ");
 }

@@ -7,7 +7,7 @@ import { createDamageLog, walk } from "../store/values.ts";
 import { SETTING_NAMES, SETTINGS, type SettingName, type SettingValues, type Stored } from "./list.ts";
 
 const NAMESPACE = "settings";
-/** A setting that is used gets its full TTL again once this share of the TTL has passed. */
+/** Reading a setting restores its full TTL, once this share of the TTL has passed. */
 const REFRESH_SHARE = 0.1;
 
 /** Includes the workspace, because a channel that two workspaces share has the same id in both. */
@@ -28,7 +28,7 @@ const stored = z.object({
 export interface SettingKeys {
   /** `isAging` is true if a value is old enough for `refresh`. */
   read(channel: Channel, names: readonly SettingName[]): Promise<Stored & { isAging: boolean }>;
-  /** With an author, the setting is erased with their data. */
+  /** If `authorId` is set, erasing that person's data also erases the setting. */
   write<Name extends SettingName>(
     channel: Channel,
     name: Name,

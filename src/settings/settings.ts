@@ -19,8 +19,8 @@ export interface Settings {
   /** Never rejects. If the store is unavailable, returns no settings. */
   read(channel: Channel): Promise<ChannelSettings>;
   /**
-   * Sets a setting; undefined resets it. With an author, the setting is erased with their data. Resolves to true if the
-   * store accepted the change.
+   * Sets a setting; undefined resets it. If `authorId` is set, erasing that person's data also erases the setting.
+   * Resolves to true if the store accepted the change.
    */
   set<Name extends SettingName>(
     channel: Channel,
@@ -42,7 +42,7 @@ export interface Settings {
   exportAuthor(platform: string, authorId: string): Promise<OwnSettings[]>;
 }
 
-/** Only one retry, because a person waits and each attempt takes two seconds if the store is unavailable. */
+/** The pause before the only retry. A person waits, and each attempt takes two seconds if the store is unavailable. */
 const PAUSES_MS = [200];
 
 export function createSettings(options: SettingKeysOptions & Pick<Stores, "inTurn">): Settings {

@@ -30,7 +30,7 @@ export function mergeEnv(text: string, values: Readonly<Record<string, string>>)
   }
   const merged = lines.length === 0 ? "" : `${lines.join("\n")}\n`;
   const before = parseEnv(text);
-  // For a value with several lines, the loop replaced only the first line.
+  // The loop replaced only the first line of a value that had several lines.
   const isLong = Object.keys(values).some((name) => before[name]?.includes("\n"));
   if (isLong || !isDeepStrictEqual({ ...parseEnv(merged) }, { ...before, ...values })) {
     throw new Error("These values cannot be added to the file without changing its other lines.");

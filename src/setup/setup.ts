@@ -22,7 +22,7 @@ const GATEWAY_GIVEN = [
   "IMAGE_API",
 ];
 const ADDRESS = "GATEWAY_BASE_URL";
-/** The list of models depends on fields of these kinds. */
+/** The gateway's list of models depends on fields of these kinds. */
 const LISTING: readonly SetupField["kind"][] = ["address", "secret"];
 /** Secrets that Palaver must send only to the gateway's current address. */
 const GATEWAY_SECRETS = ["GATEWAY_API_KEY", "GATEWAY_HEADERS"];
@@ -43,14 +43,14 @@ type Environment = SetupOptions["env"];
 export function createSetup({ env, folder, modules }: SetupOptions): Setup {
   const path = join(folder, ".env");
   const loaded = readLoaded(path);
-  /** Variables that are set outside the file. */
+  /** Variables whose values do not come from the file. */
   const outer = Object.fromEntries(Object.entries(env).filter(([name, value]) => value !== loaded[name]));
   const stepsFor = (values: SetupValues) => toSteps(env, values, modules);
   const givenOf = (values: SetupValues) => readGiven(values, stepsFor(values));
 
   /**
-   * Returns the values of one step and the variables that this step needs. Others are left out, so that they cannot
-   * interfere.
+   * Returns the values of one step and the variables that this step needs. All other variables are left out, so that
+   * they cannot interfere.
    */
   function isolate(stepId: string, given: readonly string[], values: SetupValues): Environment {
     const steps = stepsFor(values).filter(({ id }) => id === stepId);
@@ -107,7 +107,7 @@ export function createSetup({ env, folder, modules }: SetupOptions): Setup {
       const empty = findEmpty(GATEWAY_STEP, isolateGateway(values), LISTING);
       if (empty !== undefined) return { models: [], findings: [empty] };
       let models: readonly string[] = [];
-      // The person has not chosen a model yet, so any name will do.
+      // Any name will do, because the person has not chosen a model yet.
       const variables = { CHAT_MODEL: "any", ...isolateGateway(values) };
       const run = async ({ gateway }: Config, bounded: AbortSignal): Promise<Finding[]> => {
         const listed = await listModels(gateway, bounded);
@@ -123,7 +123,7 @@ export function createSetup({ env, folder, modules }: SetupOptions): Setup {
       try {
         return { text: mergeEnv("", givenOf(values)), problems };
       } catch {
-        // The problems name the values that the file cannot contain.
+        // The values cannot be written into the file. The problems name them.
         return { text: "", problems };
       }
     },
@@ -164,8 +164,8 @@ function fieldsOf(steps: readonly SetupStep[]): SetupField[] {
 }
 
 /**
- * Names the secrets of these steps. A platform or gateway is set up only with a secret; other values, such as
- * PUBLIC_URL, prove nothing.
+ * Returns the variables of these steps that are secrets. Only a secret shows that a platform or gateway is set up;
+ * other values, such as PUBLIC_URL, prove nothing.
  */
 function secretNames(steps: readonly SetupStep[]): string[] {
   return fieldsOf(steps).flatMap(({ name, kind }) => (kind === "secret" ? [name] : []));

@@ -110,7 +110,7 @@ async function attempt(step: SetupStep, wayId: string, showsTasks: boolean, talk
   let models: readonly string[] | undefined;
   for (const field of fields.filter(({ isFirst }) => !isFirst)) {
     if (field.kind === "model") models ??= await listModels(step.name, talk);
-    // The address or the key is wrong, so no model would answer.
+    // Without a list of models, the address or the key is wrong, so no model would answer.
     if (field.kind === "model" && models === undefined) return false;
     const before = values[field.name];
     await askForField(field, models ?? [], talk);

@@ -7,7 +7,7 @@ const KEPT_EVERY_MS = 60_000;
 export interface TimeSources {
   /** The system's clock, in milliseconds. It can be wrong and can be corrected. */
   wall(): number;
-  /** A clock that counts milliseconds evenly from any start. */
+  /** A clock that counts milliseconds evenly, from any starting point. */
   steady(): number;
 }
 
@@ -47,7 +47,7 @@ export function createClock(database: DatabaseSync, { wall, steady }: TimeSource
     return at;
   }
 
-  /** If this write fails, a crash loses at most a minute. Other code reports a full or broken disk. */
+  /** Stores the time. If this fails, a crash loses at most a minute. Other code reports a full or broken disk. */
   function keep(): void {
     keptAt = at;
     try {

@@ -8,7 +8,7 @@ export type Counts = Readonly<Record<string, number>>;
 export interface Addition {
   row: string;
   counts: Counts;
-  /** A new row lives at least this long. A later addition does not always extend its life. */
+  /** A new row lives at least this long. Later additions need not extend its life. */
   ttlMs: number;
 }
 
@@ -30,7 +30,7 @@ export interface Reservation {
   additions: readonly Addition[];
 }
 
-/** Further additions, with an id of their own. */
+/** Further additions that are made in the same step. They have their own id. */
 export interface Also {
   id: string;
   additions: readonly Addition[];
@@ -44,8 +44,8 @@ export interface Counters {
    */
   reserve(reservation: Reservation): Promise<number[] | undefined>;
   /**
-   * Adds once per `id`: the `corrections` if a reservation with this id was made, or else the `additions`. Without
-   * `corrections`, no reservation was made. Resolves to false if this id was added before. In the same step, adds
+   * Adds once per `id`. If a reservation with this id was made, adds the `corrections`, otherwise the `additions`. Pass
+   * no `corrections` if no reservation was made. Resolves to false if this id was added before. In the same step, adds
    * `also`, once per id of its own.
    */
   add(id: string, additions: readonly Addition[], corrections?: readonly Addition[], also?: Also): Promise<boolean>;
@@ -59,7 +59,7 @@ export interface Counters {
 
 /** How long an id is stored. Work older than this never resumes, so its id cannot come again. */
 export const ONCE_MS = 8 * 86_400_000;
-/** How long the id of a replaced reservation is stored. Only a repeated call can use it again. */
+/** How long the id of a replaced reservation is stored. Afterwards only a repeated call could use the id. */
 export const REPLACED_MS = 3_600_000;
 const SWEEP_EVERY_MS = 3_600_000;
 

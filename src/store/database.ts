@@ -136,7 +136,7 @@ function checkVersion(database: DatabaseSync, path: string): void {
   if (!isEmpty && refusal !== undefined) throw new DatabaseError(refusal);
 }
 
-/** Releases the lock after the file is closed, although the caller closes only the database. */
+/** Makes the caller's `close` close the database first and then release the lock. */
 function closeTogether(database: DatabaseSync, lock: DatabaseSync): DatabaseSync {
   const close = database.close.bind(database);
   database.close = () => {

@@ -42,22 +42,22 @@ export interface Stores extends OwnedData {
   open: (namespace: string) => Entries;
   /** The clock by which entries expire: Unix milliseconds without the jumps of the system's clock. */
   now: Clock;
-  /** Tries a write. Resolves to true if the store accepted it, and to false if not or once `signal` aborts. */
+  /** Tries to write. Resolves to true if the store accepted the write, else to false, also when `signal` aborts. */
   isReachable: (signal: AbortSignal) => Promise<boolean>;
   close: () => Promise<void>;
   counters: Counters;
-  /** The connection to a store that several processes share. Absent for the embedded store. */
+  /** The connection to the store that several processes share. Absent for the embedded store. */
   shared?: RedisConnection;
   /**
-   * Runs a task that reads, changes and writes back. Only one task of the same name runs at a time among all processes.
-   * The task must write through the `open` that it gets; these writes fail once its turn has ended.
+   * Runs a task that reads, changes and writes back. Among all processes, only one task of the same name runs at a
+   * time. The task must write through the `open` that it gets; these writes fail after the task's turn has ended.
    */
   inTurn: <T>(name: string, task: (open: Stores["open"]) => Promise<T>) => Promise<T>;
   /** Returns the same store for writes under another right. */
   under: (right: Right) => Stores;
 }
 
-/** A successful write proves for this long that the store is reachable. */
+/** After a successful write, the store counts as reachable for this long. */
 const PROBED_MS = 1_000;
 
 /** Chooses Redis if it gets an address, or else the embedded database. Does not wait for a connection. */
@@ -73,7 +73,7 @@ export function createStores({ redisUrl, database, log }: StoresOptions, right: 
     const keyv = new Keyv({
       store: createNamespaceView(store, root + namespace),
       namespace: root + namespace,
-      // The namespace view adds the prefix. Keyv's own prefix differs between calls with one key and with many.
+      // Keyv's own prefix differs between calls with one key and with many, so the namespace view adds ours.
       useKeyPrefix: false,
       throwOnErrors: true,
       serialize: ({ value }) => texts.toText(value),
@@ -153,7 +153,7 @@ const texts: Texts = {
   toText: (value) => JSON.stringify({ v: STORED_VERSION, value }),
   /** Never throws for a damaged value: an error would end Keyv's iteration and lose all later values. */
   toValue(namespace, text) {
-    // In SQLite the value of a list is its first line.
+    // In SQLite, the text of a list starts with the entry's own value, on the first line.
     const [first = ""] = text.split("\n", 1);
     const found = parseStored(stored, first);
     return (found && migrate(namespace, found.v, found.value)) ?? null;
@@ -168,7 +168,10 @@ function whenAborted(signal: AbortSignal): Promise<false> {
 /** How many keys `clear` deletes in one step. */
 const CLEAR_KEYS = 500;
 
-/** Shows one namespace of a shared store as a store. The key `k` in the namespace `n` is `n:k` in the shared store. */
+/**
+ * Shows one namespace of a shared store as a separate store. The key `k` in the namespace `n` is `n:k` in the shared
+ * one.
+ */
 export function createNamespaceView(base: TextStore, namespace: string): TextStore {
   const prefix = `${namespace}:`;
   const toKey = (key: string) => prefix + key;
@@ -182,7 +185,7 @@ export function createNamespaceView(base: TextStore, namespace: string): TextSto
   return {
     opts: base.opts,
     namespace,
-    // The base reports its errors to its own listeners. One listener per view would accumulate.
+    // Registers no listeners, because the base reports its errors to its own, and each view would add one.
     on: () => new EventEmitter(),
     iterator,
     get: (key) => base.get(toKey(key)),

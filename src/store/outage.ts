@@ -10,7 +10,7 @@ const SQLITE_OUTAGES = new Set([5, 6, 8, 10, 13, 14]);
 /** How many nested causes of an error are checked. */
 const MAX_DEPTH = 5;
 
-/** True if the error only means that a store or a disk is unavailable: the same work can succeed later. */
+/** True if the error only means that a store or a disk is unavailable, so that the same work can succeed later. */
 export function isStoreOutage(error: unknown): boolean {
   let at = error;
   for (let depth = 0; depth < MAX_DEPTH && at instanceof Error; depth++) {

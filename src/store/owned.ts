@@ -12,10 +12,10 @@ export interface OwnedEntry {
   value: unknown;
   /** The time to live from this write on. Required, except for a rewrite, which keeps the remaining time. */
   ttlMs?: number | undefined;
-  /** The people whom the entry is about. Each write replaces all earlier ones. */
+  /** The people whom the entry is about. Each write replaces all earlier owners. */
   owner?: Owner | readonly Owner[] | undefined;
   conversation?: string | undefined;
-  /** Set if an existing entry is needed, so that the write does not restore an erased entry. */
+  /** Set if the write requires an existing entry, so that it does not restore an erased one. */
   isRewrite?: true | undefined;
   /** Set if the entry starts a list that `append` extends. It replaces an existing list. */
   isList?: true | undefined;
@@ -39,11 +39,11 @@ export interface OwnedEntries {
   append(key: string, value: unknown): Promise<boolean>;
   /** Reads the values that `append` added, oldest first. */
   readAppended(key: string): Promise<unknown[]>;
-  /** Lists the keys of a person's entries in this namespace. The entry that expires last is last. */
+  /** Lists the keys of a person's entries in this namespace. The last key is that of the entry that expires last. */
   keysOf(owner: Owner): Promise<string[]>;
   /** Reads the entries in this namespace. The cost grows with the number of their owner's entries in all namespaces. */
   entriesOf(of: Belonging): AsyncIterable<[key: string, value: unknown]>;
-  /** Erases the entries in this namespace, and those that are written meanwhile. Resolves to their number. */
+  /** Erases the entries in this namespace, and those written during the erasure. Resolves to the number of entries. */
   eraseOf(of: Belonging): Promise<number>;
 }
 
@@ -125,7 +125,7 @@ export function createOwnedData(store: OwnedTexts, root: string, texts: Texts): 
 
 const CONVERSATION = "in:";
 
-/** Names the index of a conversation by its id, so that a prefix of ids finds several indexes. Long ids are hashed. */
+/** Names a conversation's index by its id, so that a prefix of ids finds several indexes. Long ids are hashed. */
 function toConversationKey(conversation: string): string {
   return CONVERSATION + toKeyPart(conversation);
 }

@@ -14,8 +14,7 @@ export function makePrivate(databasePath: string): void {
   for (const path of [databasePath, `${databasePath}.lock`]) create(path);
   for (const path of existing(databasePath)) {
     try {
-      // This changes the mode by path, because closing a file descriptor would release all of the process's locks on
-      // the file.
+      // Change the mode by path: closing a file descriptor would release all of the process's locks on the file.
       if (modeOf(path) !== PRIVATE) chmodSync(path, PRIVATE);
     } catch {
       // The file belongs to another user, or the file system has no modes.

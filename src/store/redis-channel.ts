@@ -9,7 +9,9 @@ export interface ChannelOptions<T> {
   log: Logger;
 }
 
-/** Calls `onTold` with each readable message of a channel, and logs its errors, which would end the subscription. */
+/**
+ * Calls `onTold` with each readable message of a channel. Logs errors of `onTold`, which would end the subscription.
+ */
 export async function hearChannel<T>(
   { client, channel, parse, log }: ChannelOptions<T>,
   onTold: (told: T, text: string) => void,

@@ -5,12 +5,12 @@ import { StoreError } from "./outage.ts";
 
 /** The longest wait for the response to an operation. */
 const OPERATION_TIMEOUT_MS = 2_000;
-/** The longest wait of an operation for a lost connection, counted from the loss. */
+/** Until this long after the loss of a connection, operations wait for a new connection. */
 const LOSS_WAIT_MS = 2_000;
-/** The longest wait of an operation during a longer outage. */
+/** In a longer outage, each operation waits this long for a connection. */
 const OUTAGE_WAIT_MS = 50;
 const CONNECT_TIMEOUT_MS = 2_000;
-/** A connection without traffic for this long counts as dead. Pings keep a working connection alive. */
+/** A connection without traffic for this long counts as dead. Pings cause traffic on a working connection. */
 const SOCKET_TIMEOUT_MS = 10_000;
 const PING_INTERVAL_MS = 3_000;
 const CLOSE_TIMEOUT_MS = 500;
@@ -39,9 +39,9 @@ export interface RedisConnection {
    * is found. `on` is another client to use. Reconnects a client that does not respond.
    */
   run: <T>(operation: () => Promise<T>, on?: RedisClient) => Promise<T>;
-  /** Other clients of the same server, which reconnect if the address leads to another server. */
+  /** Other clients of the same server. They reconnect if the address leads to another server. */
   further: Set<RedisClient>;
-  /** Milliseconds since the connection last returned from an outage. Infinity without an outage. */
+  /** Milliseconds since the last outage ended. Infinity if there was no outage. */
   backForMs: () => number;
   close: () => Promise<void>;
 }
@@ -151,7 +151,7 @@ function connect(client: RedisClient): void {
   client.connect().catch(() => {});
 }
 
-/** Leaves a client alone while it connects: closing it then would open two connections. */
+/** Reconnects a client, unless it is connecting: closing it then would open two connections. */
 function reconnectReady(client: RedisClient): void {
   if (!client.isReady) return;
   client.destroy();
@@ -172,7 +172,7 @@ async function withDeadline<T>(operation: () => Promise<T>, giveUp: () => Error)
   const deadline = Promise.withResolvers<never>();
   let isSettled = false;
   const timer = setTimeout(() => {
-    // If only this process was slow, the response has already arrived and is read first.
+    // Give up only after pending responses are read: if only this process was slow, the response has already arrived.
     setImmediate(() => {
       if (!isSettled) deadline.reject(giveUp());
     });
@@ -279,7 +279,7 @@ function createRedisClient(url: string) {
 export function createListeningClient({ client, further }: Pick<RedisConnection, "client" | "further">): RedisClient {
   const { socketTimeout: _, ...socket } = client.options.socket ?? {};
   const listening = client.duplicate({ disableOfflineQueue: false, commandOptions: {}, pingInterval: 0, socket });
-  // After an error on an open connection, the client no longer knows its position in the stream and drops all messages.
+  // Reconnect after an error: the client no longer knows its position in the stream and drops all messages.
   listening.on("error", () => reconnectReady(listening));
   further.add(listening);
   return listening;

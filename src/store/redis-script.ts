@@ -10,7 +10,7 @@ const digests = new Map<string, string>();
 
 /**
  * Runs a Lua script in one step. Sends the script's digest, and its whole text only if the server does not know the
- * digest. Calls `read` for the script's input before each of these messages.
+ * digest. Calls `read` for the script's input before each attempt.
  */
 export async function evalScript(client: RedisClient, script: string, read: () => ScriptInput): Promise<unknown> {
   const digest = digests.get(script) ?? createHash("sha1").update(script).digest("hex");

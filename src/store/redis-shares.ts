@@ -48,7 +48,7 @@ export function createSharedParts(
   return {
     claim: (given) =>
       change(given.count, (before) => {
-        // After a Redis outage, processes first renew the parts that they have.
+        // For a while after a Redis outage, start no new parts, because processes first renew the parts that they have.
         const atOnce = backForMs() < MEMBER_MS ? 0 : given.atOnce;
         const { after, share } = claimShare(before, { ...given, atOnce, id, forMs: MEMBER_MS, now: now() });
         return { after, result: share };

@@ -10,7 +10,7 @@ import { evalScript } from "./redis-script.ts";
 const TURN_MS = 10_000;
 const WAIT_MS = 2 * TURN_MS;
 const LOOK_MS = 10;
-/** A finished turn leaves this value, longer than a turn lasts, to show a turn without a lock that another one ran. */
+/** A finished turn leaves this value for longer than a turn lasts, so that a turn without a lock notices the other. */
 const TRACE = "-";
 const TRACE_MS = 2 * TURN_MS;
 
@@ -59,12 +59,12 @@ export function createSharedTurns(connection: RedisConnection, place: string): R
       return await task(withFence(right, fence));
     } catch (error) {
       if (!(error instanceof FencedError)) throw error;
-      // Either another process owns all of this work now, or only this turn was too slow. In the second case a new turn
-      // starts.
+      // Either another process now owns all of this work, or only this turn was too slow. In the second case, a new
+      // turn starts.
       await checkRight(right);
       throw new StoreError("The work took longer than its turn.", { cause: error });
     } finally {
-      // A turn that cannot be released expires.
+      // If a turn cannot be released, it expires.
       await evaluate(RELEASE, key, fence.value).catch(() => {});
     }
   }
@@ -99,5 +99,5 @@ export function createSharedTurns(connection: RedisConnection, place: string): R
     });
 }
 
-/** A turn writes only to the store, which checks the fence itself. */
+/** Checks nothing, because a turn writes only to the store, which checks the fence itself. */
 async function check(): Promise<void> {}

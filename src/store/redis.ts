@@ -12,12 +12,12 @@ import { describeRefusal, STORED_VERSION } from "./version.ts";
 /** How many keys one step reads when it scans the whole server. */
 const SCAN_COUNT = 1_000;
 const CLOCK_KEPT_MS = 60_000;
-/** How many entries one step of an export or an erasure handles. Redis does nothing else during a step. */
+/** How many entries one step of an export or an erasure handles. Redis serves no one else during a step. */
 const READ_ENTRIES = 100;
 const ERASED_ENTRIES = 500;
-/** An index outlives its entries by this share of their life, so that most writes need not extend it. */
+/** An index lives longer than its entries by this share of their life, so that most writes need not extend it. */
 const INDEX_SPARE = 0.1;
-/** The indexes are sorted sets of keys by their expiry time. */
+/** Each index is a sorted set of keys, sorted by the time at which the key expires. */
 const INDEX_ROOT = "palaver:of:";
 const VERSION_KEY = "palaver:layout";
 /** Every Palaver writes this permanent key at its first start. */
@@ -72,7 +72,7 @@ function withFirstLook(connection: RedisConnection, url: string) {
       if (refusal !== undefined) throw new StoreError(refusal);
       if (version !== STORED_VERSION) await client.set(VERSION_KEY, STORED_VERSION);
     }
-    // Some servers do not let this user read the time. For any other problem, the operation itself reports it.
+    // Ignore a failure: some servers do not let this user read the time. The operation reports any other problem.
     const answer = await client.sendCommand(["TIME"]).catch(() => undefined);
     const [seconds, microseconds] = Array.isArray(answer) ? answer.map(Number) : [];
     const serverMs = seconds === undefined ? now() : seconds * 1_000 + (microseconds ?? 0) / 1_000;
@@ -94,11 +94,11 @@ function withFirstLook(connection: RedisConnection, url: string) {
   return { now, connection: timed };
 }
 
-/** One step changes several keys, and a cluster allows that only for keys in one slot. */
+/** One step changes several keys, and a cluster allows this only for keys in the same slot. */
 export const CLUSTER_REFUSAL =
   "REDIS_URL names a node of a Redis Cluster, which Palaver cannot use: it changes several keys in one step, and a cluster spreads keys over nodes. Use a single primary; replicas are fine.";
 
-/** False if the server does not report that. */
+/** Resolves to false if the server does not report whether it is a cluster. */
 export async function isCluster(client: RedisConnection["client"]): Promise<boolean> {
   const info = await client.info("cluster").catch(() => "");
   return info.includes("cluster_enabled:1");
@@ -140,7 +140,7 @@ function createBoundStores(connection: RedisConnection, now: Clock): (right: Rig
       const values = page.keys.length === 0 ? [] : await read(page.keys);
       for (const [index, key] of page.keys.entries()) {
         const value = values[index];
-        // A key without a value has expired since it was listed.
+        // A listed key without a value has expired in the meantime.
         if (value !== undefined) yield [key, value];
       }
     } while (cursor !== "0");
@@ -273,7 +273,7 @@ for index = 2, #KEYS do
 end
 return {erased, changed}`;
 
-/** An entry starts with the names of its indexes. If an index says something else, the entry is right. */
+/** The stored text of an entry starts with the names of its indexes. If an index disagrees, the entry is right. */
 const owners = z.object({ of: z.array(z.string()).default([]) });
 
 function createOwnedTexts({ client, run }: Pick<RedisConnection, "client" | "run">, now: Clock, right: Right) {
@@ -325,7 +325,7 @@ function createOwnedTexts({ client, run }: Pick<RedisConnection, "client" | "run
     async eraseOf(of: Indexes, prefix: string): Promise<number> {
       const names = JSON.stringify(of.filter((name) => name !== undefined));
       let erased = 0;
-      // Erasing repeats until nothing is left, so that entries written meanwhile are erased too.
+      // Repeat until nothing is left, so that entries written during the erasure are erased too.
       for (let isChanged = true; isChanged; ) {
         isChanged = false;
         const keys = await keysOf(of[0], prefix);

@@ -4,9 +4,9 @@ import { setImmediate } from "node:timers/promises";
 import { type Clock, createClock } from "./clock.ts";
 import { emptyLog, transact } from "./database.ts";
 
-/** How long to wait between two sweeps of expired rows. Reads ignore expired rows. */
+/** Time between two sweeps of expired rows. Reads ignore expired rows. */
 const SWEEP_INTERVAL_MS = 60_000;
-/** One statement deletes at most this many rows, because it blocks the event loop. */
+/** Maximum number of rows that one statement deletes, because a statement blocks the event loop. */
 const SWEEP_ROWS = 1_000;
 const ITERATOR_ROWS = 100;
 const ERASED_ROWS = 500;
@@ -44,7 +44,7 @@ export interface TextEntry {
   of?: readonly string[] | undefined;
   /** Set if the key must exist already. Without `ttl` the entry then keeps its expiry. */
   isRewrite?: true | undefined;
-  /** Set if this is the first text of a list that `append` extends. It replaces an existing value. */
+  /** Set if this is the first text of a list that `append` extends. The list replaces an existing value. */
   isList?: true | undefined;
 }
 
@@ -55,16 +55,18 @@ export interface OwnedTexts {
   /** Adds a text of one line to a list. Checks no right. Resolves to false if the list does not exist. */
   append(key: string, text: string): Promise<boolean>;
   readAppended(key: string): Promise<string[]>;
-  /** Lists the keys that an index finds; the entry that expires last is last. Some can belong to others meanwhile. */
+  /** Lists the keys that an index finds; the entry that expires last is last. A key can change owners meanwhile. */
   keysOf(index: string, prefix: string): Promise<string[]>;
   readOf(of: Indexes, prefix: string): AsyncIterable<[key: string, value: string]>;
-  /** Erases the entries that all of these indexes find, and those that are written meanwhile. Resolves to how many. */
+  /**
+   * Erases the entries that all of these indexes find, also those written meanwhile. Resolves to the number of entries.
+   */
   eraseOf(of: Indexes, prefix: string): Promise<number>;
   /** Lists the indexes whose names start with `prefix` and that find an entry, or found one until recently. */
   indexes(prefix: string): AsyncIterable<string>;
 }
 
-/** One index, or two that must both have the entry. */
+/** One index, or two indexes that must both find the entry. */
 export type Indexes = readonly [string, string?];
 
 export interface SqliteStoreOptions {

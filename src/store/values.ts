@@ -4,7 +4,7 @@ import type { z } from "zod";
 
 /** The keys that each log has reported, so that a damaged value with several readers is logged once. */
 const loggedKeys = new WeakMap<Logger, Set<string>>();
-/** A log reports at most this many damaged keys of one kind. */
+/** Maximum number of damaged keys of one kind that a log reports. */
 const MAX_LOGGED_KEYS = 1_000;
 
 /** Iterates over everything in a namespace that `Stores.open` opened. */
@@ -45,7 +45,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** Returns the text's `kind`, as a suffix for the log. A newer version can send kinds that this one does not know. */
+/** Returns the text's `kind` as a suffix for the log. A newer version can send kinds that this one does not know. */
 function kindOf(text: string): string {
   const [, kind] = /"kind":"(\w{1,40})"/.exec(text) ?? [];
   return kind === undefined ? "" : `:${kind}`;

@@ -5,8 +5,8 @@ const OLDEST_VERSION = 2;
 const MIGRATIONS: ReadonlyArray<(namespace: string, value: unknown) => unknown> = [];
 
 /**
- * The version of all stored data. SQLite files, Redis databases and each value contain it. To change the shape of a
- * stored value, append a migration to the list.
+ * The version of all stored data. SQLite files, Redis databases and each value contain this number. To change the shape
+ * of a stored value, append a migration to the list.
  */
 export const STORED_VERSION = OLDEST_VERSION + MIGRATIONS.length;
 

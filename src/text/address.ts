@@ -4,7 +4,7 @@
  */
 export function withoutAddress(text: string, mention: string): string {
   const atStart = new RegExp(`^(?:\\s*(?:${mention})\\s*[,:、，：]?)+`);
-  // Matches only from the first of several blanks, because trying each of thousands of blanks would take seconds.
+  // Start only at the first of several blanks, because trying each of thousands of blanks would take seconds.
   const atEnd = new RegExp(`(?<!\\s)(?:\\s*(?:${mention}))+\\s*$`);
   return text.replace(atStart, "").replace(atEnd, "");
 }

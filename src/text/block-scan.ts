@@ -6,7 +6,7 @@ import type { Ruler, SplitLimits } from "./ruler.ts";
 import { nextCodePoint } from "./ruler.ts";
 import { skip } from "./sticky.ts";
 
-/** The start of a line at which the next part, the text of the next message, can begin. */
+/** The start of a line at which the next part can begin. A part is the text of one message. */
 export interface Candidate {
   at: number;
   frame: Frame | undefined;
@@ -15,40 +15,40 @@ export interface Candidate {
 
 export interface Rest {
   text: string;
-  /** The end of the text, without trailing white space. */
+  /** The end of the text, not counting trailing white space. */
   textEnd: number;
   place: PartStart;
 }
 
-/** How much text fits into a part, and where the part can end. */
+/** Says how much of the text fits into a part, and where the part can end. */
 export interface BlockScan {
   /**
-   * `whole`: all of the remaining text fits. `full`: it does not fit, and the part ends at `need` or earlier. `closed`:
-   * the part ends at `at`, after the closing line of a fence that is too long to show unchanged.
+   * `whole`: all of the remaining text fits. `full`: the remaining text does not fit, and the part ends at `need` or
+   * earlier. `closed`: the part ends at `at`, after the closing line of a fence that is too long to show unchanged.
    */
   outcome: "whole" | "full" | "closed";
   at: number;
   need: number;
-  /** The end of the text that fits, with the fence that is open there. */
+  /** The end of the text that fits, and the fence that is open there. */
   contentEnd: number;
   frame: Frame | undefined;
   header: string;
   /** The quote marks of the line that did not fit. */
   quote: string;
-  /** The last ends before a heading, before another block, and before an item or a row. */
+  /** The last possible ends before a heading, before another block, and before an item or a row. */
   heading: Candidate | undefined;
   block: Candidate | undefined;
   item: Candidate | undefined;
-  /** A possible end between a heading and its text, or between a table's header and its rows. */
+  /** The last possible end between a heading and its text, or between a table's header and its rows. */
   orphan: Candidate | undefined;
   /** The starts of the lines in the last block. That block starts at `blockStart`. */
   lines: Candidate[];
   blockStart: number;
-  /** The first end at which the part is full enough, with the start of the block before it. */
+  /** The first position at which the part is full enough to end, with the start of the block before that position. */
   due: (Candidate & { blockStart: number }) | undefined;
 }
 
-/** A part can end after the first paragraph that ends beyond `paragraph`, or the first line that ends beyond `line`. */
+/** A part is due to end after the first paragraph that ends beyond `paragraph`, or the first line beyond `line`. */
 export interface DueFrom {
   paragraph: number;
   line: number;
@@ -81,7 +81,9 @@ interface Line {
 const BLANK_LINES = /(?:[^\S\n]*\n)*/y;
 const BLANK = /[^\S\n]*/y;
 
-/** Reads lines until one does not fit, and nothing after it, so that the result stays the same when the text grows. */
+/**
+ * Reads lines until one does not fit. Ignores the text after it, so that the result stays the same when text is added.
+ */
 export function scanBlocks(
   { text, textEnd, place }: Rest,
   ruler: Ruler,
@@ -151,7 +153,7 @@ function takeProse(walk: Walk, line: Line, midLine: boolean): boolean {
 
   const need = walk.ruler("");
   if (line.end > need || line.goesOn) return stop(walk, need);
-  // Until the line feed, no one knows whether the line opens a fence, which needs space for a closing line.
+  // Without its line feed, a line may still become the opening line of a fence, which needs space for a closing line.
   const frame =
     line.feedAt === undefined ? undefined : midLine ? readCutFence(walk) : fence && toFrame(fence, walk.limits);
   const closedNeed = walk.ruler(toSuffix(frame));
@@ -186,7 +188,7 @@ function noteBlock(walk: Walk, kind: LineKind | "fence", line: string): void {
     walk.heading = candidate;
     walk.block = candidate;
   } else if (previous.kind === "heading" || (previous.kind === "delimiter" && !afterGap)) {
-    // The line can become the opening line of a fence. A part must not end within such a line.
+    // The line can become the opening line of a fence, and a part must not end within such a line.
     if (/^[ \t>*+\d.)-]*(?:[`~]|$)/.test(line)) walk.item = candidate;
     else walk.orphan = candidate;
   } else if (!afterGap && mayUnderline(line, previous.kind)) {
@@ -259,7 +261,7 @@ function closeFence(walk: Walk, end: number): boolean {
   walk.contentEnd = end;
   walk.frame = undefined;
   walk.previous = { kind: "none", line: "" };
-  // The text before this position is code, so a part cannot end at one of its lines.
+  // Start a new block here: the text before this position is code, and a part cannot end at one of its lines.
   walk.blockStart = end;
   return true;
 }

@@ -13,7 +13,7 @@ export interface CodeFence {
 
 /**
  * A line within an open fence. `closing`: the line closes the fence. `undecided`: the text ends in this line, which can
- * still become a closing line. `content`: any other line. `end` is the position after its last mark.
+ * still become a closing line. `content`: any other line. `end` is the position after its backticks or tildes.
  */
 export interface FenceLine {
   kind: "closing" | "undecided" | "content";
@@ -37,7 +37,7 @@ export function readFence(line: string): CodeFence | undefined {
   if (end === at) return undefined;
   const marker = line.slice(at, end);
   const info = line.slice(end).trim();
-  // A line that starts with ```like this``` contains inline code, and opens no fence.
+  // A line that starts with ```like this``` contains inline code and does not open a fence.
   if (marker.startsWith("`") && info.includes("`")) return undefined;
   return { marker, indent: line.slice(0, at).replace(/[^ \t>]/g, " "), info };
 }

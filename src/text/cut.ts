@@ -5,7 +5,7 @@ import { type InlineScan, scanInline } from "./inline.ts";
 import { nextCodePoint } from "./ruler.ts";
 import { skip } from "./sticky.ts";
 
-/** The end of a part. Within a line, it has what the rest of the line needs: `frame`, `header` and `quote`. */
+/** The end of a part. If it is within a line, `frame`, `header` and `quote` are what the rest of the line needs. */
 export interface Cut extends Candidate {
   quote: string;
 }
@@ -16,20 +16,20 @@ interface InlineView {
   from: number;
   need: number;
   code: boolean;
-  /** By position: 0 if the text can be split there, 1 within emphasis, 2 within a span that a split would destroy. */
+  /** By position: 0 if the text can be split there, 1 within emphasis, 2 within any span that a split would destroy. */
   bonds: Uint8Array;
   graphemes?: Intl.Segments;
 }
 
-/** At most this many quote marks are repeated when a quote continues. */
+/** Maximum number of quote marks that are repeated when a quote continues. */
 const MAX_QUOTE_CHARS = 16;
 const SPACE = /\s/;
-/** Matches text that would start a block if the previous line ended here. */
+/** Matches text that would start a block if it were at the start of a line. */
 const BLOCK_START = /\s*(?:```|~~~|[`~]{1,2}$|(?:#{1,6}|[-*+>]|\d{1,9}[.)])(?:\s|$)|\|)/y;
 const FENCE_START = /\s*(?:```|~~~|[`~]{1,2}$)/y;
-/** Matches complete fence markers, but no inline code. */
+/** Matches the complete marker of a fence, but no inline code. */
 const WHOLE_FENCE_START = /\s*(?:`{3,}(?![^\n]*`)|~~~)/y;
-/** Matches the end of a text within a line that opens a fence or can become such a line. */
+/** Matches if a text ends within a line that opens a fence or can become such a line. */
 const IN_FENCE_LINE = /\n[ \t>*+\d.)-]*(?:[`~]{1,2}|[`~]{3}.*)$/;
 /** Matches characters that can start a span that must not be split. */
 const OPENERS = /[^\S\n]*[`[!<*_~\\&]+/y;
@@ -40,7 +40,7 @@ const WIDE_SENTENCE_END = /[。！？][」』）”’*_~]{0,3}$/;
 const WIDE_PAUSE = /[。！？、，；：」』）]$/;
 const WIDE_CLOSING = /^[。！？、，；：」』）*_~]/;
 
-/** Chooses the best kind of end that leaves the part at least a third full. Splits a block only as a last resort. */
+/** Chooses the best kind of end that leaves a part at least a third full. Splits a block only as a last resort. */
 export function chooseCut(text: string, start: number, scan: BlockScan): Cut {
   const { need, frame } = scan;
   const view = toView(text, start, need, scan);
@@ -146,13 +146,13 @@ function toInlineCut(at: number, { frame, header, quote }: BlockScan): Cut {
   return { at, frame, header, quote };
 }
 
-/** Splits between words, else between characters, else between code points. The part is at least a third full. */
+/** Splits a part between words, else between characters, else between code points. It stays at least a third full. */
 function takeApart(view: InlineView): number {
   const { window, need, code } = view;
   const from = skip(OPENERS, window, view.from);
   if (!code) {
     const inside = { ...view, from, bonds: toBonds(scanInline(window, from, window.length, true), window.length) };
-    // Marks at the end can become a fence. As a last resort, treats them as inline code.
+    // Marks at the end can become a fence. As a last resort, they are treated as inline code.
     const at = [
       findBoundary(view, WHOLE_FENCE_START),
       findBreak(inside, 1, isWordEnd, need / 3),
@@ -171,7 +171,7 @@ function takeApart(view: InlineView): number {
 function toBonds({ spans, open }: InlineScan, length: number): Uint8Array {
   const bonds = new Uint8Array(length + 1);
   if (spans.length === 0 && open.length === 0) return bonds;
-  // Counts only at the ends of spans, so that nested spans cost no more than flat ones.
+  // Count only at the ends of spans, so that nested spans cost no more than flat ones.
   const soft = new Int32Array(length + 2);
   const hard = new Int32Array(length + 2);
   for (const span of spans) bind(span.soft ? soft : hard, span.start, Math.max(span.end, span.start + 1));

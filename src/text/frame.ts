@@ -9,7 +9,7 @@ export interface Frame {
   close: string;
 }
 
-/** The start of a part, with what the part needs from the text before it. */
+/** The start of a part, together with everything that the part must repeat from the text before it. */
 export interface PartStart {
   at: number;
   frame: Frame | undefined;
@@ -21,7 +21,7 @@ export interface PartStart {
   midLine: boolean;
 }
 
-/** A frame leaves at least this much space for code, so that any character fits, in any unit. */
+/** A frame leaves at least this much space for code, so that any character fits, in any unit of length. */
 const CODE_ROOM_UNITS = 4;
 
 /** Chooses how the next part reopens a fence. If space is short, leaves out the info string, or the whole line. */

@@ -1,6 +1,6 @@
-/** No character in use has this many UTF-16 units. */
+/** No character in use is as long as this, in UTF-16 units. */
 const LONG_CHARACTER_UNITS = 64;
-/** How far to look back for a position that certainly starts a character. */
+/** How far to look back for a position at which a character certainly starts. */
 const MAX_CONTEXT_UNITS = 1_024;
 
 /** Matches Latin letters, Chinese characters and Korean syllables: each starts a character after any other text. */

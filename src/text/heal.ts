@@ -9,7 +9,7 @@ import {
 } from "./blocks.ts";
 import { type OpenMark, scanInline } from "./inline.ts";
 
-/** A healed text has at most this many more UTF-16 units than its source, and as many more bytes. */
+/** Maximum number of UTF-16 units, and also of bytes, that healing adds to a text. */
 export const HEAL_ROOM_UNITS = 16;
 
 interface Tail {
@@ -64,7 +64,7 @@ function healFence(text: string, { fence, start, codeStart }: NonNullable<Tail["
   if (code.length <= codeStart) return text.slice(0, start).trimEnd();
   const closings = [`\n${fence.indent}${fence.marker}`, `\n${fence.marker}`];
   const closing = closings.find(({ length }) => length <= HEAL_ROOM_UNITS);
-  // If the closing line is too long, the opening line goes and the code becomes plain text.
+  // If the closing line is too long, the opening line is removed, so the code becomes plain text.
   return closing === undefined ? text.slice(0, start) + code.slice(codeStart + 1) : code + closing;
 }
 
@@ -152,12 +152,12 @@ function closeMarks(text: string, open: OpenMark[], room: number): string {
   return body + closers;
 }
 
-/** True for marks between letters, as in 2*3: they are no emphasis. False in scripts without spaces. */
+/** True for marks between letters, as in 2*3, because they are no emphasis. False in scripts without spaces. */
 function isBetweenLetters(text: string, start: number, length: number): boolean {
   return /\w/.test(text[start - 1] ?? "") && /\w/.test(text[start + length] ?? "");
 }
 
-/** Removes what would spoil a closing mark at the end: half of a mark, or a backslash. */
+/** Removes the end of a text if it would spoil a closing mark: half of a mark, or a backslash. */
 function dropHalfCloser(text: string, from: number, mark: string): string {
   let end = text.length;
   if (/[`~]/.test(mark)) while (end > from && text[end - 1] === mark[0]) end--;

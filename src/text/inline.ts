@@ -1,4 +1,4 @@
-/** Finds spans in one block of Markdown: what belongs together, and what is still open at the end. */
+/** Finds spans in one block of Markdown, and the spans that are still open at its end. */
 
 import { skip } from "./sticky.ts";
 
@@ -29,14 +29,14 @@ interface Scan extends InlineScan {
   text: string;
   from: number;
   to: number;
-  /** True if more text can follow `to`, so that a mark that touches `to` is uncertain. */
+  /** True if more text can follow `to`, so that a mark directly before `to` is uncertain. */
   growing: boolean;
   brackets: number[];
   codeRuns: Map<number, number[]>;
   parens: Map<number, number>;
 }
 
-/** Deeper emphasis counts as plain text. The limit also shortens the search for its start. */
+/** Maximum nesting. Deeper emphasis counts as plain text. The limit also shortens the search for its start. */
 const MAX_DEPTH = 16;
 /** Matches `<…>`: an address, or at most 256 other characters, enough for Slack's dates with a fallback text. */
 const ANGLE = /<(?:[@#!:/]|a:|t:|id:)[^<>\n]{0,256}>|<(?:https?:|mailto:)[^<>\s]*>/y;
@@ -49,7 +49,7 @@ const ENTITY = /&#?\w{0,31};?/y;
 const WORD = /[\p{L}\p{N}]/u;
 
 /**
- * Scans the block `text.slice(from, to)` in linear time. If `growing`, everything that touches `to` counts as open.
+ * Scans the block `text.slice(from, to)` in linear time. If `growing`, marks and spans that reach `to` count as open.
  * Where CommonMark would need the whole text, chooses the interpretation that keeps more together.
  */
 export function scanInline(text: string, from: number, to: number, growing: boolean): InlineScan {
@@ -115,7 +115,7 @@ function leaveOpen(scan: Scan, kind: OpenMark["kind"], start: number, length: nu
 function readCode(scan: Scan, at: number): number {
   const length = runLength(scan.text, at, scan.to);
   const runs = scan.codeRuns.get(length) ?? [];
-  // The runs are in reverse order, so that the next run is the last and can be popped.
+  // The runs are in reverse order, so that the next run is at the end and can be popped.
   while ((runs.at(-1) ?? Infinity) <= at) runs.pop();
   const closing = runs.pop();
   return closing === undefined ? leaveOpen(scan, "code", at, length) : keep(scan, at, closing + length);
@@ -204,7 +204,7 @@ function closeEmphasis({ spans, open }: Scan, kind: OpenMark["kind"], length: nu
     spans.push({ start: mark.start, end, soft: true });
     left -= used;
     mark.length -= used;
-    // Marks that opened within the emphasis and did not close are plain text.
+    // Marks within the emphasis that are still open are plain text.
     open.length = mark.length === 0 ? i : i + 1;
   }
   return left;

@@ -1,6 +1,6 @@
 import { characterEnd, characterStart } from "./graphemes.ts";
 
-/** Replaces the middle of a text with a mark: questions are usually at its ends. `keptChars` excludes the mark. */
+/** Replaces a text's middle with a mark, because questions are usually at the ends. `keptChars` excludes the mark. */
 export function leaveOut(text: string, keptChars: number): string {
   if (keptChars >= text.length) return text;
   const from = characterStart(text, Math.max(Math.ceil(keptChars / 2), 0));

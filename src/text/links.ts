@@ -1,4 +1,4 @@
-/** These endings belong to files or programs far more often than to websites. */
+/** Endings that belong to files or programs far more often than to websites. */
 const FILE_ENDINGS = new Set(["cc", "cs", "js", "md", "ml", "mm", "pl", "ps", "py", "rs", "sh", "so", "tf", "ts"]);
 const SITE_ENDINGS = new Set(
   "app bank biz blog chat club cloud com company dev digital edu email finance fund gov help host info int link live me mil money mov name net network news online org page pay pro shop site social space store support team tech today top vip website wiki work world xyz zip zone".split(
@@ -14,7 +14,7 @@ export function isDeceptive(words: string, target: string): boolean {
   return findHosts(words).some((named) => named !== host);
 }
 
-/** True if a link's text is its target, in any form in which people write addresses. */
+/** True if a link's text is the link's address, in any form in which people write addresses. */
 export function isSameAddress(words: string, target: string): boolean {
   const bare = (address: string) => address.replace(/^https?:\/\/(?:www\.)?|^www\./i, "").replace(/\/$/, "");
   return bare(words.trim()) === bare(target);

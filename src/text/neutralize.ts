@@ -4,7 +4,8 @@ const TAG_FLAG = /\u{1F3F4}[\u{E0030}-\u{E0039}\u{E0061}-\u{E007A}]{3,6}\u{E007F
 const LINE_BREAK = /\r\n?|[\u2028\u2029]/u;
 /**
  * Matches invisible characters with an effect: control characters except tab and line feed, bidi marks, byte order
- * marks, and lone surrogates. Also tags and variation selectors without a base, because they can contain hidden text.
+ * marks, and lone surrogates. Also matches tags and variation selectors that follow no base character, because they can
+ * contain hidden text.
  */
 const UNSEEN =
   /(?![\t\n])\p{Cc}|\p{Cs}|[\u202A-\u202E\u2066-\u206F\uFEFF\uFFF9-\uFFFB\u{E0000}-\u{E007F}]|(?<!\p{Script=Han})[\u{E0100}-\u{E01EF}]/u;

@@ -1,13 +1,13 @@
 export interface SplitLimits {
-  /** The length of the longest part, as `lengthOf` counts it. Parts of less than about 20 work badly. */
+  /** The maximum length of a part, as `lengthOf` counts it. Limits below about 20 work badly. */
   maxLength: number;
-  /** The length of a text as the platform counts it. A longer text should rarely have a smaller length. */
+  /** The length of a text as the platform counts it. Longer texts should almost never count as shorter. */
   lengthOf(text: string): number;
   /** A growing part longer than this ends at the first good position, so that text that people read does not move. */
   keptLength?: number | undefined;
 }
 
-/** Returns the last boundary at which prefix, text and suffix fit together. Always takes at least one code point. */
+/** Returns the last boundary up to which prefix, text and suffix fit. Always includes at least one code point. */
 export type Ruler = (suffix: string) => number;
 
 /** Bisects, because the unit can be anything. Calls `lengthOf` about fifteen times, with texts as long as a part. */

@@ -23,7 +23,7 @@ const HEADING = "-# Sources:";
 const SMALL_PRINT = new RegExp(`(?:^|\\n\\n)${HEADING}((?:\\n-# \\d+\\. [^\\n]+)+)$`);
 const SMALL_LINE = /^-# (\d+)\. \[(.*)\]\((\S+)\)$/;
 
-/** Undefined if people cannot open the address. */
+/** Returns undefined if people cannot open the address. */
 export function toSource(address: unknown, title: unknown = ""): Source | undefined {
   const url = typeof address === "string" ? URL.parse(address.trim()) : null;
   if (url === null || !/^https?:$/.test(url.protocol) || url.username !== "" || url.password !== "") return undefined;
@@ -32,7 +32,7 @@ export function toSource(address: unknown, title: unknown = ""): Source | undefi
   return { url: href, title: typeof title === "string" ? truncate(toLine(title), MAX_TITLE_CHARS) : "" };
 }
 
-/** Lists each address once, with its first title and all its marks. Cited sources come first. Pure. */
+/** Lists each address once, with its first title and all its citation marks. Cited sources come first. Pure. */
 export function joinSources(...lists: ReadonlyArray<readonly Source[]>): Source[] {
   const joined = new Map<string, Source>();
   for (const source of lists.flat()) {
@@ -68,7 +68,7 @@ const UNDECIDED = /(?:\[\d{0,3}\]?|【[^【】\n]{0,80})$/;
 
 /**
  * Turns the model's citation marks into numbered links: `[2]`, `【2†source】` and `([words](address))`. Leaves a mark
- * alone if no source or several sources have its number. Leaves out a possible mark at the end of growing text. Pure.
+ * alone unless exactly one source has its number. Leaves out a possible mark at the end of growing text. Pure.
  */
 export function linkMarks(text: string, sources: readonly Source[], isGrowing = false): string {
   const cited = sources.filter(({ marks }) => marks !== undefined);
@@ -98,7 +98,7 @@ export function toLabel({ url, title }: Source): string {
   return title === "" || isDeceptive(title, url) || /https?:\/\//i.test(title) ? new URL(url).host : title;
 }
 
-/** Makes a label safe as the words of a Markdown link: Markdown readers disagree on brackets in them. */
+/** Escapes a label for the text of a Markdown link. Replaces brackets, because Markdown readers disagree on them. */
 export function escapeLabel(label: string): string {
   return label
     .replaceAll("[", "(")
@@ -122,7 +122,7 @@ export function readSmallPrint(markdown: string): { text: string; lines: SmallLi
   return { text: markdown.slice(0, found.index), lines };
 }
 
-/** Changes the model's own words if they look like the small print. */
+/** Changes a line that the model wrote if it looks like the heading of the small print. */
 export function withoutSmallPrint(text: string): string {
   return text.replaceAll(HEADING, HEADING.slice(3));
 }

@@ -16,9 +16,11 @@ export interface Part {
   closingLength: number;
 }
 
-/** Splits a growing text without repeating the work for finished parts. */
+/** Splits a growing text into parts. Does not repeat the work for parts that are finished. */
 export interface Splitter {
-  /** Splits the text again. Starts over if it does not continue the previous text. Holds nothing back if `isOver`. */
+  /**
+   * Splits the text again, from the start if it does not continue the previous text. Holds no text back if `isOver`.
+   */
   update(text: string, isOver?: boolean): Part[];
 }
 
@@ -81,7 +83,7 @@ function toGrowth(shownEnd: number): Growth {
   return { shownEnd, reached: new Map() };
 }
 
-/** Finds the position from which a text continues in this message, and the fence to reopen there. */
+/** Finds where a text continues in this message, and the fence that must be reopened there. */
 function toPlaceAfter(text: string, from: number, limits: SplitLimits): PartStart {
   const begin = toPlace(text, 0, NOTHING_OPEN, limits);
   if (from === 0) return begin;
@@ -94,7 +96,7 @@ function toPlaceAfter(text: string, from: number, limits: SplitLimits): PartStar
 }
 
 interface Unread extends Rest {
-  /** Undefined if people have not seen the part grow. */
+  /** Undefined if people have not seen this part while it grew. */
   growth: Growth | undefined;
   isOver: boolean;
 }
@@ -104,12 +106,12 @@ interface Reading {
   closingLength: number;
   /** The fence that is open at the end of the shown text. */
   frame: PartStart["frame"];
-  /** The end of the shown text that must stay in its part. Absent: all of it must stay. */
+  /** The end of the shown text that must stay in this part. Absent: all of the shown text must stay. */
   end?: number;
   next?: PartStart;
 }
 
-/** Reads one part. If it counts as longer without the white space at its ends, reads it again with less text. */
+/** Reads one part. If it counts as longer once its outer white space is removed, reads it again with less text. */
 function readPart(unread: Unread, limits: SplitLimits): Reading {
   for (let room = limits.maxLength; ; ) {
     const reading = readWithin(unread, { ...limits, maxLength: room });
@@ -154,32 +156,32 @@ function toPlace(text: string, cutAt: number, carried: Omit<Cut, "at">, limits: 
   const lastFeed = text.slice(cutAt, contentAt).lastIndexOf("\n");
   const midLine = !afterFeed && lastFeed === -1;
   const lineAt = midLine ? contentAt : cutAt + lastFeed + 1;
-  // Indentation that would fill much of the part is dropped.
+  // Drop indentation that would fill much of the part.
   const at = contentAt - lineAt > limits.maxLength / 3 ? contentAt : lineAt;
-  // A blank line ends the table. Within a row, the header waits for the next row.
+  // A blank line ends the table. Within a row, the header is kept for the next row.
   const goesOn = midLine || (lastFeed === -1 && text[contentAt] === "|");
   const header = goesOn ? carried.header : "";
   return { at, frame: carried.frame, quote: midLine ? carried.quote : "", midLine: midLine || at > lineAt, header };
 }
 
-/** Keeps everything that a part has shown. Once the part is nearly full, ends it at the first acceptable position. */
+/** Keeps everything that a part has shown. Ends a nearly full part at the first acceptable position. */
 interface Keeper {
   dueFrom: DueFrom;
-  /** Finds an early end for a part that is not full; undefined if the part has no such end yet. */
+  /** Finds an early end for a part that is not full; undefined if there is no such end yet. */
   findCut(scan: BlockScan): Cut | undefined;
   chooseCut(scan: BlockScan): Cut;
-  /** Returns up to where the text will certainly stay in a growing part. */
+  /** Returns the position up to which the text will certainly stay in this part. */
   toSureEnd(scan: BlockScan): number;
 }
 
 interface Growth {
   /** The end of the text that the part has shown. */
   shownEnd: number;
-  /** The ends that the part would have at given lengths, by length. An end is known once the text is longer. */
+  /** The position at which the part reaches each length, by length. Set only once the text is longer than that. */
   reached: Map<number, number>;
 }
 
-/** A part that people see grow. */
+/** A part that people see while it grows. */
 interface Growing extends Growth, Rest {}
 
 /** Matches a line that opens a fence or can become such a line. A part needs space for the closing line. */
@@ -195,7 +197,7 @@ function createKeeper(growing: Growing, keptLength: number, limits: SplitLimits)
     if (end < textEnd) reached.set(maxLength, end);
     return end;
   };
-  /** From here on, only complete links are shown, because an incomplete one may have to move to the next part. */
+  /** From here on, only complete links are shown, because an incomplete link may have to move to the next part. */
   const half = reach(keptLength / 2);
   const kept = half < textEnd ? reach(keptLength) : half;
   const isNearlyFull = kept < textEnd;

@@ -4,7 +4,7 @@ import { characterStart } from "./graphemes.ts";
 export function toTitle(text: string, maxLetters: number): string {
   const line = text
     .replace(/[`~|>[\]]+|(?<![\p{L}\p{N}])#+/gu, "")
-    // Within a word these marks stay: `tracker__read_file`, 2*3. Matches each run of marks only from its start, because
+    // Marks within a word stay, as in `tracker__read_file` and 2*3. A run of marks matches only from its start, because
     // trying each of thousands of marks would take seconds.
     .replace(/(?<![\p{L}\p{N}_*])[_*]+|(?<![_*])[_*]+(?![\p{L}\p{N}_*])/gu, "")
     .replace(/https?:\/\/\S+/g, "")

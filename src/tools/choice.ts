@@ -7,7 +7,7 @@ const MAX_TOOLS = 64;
 const MAX_CHARS = 60_000;
 
 export interface Wanted {
-  /** The text that the tools should match. */
+  /** The text to which the tools should fit. */
   question: string;
   /** Names of the tools that were already called in the conversation. */
   called: ReadonlySet<string>;

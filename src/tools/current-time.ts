@@ -7,7 +7,7 @@ type Format = (typeof FORMATS)[number];
 
 const MAX_NEAR_ZONES = 5;
 
-/** Current names of cities. Node's list of zones has only their outdated names, but Node accepts these too. */
+/** Current names of cities. Node's list of zones has only the outdated names, but Node also accepts these. */
 const RENAMED_ZONES = [
   "America/Nuuk",
   "Asia/Ho_Chi_Minh",
@@ -95,7 +95,7 @@ function createFormat(zone: string): Intl.DateTimeFormat {
   }
 }
 
-/** Returns a zone's current name with its usual capitals. `Intl` ignores case, but returns outdated names. */
+/** Returns a zone's current name in its usual spelling. `Intl` ignores case, but returns outdated names. */
 function findName(zone: string): string {
   const isSame = (name: string) => name.toLowerCase() === zone.toLowerCase();
   return [...RENAMED_ZONES, ...Intl.supportedValuesOf("timeZone")].find(isSame) ?? zone;

@@ -16,7 +16,7 @@ const MAX_URL_CHARS = 2_000;
 const MAX_TOKENS = 4_000;
 const MAX_CHARS = MAX_RESULT_CHARS - MAX_URL_CHARS - 1_000;
 const MAX_LISTED_HOSTS = 20;
-/** Larger than the cache of pages. */
+/** Maximum number of addresses that are remembered: more than the cache has pages. */
 const MAX_ADDRESSES = 1_000;
 
 const schema = z.object({
@@ -38,7 +38,7 @@ export function toFetchUrl(places: readonly string[], resolve?: Resolve): Tool {
   const hosts = places.filter((place) => !place.includes("://")).map((host) => host.toLowerCase());
   const fetch = createGuardedFetch({ owner: "its host", hosts, origins, resolve });
   const listed = places.slice(0, MAX_LISTED_HOSTS).join(", ");
-  // Texts are cached, so that a later part comes from the same version as the earlier ones.
+  // Cache texts, so that a later part comes from the same version of the page as the earlier parts.
   const pages = createFiles(open, { maxFileBytes: MAX_BYTES, timeoutMs: FETCH_MS });
   /** The address of each page after its redirects. */
   const addresses = new BoundedMap<string, string>(MAX_ADDRESSES);

@@ -10,9 +10,8 @@ import type { Owner } from "../store/owned.ts";
 import { foundPlaces } from "./tool.ts";
 
 /**
- * `planned`: the model asked for the call. `approved`: the call can run. `started`: stored before the call, so after a
- * crash no one knows whether the tool ran. `unknown`: even the process that made the call does not know whether the
- * tool ran.
+ * `planned`: the model asked for the call. `approved`: the call can run. `started`: the call may have run, because this
+ * state is stored before the call. `unknown`: even the process that made the call does not know whether the tool ran.
  */
 const state = z.enum(["planned", "approved", "started", "done", "failed", "unknown", "denied"]);
 
@@ -34,7 +33,7 @@ const ledgerCall = z.object({
   /** The pages that the result comes from. */
   sources: z.array(source).exactOptional(),
   found: foundPlaces.exactOptional(),
-  /** Key of the button press that permitted another run. */
+  /** Key of the button press with which a user permitted another run. */
   rerunBy: z.string().exactOptional(),
   attached: attached.exactOptional(),
 });
@@ -47,7 +46,7 @@ const ledgerRound = z.object({
   attached: attached.exactOptional(),
   /** Unix milliseconds. */
   at: z.number(),
-  /** A sentence for users: who decided about the waiting calls, and how. The model does not get it. */
+  /** Tells users who decided about the waiting calls, and how. The model does not get this sentence. */
   decision: z.string().exactOptional(),
   /** True if the calls were made before the question was edited. */
   isBeforeEdit: z.literal(true).exactOptional(),
@@ -74,14 +73,14 @@ export interface TurnLedger {
   uncertain(): LedgerCall[];
   /** Returns the calls that wait for a user's decision; undefined if none waits. */
   waiting(): WaitingCalls | undefined;
-  /** Stores a user's decision about the waiting calls. `words` says it in the answer. */
+  /** Stores a user's decision about the waiting calls. The answer shows `words`. */
   decide(decision: "approved" | "denied", words: string): Promise<void>;
   /** Lets uncertain calls run again, once per button press. Resolves to their number. */
   rerun(pressKey: string): Promise<number>;
 }
 
 export interface WaitingCalls {
-  /** Time of the request in Unix milliseconds. */
+  /** When the calls were requested, in Unix milliseconds. */
   at: number;
   calls: LedgerCall[];
 }
@@ -103,7 +102,7 @@ export interface Ledger {
   allow(conversationId: string, toolNames: readonly string[], by: Owner): Promise<void>;
 }
 
-/** Maximum number of rounds per turn. An erasure deletes this many. */
+/** Maximum number of rounds per turn. An erasure deletes the keys of all these rounds. */
 export const MAX_ROUNDS = 8;
 
 export interface LedgerOptions {
@@ -141,7 +140,7 @@ async function openTurn(keyv: Entries, ttlMs: number, turn: LedgerTurn): Promise
   /** Stores a round completely. Makes one write at a time, because the calls of a round run in parallel. */
   function write(round: LedgerRound): Promise<void> {
     const index = rounds.indexOf(round);
-    // The plan of this round could not be stored, so its calls must not be stored either.
+    // The plan of this round was not stored, so its calls must not be stored either.
     if (index === -1) return Promise.resolve();
     const entry = { key: toKey(turnId, index), value: round, ttlMs, owner, conversation: conversationId };
     return inTurn(String(index), async () => void (await keyv.put(entry)));
@@ -198,7 +197,7 @@ async function openTurn(keyv: Entries, ttlMs: number, turn: LedgerTurn): Promise
   };
 }
 
-/** Used if the ledger cannot be read. Calls that must be recorded then do not run. */
+/** Replaces a ledger that cannot be read. Calls that must be recorded then do not run. */
 export const NO_LEDGER: TurnLedger = {
   rounds: [],
   plan: () => Promise.reject(new Error("Could not read the tool calls of this turn.")),

@@ -1,4 +1,4 @@
-/** A searchable text. Results keep all other fields. */
+/** A text that can be searched. Results keep the item's other fields. */
 export interface Rankable {
   text: string;
   /** Unix milliseconds. Among equal matches, newer texts come first. */
@@ -12,16 +12,16 @@ export interface Ranking<T extends Rankable> {
   best(maxResults: number): T[];
 }
 
-/** Limits the work per text, because a message's topic is usually near its beginning. */
+/** Maximum number of characters that are read of each text. A message's topic is usually near its beginning. */
 const MAX_CHARS = 4_000;
 const MAX_QUERY_TERMS = 32;
-/** Words of at least this length also match by their first letters: "deployment" finds "deployed". */
+/** Longer words also match by this number of first letters: "deployment" finds "deployed". */
 const STEM_CHARS = 5;
 /** The usual BM25 constants: how fast repeated words lose weight, and how much long texts are penalized. */
 const SATURATION = 1.2;
 const LENGTH_WEIGHT = 0.75;
 
-/** A class of letters from scripts without spaces between words, and one of all letters. */
+/** Two character classes: letters of scripts without spaces between words, and all letters. */
 const SPACELESS = "[\\p{scx=Han}\\p{scx=Hira}\\p{scx=Kana}\\p{scx=Thai}\\p{scx=Laoo}\\p{scx=Khmr}\\p{scx=Mymr}]";
 const LETTERS = "[\\p{L}\\p{M}\\p{N}]";
 const WORDS = new RegExp(`[${SPACELESS}&&${LETTERS}]+|[${LETTERS}--${SPACELESS}]+`, "gv");

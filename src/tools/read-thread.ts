@@ -10,7 +10,7 @@ const MAX_LINKED = 100;
 const MAX_SPEAKER_CHARS = 40;
 /** Characters reserved for the text around the messages. */
 const FRAME_CHARS = 500;
-/** Longer messages are truncated, so that others fit too. */
+/** Longer messages are truncated, so that there is space for other messages. */
 const MAX_MESSAGE_CHARS = 4_000;
 
 const schema = z.object({
@@ -65,7 +65,7 @@ async function readLinked(
 ): Promise<string> {
   const adapter = turn && adapterOf(turn.reply.platform);
   const found = turn && (await adapter?.readLinked?.(link.trim(), MAX_LINKED, turn, signal));
-  // Use the same sentence in every case, so that it does not reveal what exists.
+  // Use the same sentence in every case, so that the sentence does not reveal what exists.
   if (found === undefined || found.length === 0) {
     throw new ToolError(
       "Nothing can be read there: the link leads to no message, or the asker or others who can read your answer have no access to it. Say so.",

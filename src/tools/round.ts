@@ -24,7 +24,7 @@ const MAX_SHOWN_CHARS = 6_000;
 
 const NOT_KEPT = "Not run: tool calls cannot be recorded at the moment. Answer without it, and say so.";
 const DENIED = "Not run: the user did not allow this call. Do not make it again unless the user asks for it.";
-/** Replaces the stored result of a fleeting tool. */
+/** Stored instead of the result of a fleeting tool. */
 const NOT_STORED = "(This result was not stored. Call it again if you need it.)";
 const BEFORE_EDIT = "\n(This was before the question was edited to what it says now.)";
 
@@ -42,12 +42,12 @@ export interface RoundResult {
   /** One result per call, in order, even if ids repeat. */
   results: ToolMessage[];
   pictures: ImagePart[];
-  /** True if a user must first decide about some calls, which have no results yet. */
+  /** True if some calls have no result yet, because a user must first decide about them. */
   isWaiting: boolean;
 }
 
 /**
- * Runs a round's calls in parallel, and records each before and after it runs. `number` starts at 1. If an earlier
+ * Runs a round's calls in parallel, and records each call before and after it runs. `number` starts at 1. If an earlier
  * attempt started the round, its results stay, and the model learns which calls are uncertain. Rejects only with the
  * signal's reason.
  */
@@ -142,7 +142,7 @@ async function settleCall(
   if (call.state === "planned" && call.asks) return "";
   const ready = readCall(toToolCall(call), tools);
   if (typeof ready === "string") {
-    // The asker has lost the permission for this fleeting tool.
+    // This fleeting tool has already run, but the asker has since lost the permission for it.
     if (isSettled) return NOT_STORED;
     await keepNote(deps, () => ledger.note(round, call, { state: "failed", result: ready }));
     return ready;
@@ -163,7 +163,7 @@ async function settleCall(
   return text;
 }
 
-/** Returns a turn's messages for the store, without the results of fleeting tools. */
+/** Returns a turn's messages for storage, without the results of fleeting tools. */
 export function toStorable(messages: readonly ChatMessage[], tools: readonly Tool[]): ChatMessage[] {
   const fleeting = new Set(tools.flatMap(({ name, isFleeting }) => (isFleeting ? name : [])));
   /** The calls whose results follow, in their order. Ids can repeat from round to round. */

@@ -43,7 +43,7 @@ export type Others = AsyncIterable<string | undefined>;
 
 export type HistorySearch = (query: HistoryQuery, signal: AbortSignal) => Promise<Found>;
 
-/** Finds the asker's other conversations that everyone who can read the answer can access. */
+/** Finds the asker's other conversations. Finds only those that every reader of the answer can access. */
 export type FindOthers = (context: ToolContext, signal: AbortSignal) => Others;
 
 /** Number of newest entries that are searched in each other conversation. */
@@ -87,7 +87,7 @@ export function toSearchHistory(search: HistorySearch, findOthers: FindOthers): 
 }
 
 /**
- * Finds the asker's other conversations, most recently active first. Finds none outside a turn, or if the platform
+ * Finds the asker's other conversations, most recently active first. Finds nothing outside a turn, or if the platform
  * cannot say who has access.
  */
 export function createFindOthers({ history, adapterOf }: FindOthersDeps): FindOthers {

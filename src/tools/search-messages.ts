@@ -13,7 +13,7 @@ export function createSearchTool(deps: ToolDeps): Tool {
   return toSearchTool(createSearchMessages(deps));
 }
 
-/** Lets the model search the platform's messages that everyone who can read the answer can open. */
+/** Lets the model search the platform's messages. It finds only messages that every reader of the answer can open. */
 export function toSearchTool(search: SearchMessages): Tool {
   return defineTool({
     name: "search_messages",

@@ -37,7 +37,7 @@ export const foundPlaces = z.object({
   withheld: z.number(),
 });
 
-/** The turn, for a tool that posts messages itself. */
+/** The turn of the call, for a tool that posts messages itself. */
 export interface ToolTurn {
   id: string;
   author: Author;
@@ -81,13 +81,13 @@ export interface Tool {
    * error of a tool that acts, no one knows whether the call had an effect.
    */
   run(args: unknown, context: ToolContext, signal: AbortSignal): Promise<string | ToolOutput>;
-  /** Describes a running call for people, for example "looking up the time in Tokyo". The text is untrusted. */
+  /** Describes a running call for people, for example "looking up the time in Tokyo". The description is untrusted. */
   describeCall(args: unknown): string;
 }
 
 export interface ToolOutput {
   text: string;
-  /** Images for the model. It gets them only in this turn. */
+  /** Images for the model, which gets them only in this turn. */
   pictures?: ImagePart[];
   /** The pages that the result comes from, shown under the answer. */
   sources?: Source[];
@@ -136,7 +136,7 @@ export function toDefinition({ name, description, parameters }: Tool): ToolDefin
 }
 
 function toParameters(schema: z.ZodObject): Record<string, unknown> {
-  // "input", because an argument that has a default is optional for the model.
+  // Use "input", because an argument with a default is optional for the model.
   const { properties = {}, required = [] } = z.toJSONSchema(schema, { io: "input" });
   return { type: "object", properties, required };
 }
@@ -178,7 +178,7 @@ function parseArguments(json: string): unknown {
 }
 
 export interface CallOutcome {
-  /** `unknown` means that the tool can change something and no one knows whether it did. */
+  /** `unknown`: the tool can change something, and no one knows whether it did. */
   state: "done" | "failed" | "unknown";
   text: string;
   pictures: ImagePart[];

@@ -8,7 +8,7 @@ import { readKeyPart, toKeyPart, toOwnerKey } from "../store/key-part.ts";
 
 /** Thirteen months: the current one and a whole year before it. */
 const KEPT_MS = 400 * 86_400_000;
-/** Prefix of pseudonyms. No name starts with it, because names are encoded, see `toKeyPart`. */
+/** Prefix of pseudonyms. It cannot start a name, because names are encoded, see `toKeyPart`. */
 const FORGOTTEN = "@";
 const COST = "cost:";
 
@@ -42,7 +42,7 @@ export type UsageSubject =
   | { platform: string; workspaceId: string }
   | "everyone";
 
-/** Whose usage it is: the person, the channel and the model. */
+/** What the usage is charged to: the person, the channel and the model. */
 export interface UsedBy {
   author: Pick<Author, "id">;
   reply: Pick<ReplyAddress, "platform" | "channelId" | "workspaceId">;
@@ -50,7 +50,7 @@ export interface UsedBy {
   model?: string;
 }
 
-/** One person's usage of one model in one channel on one day. An id that the platform lacks is "". */
+/** One person's usage of one model in one channel on one day. If the platform has no such id, an id is "". */
 export interface UsageRow extends Amounts {
   day: string;
   platform: string;
@@ -67,11 +67,11 @@ export interface UsageRow extends Amounts {
  */
 export interface Usage {
   /**
-   * Adds to the counts of the person, the channel, the workspace and the total, once per `once`. Never rejects, because
-   * counting must not fail a turn.
+   * Adds to the counts of the person, the channel, the workspace and the total. Adds only once for the same `once`.
+   * Never rejects, because counting must not fail a turn.
    */
   note(once: string, by: UsedBy, used: Partial<Amounts>): Promise<void>;
-  /** Returns what `note` would add, for callers that make other additions in the same step. */
+  /** Returns the additions of `note`, for callers that make other additions in the same step. */
   toAdditions(by: UsedBy, used: Partial<Amounts>): Addition[];
   /** Sums up the current UTC month. Rejects if the store does not respond. */
   readMonth(subject: UsageSubject): Promise<Amounts>;
@@ -228,7 +228,7 @@ export function toUsageCsv(rows: readonly UsageRow[]): string {
   return `${[head, ...lines].map((cells) => cells.join(",")).join("\r\n")}\r\n`;
 }
 
-/** Spreadsheets would run a text that starts like a formula. */
+/** Formats a CSV cell. Puts an apostrophe before a formula, because spreadsheets would run it. */
 function toCell(text: string): string {
   const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;

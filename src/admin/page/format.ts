@@ -37,7 +37,7 @@ export function describeMoment(at: number): string {
   return `${day}${describeTime(at)}`;
 }
 
-/** Labels for outcomes after which users see no sentence. */
+/** Labels for outcomes that end without a sentence for users. */
 const OUTCOMES: Readonly<Record<string, string>> = {
   complete: "Answered",
   stopped: "Stopped on request",

@@ -109,7 +109,7 @@ function toState(
   if (outage !== null) return problem(outage);
   const running = sum(processes.map((process) => process.running.length));
   const [taken, places] = [sum(processes.map(({ active }) => active)), sum(processes.map((one) => one.places))];
-  // The number is the same for each process: all waiting messages of the shared queue and those being answered.
+  // Every process reports the same number: the shared queue's waiting messages plus those that are being answered.
   const waiting = Math.max(0, Math.max(0, ...processes.map((one) => one.waiting)) - taken);
   const examined = findings?.latest?.sections;
   const wrong = (examined ?? []).flatMap((section) => section.findings).filter(({ ok }) => !ok);

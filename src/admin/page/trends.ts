@@ -42,7 +42,7 @@ export const openTrends: View = (root) => {
     endPlots();
     const wanted: Plots = new Map();
     render(toPage(range, trends, words, choose, wanted), root);
-    // An element has no size or colours until it is in the page.
+    // Draw only now: an element has no size or colours until it is in the page.
     ends = [...wanted].map(([element, options]) => drawPlot(element, options));
   }
 
@@ -181,7 +181,7 @@ function toTools(
 ): TemplateResult {
   const names = new Set([...Object.keys(counts), ...Object.keys(times).filter((name) => name !== "all")]);
   const rows = [...names]
-    // Some calls have a count but no duration, because their process died. The oldest calls have only a duration.
+    // If a process died during a call, the call has a count but no duration. The oldest calls have only a duration.
     .map((name) => ({ name, calls: Math.max(sum(counts[name] ?? []), times[name]?.count ?? 0), all: times[name]?.all }))
     .toSorted((one, other) => other.calls - one.calls);
   if (rows.length === 0) return empty("No tool was called.");

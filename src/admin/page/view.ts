@@ -26,7 +26,7 @@ export function placeOf({ place, reply: { platform, workspaceId, channelId } }: 
 export interface Column<T> {
   title: string;
   isNumber?: boolean;
-  /** Hidden on a narrow screen, so that the other columns fit. */
+  /** True if the column is hidden on a narrow screen, so that the other columns fit. */
   isMinor?: boolean;
   cell(row: T): unknown;
 }
