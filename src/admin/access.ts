@@ -129,7 +129,7 @@ function readProxied(c: Context, proxies: BlockList, header: string): string | u
   const peer = (socket.remoteAddress ?? "").replace(/^::ffff:(?=\d+\.)/i, "");
   const isTrusted = peer !== "" && proxies.check(peer, isIPv6(peer) ? "ipv6" : "ipv4");
   const name = headers[header];
-  // A comma means that the request had this header twice, and the caller may have added one of the two.
+  // A comma means that the request had this header twice. The caller may have added one of these headers.
   if (!isTrusted || typeof name !== "string" || name.trim() === "" || name.includes(",")) return undefined;
   return truncate(name.trim().replace(/\p{Cc}/gu, ""), MAX_NAME_CHARS);
 }

@@ -3,7 +3,7 @@ import type { Config } from "../config/config.ts";
 import { createGateway, type Gateway } from "../gateway/client.ts";
 import { type GatewayHealth, type GatewayProblem, namedModels, watchGateway } from "../models/health.ts";
 
-/** The sandbox fails only when a test asks for it, so a failure must not pause it. */
+/** The sandbox fails only if a test requests a failure, so failures must not pause its models. */
 const NO_PAUSES = { breakerFailures: Number.POSITIVE_INFINITY, maxPauseMs: 0 };
 
 export interface OpenGateway {

@@ -12,7 +12,7 @@ export async function readKeys({ open, inTurn }: Pick<Stores, "open" | "inTurn">
     return typeof known === "string" ? known : undefined;
   };
   const create = async (keyv: Keyv, name: string): Promise<string> => {
-    // Another process may have created the key at the same moment.
+    // Another process may have stored the key at the same moment.
     const known = await read(keyv, name);
     if (known !== undefined) return known;
     const key = randomBytes(32).toString("base64url");

@@ -7,7 +7,7 @@ const PSEUDONYM_BYTES = 16;
  * Returns the `user` field of a request: a stable pseudonym. Only someone who knows `secret` can link it to the person.
  */
 export function pseudonym(secret: string, platform: string, userId: string): string {
-  // JSON keeps the platform and the id apart, so different pairs never give the same text.
+  // JSON separates the platform from the id, so different pairs never give the same text.
   const digest = createHmac("sha256", secret)
     .update(JSON.stringify([platform, userId]))
     .digest();

@@ -75,7 +75,7 @@ export function createAccept(deps: AcceptDeps): Acceptance {
     if (event.kind === "action") return conversationOfTurn(event);
     const messageId = toRelated(event);
     const found = messageId === undefined ? undefined : await conversationOf(messageId);
-    // A public message never joins a private conversation, even if it replies to a message in it.
+    // A public message never joins a private conversation, even if it replies to a private message.
     const isPublic = event.kind === "message" && event.reply.visibleTo === undefined;
     return isPublic && found !== undefined && isPrivateConversation(found) ? undefined : found;
   }

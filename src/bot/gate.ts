@@ -128,8 +128,8 @@ function isAwaited(event: InboundEvent): boolean {
 }
 
 /**
- * Returns the permission that an event needs; undefined if everyone can do it, such as stop an answer or see their own
- * data. Commands for settings check permissions themselves, because everyone can see a setting.
+ * Returns the permission that an event needs; undefined if the event needs none, such as stopping an answer or seeing
+ * one's own data. Commands for settings check permissions themselves, because everyone can see a setting.
  */
 function toPermission(event: InboundEvent): Permission | undefined {
   switch (event.kind) {

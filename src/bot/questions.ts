@@ -4,7 +4,7 @@ import { foldBatch } from "../turn/questions.ts";
 import type { BotParts } from "./deps.ts";
 import type { Refusal } from "./gate.ts";
 
-/** Answers the messages to the bot and stores the others. Resolves to the events that are finished. */
+/** Answers the messages to the bot and stores all other messages. Resolves to the events that are finished. */
 export async function answerMessages(
   deps: BotParts,
   { events, ...how }: Omit<Batch, "messages">,

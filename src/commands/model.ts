@@ -112,7 +112,7 @@ function describeSettings({ model, options }: ChannelSettings): string | undefin
   return [model, describeOptions(options)].filter(Boolean).join(" ") || undefined;
 }
 
-/** Removes quotation marks around a name, because people copy them with it. */
+/** Removes quotation marks around a name, because people copy them together with the name. */
 function toName(text: string): string {
   const fromStart = text.trim().replace(/^[`"'<]+/, "");
   // The lookbehind keeps the search linear: without it, thousands of quotation marks take seconds.

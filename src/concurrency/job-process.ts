@@ -37,8 +37,8 @@ export interface Undone {
 export type AskProcess<Job, Answer> = (job: Job, owner: string, signal: AbortSignal) => Promise<Answer | Undone>;
 
 /**
- * Runs jobs one at a time in a separate process, to limit their memory and contain crashes. A thread cannot do that: V8
- * ends the whole process when one allocation exceeds a worker's limit (Node 26.10, reproduced).
+ * Runs jobs one at a time in a separate process, to limit their memory and contain crashes. A thread cannot do that,
+ * because V8 ends the whole process when one allocation exceeds a worker's limit (Node 26.10, reproduced).
  */
 export function createJobProcess<Job extends object, Answer>(options: JobProcessOptions): AskProcess<Job, Answer> {
   const { program, nodeOptions = [], jobMs, waitMs = WAIT_MS, idleMs = IDLE_MS } = options;

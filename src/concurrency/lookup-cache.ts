@@ -10,7 +10,7 @@ export interface LookupCacheOptions {
   now(): number;
 }
 
-/** Caches lookups, and for a minute also that a lookup found nothing. Concurrent callers share one lookup. */
+/** Caches found values and, for a minute, also that nothing was found. Concurrent callers share one lookup. */
 export interface LookupCache {
   /** `find` must not reject. */
   get<T>(key: string, find: () => Promise<T | undefined>): Promise<T | undefined>;

@@ -1,4 +1,4 @@
-/** Passes on the first call and ignores every later one. */
+/** Passes on the first call and ignores all later calls. */
 export function once<T>(call: (value: T) => void): (value: T) => void {
   let isCalled = false;
   return (value) => {

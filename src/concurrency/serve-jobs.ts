@@ -14,7 +14,7 @@ export function serveJobs(run: (job: never) => Promise<object>): void {
   process.on("message", (given) => void answer(given as Packed));
   // Kills this process, because a clean exit would wait for the running job.
   process.on("disconnect", () => process.kill(process.pid, "SIGKILL"));
-  // In a terminal, Ctrl+C interrupts all processes, but the parent decides when this one ends.
+  // In a terminal, Ctrl+C interrupts all processes, but the parent decides when this process ends.
   process.on("SIGINT", () => {});
   process.on("SIGTERM", () => {});
 }

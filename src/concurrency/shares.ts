@@ -11,7 +11,7 @@ export interface Shares {
 interface Member {
   /** The process counts as stopped after this time, unless it makes a new claim. */
   until: number;
-  /** True if the process is stopping: it hands over its parts and gets no new ones. */
+  /** True if the process is stopping. It then hands over its parts and gets no new parts. */
   isLeaving: boolean;
 }
 

@@ -174,7 +174,7 @@ function isTerminalOn(module: AdapterModule, given: GivenVariables): boolean {
   return module.surface === "terminal" && isSwitchedOn(module, given);
 }
 
-/** Reads the platforms that are switched on. A terminal chat skips all others. */
+/** Reads the platforms that are switched on. A terminal chat skips all other platforms. */
 function readPlatforms(given: GivenVariables, modules: readonly AdapterModule[]) {
   const on = modules.filter((module) => isSwitchedOn(module, given));
   const readings = modules.map((module) => {
@@ -200,7 +200,7 @@ function readPolicy(path: string | undefined, readText: ReadText): PolicySetting
   return path === undefined ? { policy: {}, problems: [] } : readPolicyFile(path, readText);
 }
 
-/** Reads the additional fields of chat requests, for all models and for single ones. */
+/** Reads the additional fields of chat requests, for all models and for single models. */
 function readExtraBody(
   { GATEWAY_EXTRA_BODY: json, GATEWAY_EXTRA_BODY_FILE: path }: GivenVariables,
   readText: ReadText,

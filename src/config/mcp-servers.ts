@@ -12,7 +12,7 @@ export interface McpServerConfig {
   deny: readonly string[];
   /** Where the tools are available, as `{platform}` or `{platform}:{channel}`. Undefined: everywhere. */
   channels: readonly string[] | undefined;
-  /** Which calls need a person's approval: all, those that can change something, or none. */
+  /** Which calls need a person's approval: all calls, calls that can change something, or no calls. */
   approve: "always" | "acting" | "never";
   timeoutMs: number;
 }

@@ -35,7 +35,7 @@ export function describeForVisitors({ platforms, role, modules }: Config): strin
   ];
 }
 
-/** Says for each platform whether it is on, or how to switch it on. A terminal chat needs no such line. */
+/** Says for each platform whether it is on, or how to switch it on. Omitted for a terminal chat. */
 function describePlatforms({ modules, platforms }: Config): string[] {
   const lines = modules.flatMap((module) => {
     if (module.surface === "terminal") return [];

@@ -16,7 +16,7 @@ const SEVERAL_PEOPLE =
 const ROOT_SHARE = 0.25;
 
 export interface WindowLimits {
-  /** Maximum number of entries. Messages to others count only against `maxTokens`. */
+  /** Maximum number of entries. Messages between people count only against `maxTokens`. */
   maxEntries: number;
   /** Estimated tokens of the entries, without the system prompt and the answer. */
   maxTokens: number;
@@ -44,8 +44,8 @@ export interface WindowEntry extends HistoryEntry {
 
 /**
  * Chooses what the model sees: the newest entries within both limits, each complete or not at all. The newest message
- * of a person always stays. The first entry stays too if it is a thread's root. If such a message exceeds its share of
- * the tokens, a mark replaces the middle of its text. `tokens` is the cost of the kept entries.
+ * of a person always stays. The first entry also stays if it is a thread's first message. If such a message exceeds its
+ * share of the tokens, a mark replaces the middle of its text. `tokens` is the cost of the kept entries.
  */
 export function fitWindow(
   entries: readonly HistoryEntry[],
@@ -265,7 +265,7 @@ interface Speaker {
 interface Called {
   /** The name in the form that gateways accept. */
   name: string;
-  /** The name as people know it, on one line. Two people with the same name get different ones. */
+  /** The name as people know it, on one line. Two people with the same name get different labels. */
   shown: string;
 }
 

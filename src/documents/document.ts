@@ -15,7 +15,7 @@ export class DocumentError extends Error {
   override readonly name = "DocumentError";
 }
 
-/** Limits for one document, so that reading it takes seconds and a few megabytes. */
+/** Limits for one document, so that reading it takes only seconds and a few megabytes. */
 export interface DocumentLimits {
   maxPages: number;
   /** The longest extracted text, in UTF-16 units. */

@@ -22,7 +22,7 @@ export interface CallOptions {
   onRetry?: (notice: RetryNotice) => void;
   /** True if a person asked for this call: the first attempt then ignores a pause of the model. */
   mustAsk?: boolean;
-  /** True if Palaver may ask this model instead of the requested one. Absent: it may ask any. */
+  /** True if Palaver may ask this model instead of the requested one. Absent: it may ask any model. */
   mayAsk?: (model: string) => boolean;
   /** Called before Palaver asks another model or gateway, and with undefined when it asks the requested one again. */
   onFallback?: (fallback: Fallback | undefined) => void;

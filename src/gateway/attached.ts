@@ -67,7 +67,7 @@ function joinField(first: unknown, more: unknown): unknown {
   return joined;
 }
 
-/** Joins two lists: an item continues the one with the same index, or the last one if the items have no index. */
+/** Joins two lists. An item continues the item with the same index or, if the items have no index, the last item. */
 function joinLists(first: readonly unknown[], more: readonly unknown[]): unknown[] {
   const joined = [...first];
   for (const [position, item] of more.entries()) {

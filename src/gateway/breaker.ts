@@ -24,7 +24,7 @@ export interface BreakerOptions {
 
 /**
  * Keeps calls away from a model that asked for a pause or failed several times in a row. After the pause, one call
- * tests whether the model answers; further calls follow only if it does. Each process learns this separately.
+ * tests the model; further calls follow only if the model answers. Each process learns this separately.
  */
 export function createBreaker(limits: GatewayLimits, { onPaused = () => {} }: BreakerOptions = {}) {
   const pauses = new Map<string, Pause>();

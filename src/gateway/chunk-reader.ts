@@ -67,7 +67,7 @@ export function createReadChunk(from: string) {
   return (value: unknown): ChatCompletionChunk | undefined => {
     if (!isRecord(value)) return undefined;
     const given: unknown[] = Array.isArray(value.choices) ? value.choices : [];
-    // Palaver requests one answer; text from a second one would mix with it.
+    // Palaver requests one answer. Text from a second answer would mix with it.
     const choices = given.length > 1 ? given.filter(isFirst) : given;
     value.choices = choices;
     const sources = readCitations(value);
@@ -80,7 +80,7 @@ export function createReadChunk(from: string) {
 const KEY = '"content"';
 const PLAIN = /^[^"\\\p{Cc}]+$/u;
 
-/** Reads events that differ from an earlier one only in their text, in half the time of a JSON parser. */
+/** Reads events that differ from an earlier event only in their text, in half the time of a JSON parser. */
 export function createRepeatReader() {
   let before = "";
   let after = "";
@@ -176,7 +176,7 @@ const REASONING_FIELDS = [
   "reasoning_details",
   "thinking_blocks",
 ] as const;
-/** Parts can contain parts. Deeper ones are not searched. */
+/** Parts can contain parts. More deeply nested parts are not searched. */
 const MAX_PART_DEPTH = 4;
 
 /**

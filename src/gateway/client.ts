@@ -95,7 +95,7 @@ export function createGateway({
   const streamChat = createStreamChat(deps);
   const images = createImageClient({ ...deps, keyHeader: imageKeyHeader, imageApi });
 
-  /** Returns the requested route first, then those with the fallback model and the second gateway. */
+  /** Returns the requested route first, then the routes with the fallback model and the second gateway. */
   function toRoutes(model: string, models: readonly string[]): [Route, ...Route[]] {
     const [, ...others] = endpoints.flatMap((endpoint) => models.map((name) => ({ endpoint, model: name })));
     return [{ endpoint: first, model }, ...others];

@@ -166,7 +166,7 @@ export function readRetryAfter(header: string | string[] | undefined, nowMs: num
   if (text === undefined) return undefined;
   if (/^\d+(?:\.\d+)?$/.test(text)) return Math.ceil(Number(text) * 1_000);
   if (!/^[A-Za-z]{3}/.test(text)) return undefined;
-  // HTTP dates have three forms. The one without a time zone means GMT.
+  // HTTP dates have three forms. The form without a time zone means GMT.
   const at = Date.parse(/GMT|UTC|[+-]\d{4}$/.test(text) ? text : `${text} GMT`);
   return Number.isNaN(at) ? undefined : Math.max(0, at - nowMs);
 }

@@ -5,7 +5,7 @@ import type { GatewayCall } from "./transport.ts";
 
 /** The ratios that people can choose. Gemini's models before 3.1 don't accept the last four. */
 export const ASPECT_RATIOS: readonly string[] = "1:1 16:9 9:16 4:3 3:4 3:2 2:3 5:4 4:5 21:9 1:4 4:1 1:8 8:1".split(" ");
-/** The sizes that the interface names. Each is twice as wide as the one before. */
+/** The sizes that the interface names. Each size is twice as wide as the one before. */
 export const IMAGE_SIZES: readonly string[] = ["1K", "2K", "4K"];
 
 /** A reference image that the gateway fetches. The link must be public during the whole request. */

@@ -1,4 +1,4 @@
-/** The limits of all waits and sizes. Tests set shorter ones. */
+/** The limits of all waits and sizes. Tests set shorter limits. */
 export type GatewayLimits = typeof DEFAULT_LIMITS;
 
 export const DEFAULT_LIMITS = {

@@ -163,7 +163,7 @@ function createEventReader(maxBytes: number, safe: SafeText, output: Output, fro
     const repeated = event === undefined ? repeats.read(data) : undefined;
     if (repeated !== undefined) return output.take(repeated);
     const value = parseJson(data);
-    // If a server leaves out the blank lines, several events arrive as the lines of one.
+    // If a server leaves out the blank lines, several events arrive as the lines of one event.
     if (value === undefined && data.includes("\n")) return data.split("\n").forEach((line) => takeEvent(event, line));
     if (event === "error" || hasError(value)) {
       return output.fail(toStreamError(value, safe, tally.answered || tally.reasoningChars > 0));

@@ -69,7 +69,7 @@ export interface History {
   readFirst(conversationId: string): Promise<HistoryEntry | undefined>;
   /** Finds the entry for a platform message or a turn. */
   find(messageId: string): Promise<{ conversationId: string; entryId: string } | undefined>;
-  /** Changes a person's message. The message still expires at the same time. Resolves to false if it is not stored. */
+  /** Changes a stored message of a person, but not when it expires. Resolves to false if it is not stored. */
   edit(messageId: string, text: string, attachments: AttachmentRef[]): Promise<boolean>;
   /** Erases the whole entry that a message belongs to. An answer in several messages is erased with any of them. */
   remove(messageId: string): Promise<boolean>;
@@ -120,7 +120,7 @@ export interface ReadOptions {
   maxEntries: number;
   /** Reading stops soon after this many characters. Absent: no limit. */
   maxChars?: number;
-  /** Reads only the entries that this one continues. Reads nothing if this id is unknown. */
+  /** Reads only the entries that the entry with this id continues. Reads nothing if the id is unknown. */
   beforeId?: string;
   /** Like `beforeId`, but includes that entry. */
   upToId?: string;
@@ -473,7 +473,7 @@ function countChars({ messages }: HistoryEntry): number {
 function createStep(): (at: number, stored: StoredEntry | ErasedEntry | undefined) => number {
   let isLine = false;
   return (at, stored) => {
-    // This message continues no entry, so it was written in a place where people see all messages in one sequence.
+    // This message continues no entry, so people saw all messages of this place in one sequence.
     if (stored?.entry?.author !== undefined && stored.after === undefined) isLine = true;
     const after = isLine ? undefined : stored?.after;
     return after !== undefined && after < at ? after : at - 1;

@@ -49,7 +49,7 @@ export interface HistoryKeys {
   readEntries(places: Place[]): Promise<Array<StoredEntry | ErasedEntry | undefined>>;
   /** Writes entries of one conversation, all keys that find them, and the conversation's head. */
   writeEntries(entries: readonly PlacedEntry[], head: Head): Promise<void>;
-  /** Rewrites an entry, which still expires at the same time. */
+  /** Rewrites an entry without changing when it expires. */
   rewriteEntry(place: Place, stored: StoredEntry): Promise<void>;
   readHead(conversationId: string): Promise<Head | undefined>;
   writeHead(conversationId: string, head: Head): Promise<void>;

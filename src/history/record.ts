@@ -71,7 +71,7 @@ export const historyEntry = z.object({
   quotes: z.string().exactOptional(),
 });
 
-/** A person's message, or an answer with everything that belongs to it. */
+/** A person's message, or an answer with its tool calls and their results. */
 export type HistoryEntry = z.infer<typeof historyEntry>;
 
 const head = z.object({

@@ -12,7 +12,8 @@ const FORWARDING =
 
 /**
  * Names the source of a request, to count requests per source. Proxy headers count only from a private network, and
- * only in addition to the address, so a client cannot pretend to be another one. An IPv6 source is its /64.
+ * only in addition to the address, so a client cannot pretend to be another one. For IPv6, the source is the /64
+ * network.
  */
 export function nameSource({ socket, headers }: Pick<IncomingMessage, "socket" | "headers">): string {
   const peer = toAddress(socket.remoteAddress ?? "");

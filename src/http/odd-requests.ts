@@ -21,7 +21,7 @@ export const refuseOddRequests: MiddlewareHandler = async (context, next) => {
 
 /** True if the path has no unusual characters. Ignores the query. */
 export function isPlainTarget(target: string): boolean {
-  // Proxies can send the target as a full URL, which leads to the same path.
+  // Proxies can send the target as a full URL, whose path leads to the same place.
   const [path = ""] = target.replace(/^https?:\/\/[^/?#]*/i, "").split("?", 1);
   const [before, ...segments] = path.split("/");
   if (before !== "" || segments.length === 0) return path === "";

@@ -11,7 +11,7 @@ export interface PageAssetsOptions {
   folder: URL;
   /** Paths that show `index.html`. */
   paths: readonly string[];
-  /** The start of all other files' paths, such as "/assets". */
+  /** The start of the paths of all other files, such as "/assets". */
   at: string;
   /** The package files that the server gives out, by package: file names, or a folder of fonts that ends in "/". */
   vendor: ReadonlyMap<string, readonly string[]>;
@@ -111,7 +111,7 @@ function toAsset(contentType: string, body: Asset["body"]): Asset {
   return { contentType, body, etag: `"${hash}"` };
 }
 
-/** Makes the browser load all modules in parallel. Otherwise it would discover them one after another. */
+/** Makes the browser load all modules in parallel, instead of discovering them one after another. */
 function withPreloads(html: string, paths: readonly string[]): string {
   const modules = paths.filter((path) => /\.(ts|m?js)$/.test(path) && !path.endsWith("/wire.ts"));
   const links = modules.map((path) => `<link rel="modulepreload" href="${path}">`);

@@ -36,7 +36,7 @@ export interface HttpServerOptions {
 export interface HttpServer {
   /** The address for programs on this machine, without a trailing slash. */
   url: string;
-  /** Stops accepting connections and closes idle ones. Waits a limited time for the others, then closes them. */
+  /** Stops accepting connections and closes idle ones. Closes active ones after a limited time. */
   close(): Promise<void>;
 }
 

@@ -3,8 +3,8 @@ import { readPictureId, toTurnId } from "../port/ids.ts";
 
 /**
  * Returns the queue's lane for an event about images; undefined for other events. A turn, its Retry and its Stop share
- * one lane. All deletions share another one. A Stop needs no slot, and stays in the lane until the turn that it stops
- * has ended.
+ * one lane. All deletions share a different lane. A Stop needs no slot, and stays in the lane until the turn that it
+ * stops has ended.
  */
 export function toPictureLane(event: InboundEvent): EventLane | undefined {
   const ownId = toTurnId(event.key);

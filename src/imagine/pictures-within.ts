@@ -14,9 +14,7 @@ import { createPictureRuns, type PictureRunsDeps } from "./picture-run.ts";
 export interface PicturesWithin {
   /** Creates images next to the answer. Resolves to a record with the result for each image. */
   draw(request: TurnRequest, onNotice: (text: string) => void, signal: AbortSignal): Promise<PictureTurn>;
-  /**
-   * Shows an image that came with an answer, and stores it like a created one. Skips an image that is already visible.
-   */
+  /** Shows an image that came with an answer, and stores it like a created image. Skips visible images. */
   show: ShowPicture;
 }
 

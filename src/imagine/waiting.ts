@@ -40,8 +40,8 @@ export interface WaitingMessages {
   dismiss(turnId: string): Promise<void>;
   dismissAll(owner: Owner): Promise<void>;
   /**
-   * Erases a person's or a conversation's image turns and removes the messages of the waiting ones. Resolves to all
-   * erased turns.
+   * Erases a person's or a conversation's image turns, and removes messages of waiting turns. Resolves to all erased
+   * turns.
    */
   erase(of: Belonging): Promise<PictureTurn[]>;
 }

@@ -45,7 +45,7 @@ export interface End {
 }
 
 /**
- * The end of a turn, as stored with it. If the process dies, the next attempt at the question reports this end again.
+ * The end of a turn, as stored with the turn. If the process dies, the question's next attempt reports this end again.
  */
 export interface KeptEnd extends Omit<End, "note">, Omit<TurnStart, "askedAt" | "attempts"> {
   /** Unix milliseconds. */
@@ -65,7 +65,7 @@ export interface TurnListener {
   firstVisible(): void;
   /** Wraps `onText` to measure when text arrives. */
   listen(onText: (text: string) => void): (text: string) => void;
-  /** Notes that a call was refused. `why` is one word for who refused it and why. */
+  /** Notes that a call was refused. `why` is one word that names who refused it and why. */
   refused(why: string): void;
   /** Notes that users now see this many units of the text. */
   shown(units: number): void;

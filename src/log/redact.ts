@@ -32,8 +32,8 @@ export function createRedactor(secrets: readonly string[], tokens: readonly RegE
   const forms = [...tokens, ...FORMS].map(({ source, flags }) => new RegExp(source, `${flags}g`));
   const hints = tokens.map(toHint);
   const variants = [...new Set(secrets.filter((secret) => secret.length >= MIN_SECRET_CHARS).flatMap(toVariants))]
-    // Longest first: if one secret contains another, replacing the shorter one first would leave the rest of the longer
-    // one visible.
+    // Replace the longest secrets first: if one secret contains another, replacing the shorter one first would leave
+    // the rest of the longer one visible.
     .sort((a, b) => b.length - a.length);
   const exact =
     variants.length === 0 ? undefined : new RegExp(variants.map((variant) => RegExp.escape(variant)).join("|"), "gi");

@@ -38,7 +38,7 @@ export interface Failures {
   toProblem(error: unknown): LoggableError;
   /**
    * Converts an error of a call. If the server responded, returns a `ToolError`: the tool failed, and the model reads
-   * why. Without a response, no one knows whether the tool ran.
+   * why. Without a response, it is unknown whether the tool ran.
    */
   toCallError(error: unknown, session: Session): LoggableError | ToolError;
 }

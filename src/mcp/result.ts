@@ -101,7 +101,7 @@ export function describeResource(server: string, { contents }: ReadResourceResul
   return frame(server, contents.slice(0, MAX_BLOCKS).map(describeContents).join("\n"));
 }
 
-/** Formats one block of a result as text. Adds an image to `pictures` while their limit is not reached. */
+/** Formats one block of a result as text. Adds an image to `pictures`, unless that exceeds their limit. */
 export function describeBlock(block: ContentBlock, pictures: RawPicture[]): string {
   switch (block.type) {
     case "text":

@@ -29,8 +29,8 @@ interface Budget {
 }
 
 /**
- * Limits a schema's size, resolves its references and keeps only common keywords. The server still checks the others.
- * Pure.
+ * Limits a schema's size, resolves its references and keeps only common keywords. The server still checks the dropped
+ * keywords. Pure.
  */
 export function cleanSchema(given: unknown): JsonSchema {
   const root = isObject(given) ? given : {};

@@ -20,7 +20,7 @@ export interface ServerReport {
 }
 
 export interface McpServers {
-  /** Returns the tools that the model can use in a channel, without those of the servers in `off`. */
+  /** Returns the tools that the model can use in a channel, without the tools of the servers in `off`. */
   toolsOf(place: Place, off?: readonly string[]): readonly Tool[];
   /** Reports the servers of a channel, or all servers. */
   report(place?: Place): ServerReport[];

@@ -86,7 +86,7 @@ function isProbeFailure(error: unknown, { SdkError, SdkErrorCode }: Sdk): boolea
   return error.code === SdkErrorCode.EraNegotiationFailed || isProbeTimeout;
 }
 
-/** Negotiates the protocol revision, unless `known` names an older one. */
+/** Negotiates the protocol revision, unless `known` names an older revision. */
 async function connect(
   sdk: Sdk,
   options: SessionOptions,

@@ -74,7 +74,7 @@ function toProgress(title: string, { onProgress }: ToolContext): OnProgress {
   };
 }
 
-/** Returns the images that can be decoded, in their order. They pass the same checks as people's images. */
+/** Returns the images that can be decoded, in order. They pass the same checks as people's images. */
 async function fitPictures(pictures: readonly RawPicture[], owner: string, signal: AbortSignal): Promise<ImagePart[]> {
   const bound = AbortSignal.any([signal, AbortSignal.timeout(PICTURES_MS)]);
   const parts: ImagePart[] = [];

@@ -8,7 +8,7 @@ export interface GuardedFetchOptions {
   owner: string;
   /** The allowed hosts, with https and the default port. `*.` before a name allows its subdomains. */
   hosts: readonly string[];
-  /** The allowed origins. They can have http and a private address, such as `http://127.0.0.1:8080`. */
+  /** The allowed origins. An origin can be http or a private address, such as `http://127.0.0.1:8080`. */
   origins: readonly string[];
   /** Resolves host names. Absent: the system's resolver. */
   resolve?: Resolve;

@@ -21,7 +21,7 @@ for (const [network, prefix] of [
 ] as const) {
   PRIVATE.addSubnet(network, prefix, "ipv4");
 }
-/** The public part of IPv6. Translated and tunnelled addresses in it count as private, to be safe. */
+/** The public part of IPv6. Translated and tunnelled addresses within it count as private, to be safe. */
 const PUBLIC_V6 = new BlockList();
 PUBLIC_V6.addSubnet("2000::", 3, "ipv6");
 for (const [network, prefix] of [

@@ -20,7 +20,7 @@ export async function readBounded(
   signal: AbortSignal,
 ): Promise<Uint8Array | "too-large" | "no-room"> {
   const iterator = source[Symbol.asyncIterator]();
-  // A list of chunks would need a hundred times the memory if each chunk had one byte.
+  // Use one buffer: a list of chunks would need a hundred times the memory if each chunk had one byte.
   let buffer = new Uint8Array(Math.min(maxBytes, FIRST_BYTES));
   let sizeBytes = 0;
   try {

@@ -141,8 +141,8 @@ const UNREACHABLE = /reach|fetch|download|retriev|access|connect|timed? ?out|not
 const KINDS: ReadonlySet<string> = new Set(["mime_type_mismatch", "invalid_image", "unsupported_image_type"]);
 
 /**
- * Makes a Markdown sentence about the attached image that made the gateway reject a request; undefined if the reason
- * was another one. `refs` are the request's files, in order.
+ * Makes a Markdown sentence about the attached image that made the gateway reject a request; undefined if the gateway
+ * had another reason. `refs` are the request's files, in order.
  */
 export function describeReferenceFailure(error: unknown, refs: readonly AttachmentRef[]): string | undefined {
   if (!(error instanceof GatewayError) || refs.length === 0) return undefined;

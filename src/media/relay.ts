@@ -58,7 +58,7 @@ type StoredFile = z.infer<typeof storedFile>;
 
 const NAMESPACE = "relay";
 
-/** An image request can take ten minutes, and can first wait for another one. */
+/** An image request can take ten minutes, and can first wait for another image request. */
 const LIFETIME_MS = 30 * 60_000;
 const MAX_BYTES = 64 * 1024 * 1024;
 
@@ -84,7 +84,7 @@ export function createRelay(deps: RelayDeps): Relay {
 
   async function readAgain({ id, mimeType, expiresAt }: RelayClaim, ref: AttachmentRef) {
     try {
-      // `read` has its own timeout. One caller that disconnects must not abort the fetch for the others.
+      // `read` has its own timeout. If one caller disconnects, the fetch must continue for the other callers.
       const picture = await read(ref, "relay", new AbortController().signal);
       if (!("problem" in picture) && picture.mimeType === mimeType) {
         keep(id, picture, expiresAt * 1_000);

@@ -34,7 +34,7 @@ export type UseFile = <T>(
 
 /** Room for five of the largest files, if each declares its size correctly. */
 const MAX_HELD_BYTES = 128 * 1024 * 1024;
-/** The longest wait for earlier files; the decoder's limit is the same. */
+/** The longest wait for earlier files. It is the same as the decoder's. */
 const WAIT_MS = 60_000;
 const BUSY = "waited too long behind other files; send it again in a minute";
 

@@ -24,7 +24,7 @@ const GAUGES = {
 } as const;
 
 export type GaugeName = keyof typeof GAUGES;
-/** One number, or one for each value of the gauge's label. */
+/** One number, or one number for each value of the gauge's label. */
 type Reading = number | Readonly<Record<string, number>>;
 type Read = () => Reading | Promise<Reading>;
 

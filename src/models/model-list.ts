@@ -80,7 +80,7 @@ function isForImages(id: string): boolean {
   return !NO_CHAT.test(id) && DRAWS.test(id);
 }
 
-/** Finds the model of this name. Ignores case if that leaves only one match. Pure. */
+/** Finds the model with this name. Ignores case if that leaves only one match. Pure. */
 export function findModel(name: string, models: readonly string[]): string | undefined {
   const alike = models.filter((model) => model.toLowerCase() === name.toLowerCase());
   return alike.find((model) => model === name) ?? (alike.length === 1 ? alike[0] : undefined);

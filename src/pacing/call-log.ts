@@ -16,7 +16,7 @@ export interface Limit {
 
 /** An estimate of the platform's real limit, made when the platform refuses a call that should be permitted. */
 interface TightBucket {
-  /** Capacity in calls; at least 2, so that an edit can leave one call for a final. */
+  /** Capacity in calls. It is at least 2, so that an edit can leave one call for a final edit. */
   depth: number;
   /** Calls per millisecond that become available again. */
   rate: number;

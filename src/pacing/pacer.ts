@@ -343,7 +343,7 @@ const MOST_GAPS = 1.5;
 const LUMP_GAPS = 0.35;
 /** If text does not arrive in lumps, its arrival counts as paused after this multiple of the mean gap. */
 const LULL_ARRIVALS = 4;
-/** Minimum text for an edit in a lull, as a share of the text of one planned gap. */
+/** Minimum text for an edit in a lull, as a share of the text that usually arrives in one planned gap. */
 const WORTH_GAPS = 0.3;
 /** Credit that returns within this time counts as available. */
 const SOON_MS = 800;

@@ -20,7 +20,7 @@ const PAGE_ENTRIES = 200;
 
 const entry = z.object({
   v: z.literal(1),
-  /** Increases by one with each entry and never restarts. */
+  /** Each entry gets the next number. Numbers never restart. */
   number: z.int(),
   /** Unix milliseconds. */
   at: z.number(),

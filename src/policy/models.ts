@@ -22,7 +22,7 @@ export interface LimitLeft {
 /** Decides which chat models a person can use in a channel. */
 export interface Models {
   isOffered(model: string, by: Actor): boolean;
-  /** The model that answers if the channel has not chosen one. */
+  /** The model that answers in channels that have chosen none. */
   usual(by: Actor): string;
   /** Resolves to the model that answers. `own` is the channel's choice. */
   choose(own: string | undefined, by: Actor): Promise<ChosenModel>;

@@ -71,8 +71,8 @@ export interface Adapter {
    */
   publicUrl?(ref: AttachmentRef, signal: AbortSignal): Promise<string>;
   /**
-   * Reads the messages that precede this one in its thread, if the bot can see them. Leaves out the bot's own messages
-   * if `range.since` is set. Absent on platforms without threads. Best effort.
+   * Reads the messages before this message in its thread, if the bot can see them. Leaves out the bot's own messages if
+   * `range.since` is set. Absent on platforms without threads. Best effort.
    */
   readEarlier?(event: MessageEvent, range: EarlierRange, signal: AbortSignal): Promise<Earlier>;
   /**
@@ -88,8 +88,8 @@ export interface Adapter {
     signal: AbortSignal,
   ): Promise<EarlierMessage[]>;
   /**
-   * Shows one person a notice that no one else sees, after an ordinary message of that person. The same nonce never
-   * shows it twice. Absent if a sink can do the same with `visibleTo`. Best effort.
+   * Shows one person a notice that no one else sees, after an ordinary message of that person. A repeated nonce shows
+   * no second notice. Absent if a sink can do the same with `visibleTo`. Best effort.
    */
   notifyPrivately?(
     reply: ReplyAddress,

@@ -29,7 +29,7 @@ export interface ReplyAddress {
   workspaceId?: string;
   /** The category of the channel, on platforms with categories. */
   categoryId?: string;
-  /** Set for a conversation with one person, or with a few, that no one else can join. */
+  /** Set for a conversation between the bot and one person, or a few people, that no one else can join. */
   isDirect?: true;
   /** The message that the reply answers, if the platform shows that connection. */
   replyToId?: string;
@@ -82,9 +82,9 @@ export interface MessageEvent extends EventBase {
   /** The text without the mention of the bot. */
   text: string;
   attachments: AttachmentRef[];
-  /** The message that this one replies to and belongs with. The messages after that message form another branch. */
+  /** The message that this message replies to and continues. Messages between the two form another branch. */
   inReplyTo?: string;
-  /** The id of the message that this one quotes. The model sees the quoted words only once. */
+  /** The id of the message that this message quotes. The model sees the quoted words only once. */
   quotes?: string;
   /**
    * `bot`: a mention or a direct message; the bot always answers. `open`: addressed to no one; the bot answers while it
@@ -154,7 +154,7 @@ export const ACTIONS = [
   "stop",
   "retry",
   "continue",
-  // On a complete answer: request another one, return to an earlier one, explain what the model was given for it.
+  // On a complete answer: request another one, return to an earlier one, explain what the model got for it.
   "regenerate",
   "show",
   "explain",
@@ -255,7 +255,7 @@ export interface SearchRequest {
   cursor?: string;
 }
 
-/** A message that the platform's search found, perhaps one that the asker cannot read. Names and text are untrusted. */
+/** A message that the platform's search found. The asker perhaps cannot read it. Names and text are untrusted. */
 export interface SearchHit {
   messageId: string;
   /** The id of the message's place; `mayShow` accepts it. */

@@ -1,4 +1,4 @@
-/** A result of `npm run doctor` about one thing, from trying it. Never contains a secret. */
+/** One result of a check in `npm run doctor`. Never contains a secret. */
 export interface Finding {
   ok: boolean;
   /** One line that says what the check found. */

@@ -73,8 +73,8 @@ export function toNonce({ id, posted, removed }: { id: string; posted: readonly 
 const PRIVATE_MARK = "~";
 
 /**
- * Returns the conversation of an event: the one of its place, or a separate one if only one person sees the answer. The
- * next person who asks in that place sees nothing of the separate conversation.
+ * Returns the conversation of an event: that of its place, or a separate conversation if only one person sees the
+ * answer. The next person who asks in that place sees nothing of the separate conversation.
  */
 export function toConversationOf({
   conversationId,

@@ -74,7 +74,7 @@ export interface Host extends AdapterOptions {
   open(namespace: string): Keyv;
   /** Runs the task while no other process runs a task of the same name. */
   inTurn<T>(name: string, task: (open: Host["open"]) => Promise<T>): Promise<T>;
-  /** Divides numbered parts among all processes. Absent if this process is the only one. */
+  /** Divides numbered parts among all processes. Absent if there is only one process. */
   shareParts?: ((name: string) => SharedParts) | undefined;
   processes(): number;
   /** The process's only database. The adapter never closes it. */
@@ -84,7 +84,7 @@ export interface Host extends AdapterOptions {
   browserKey: string;
   /** The key that marks the bot's messages, so that the bot can recognize its own messages later. */
   markKey: string;
-  /** Host names that browsers can use besides loopback ones, in lower case and without a port. */
+  /** Host names, besides loopback names, that browsers can use. Lower case, without a port. */
   allowedHosts: readonly string[];
   adminPassword: string | undefined;
   /** The setup guide; absent once a platform is connected. */
@@ -130,7 +130,7 @@ export async function loadModules(modules: ModuleList): Promise<AdapterModule[]>
   return Promise.all(Object.values(modules).map(async (load) => (await load()).module));
 }
 
-/** True if the variables ask for the platform, even if one of them is missing or wrong. */
+/** True if the variables switch the platform on, even if one of its variables is missing or wrong. */
 export function isSwitchedOn({ switches }: Pick<AdapterModule, "switches">, given: GivenVariables): boolean {
   return switches.some((text) => {
     const [name = "", value] = text.split("=");

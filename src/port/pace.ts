@@ -52,7 +52,7 @@ export type PacerStep =
   | { type: "idle" };
 
 export interface JoinOptions {
-  /** Replies with the same room share the limit on posts. Absent: the reply shares that limit with no other. */
+  /** Replies with the same room share the limit on posts. Absent: the reply shares that limit with no other reply. */
   room?: string | undefined;
   /** True if the reply starts on the fallback. */
   isFallback?: boolean | undefined;

@@ -10,7 +10,7 @@ export interface Fence {
   covers?(name: string): boolean;
 }
 
-/** Another process took the work over, so this one must not write for that work again. */
+/** Another process took the work over, so this process must not write for that work again. */
 export class FencedError extends Error {
   override readonly name = "FencedError";
 }
@@ -61,7 +61,7 @@ export async function checkRight({ fences }: Right): Promise<void> {
   for (const fence of fences) await fence.check();
 }
 
-/** Makes an API check the right before each call: one write can be several calls, with pauses between them. */
+/** Makes an API check the right before each call, because one write can be several calls with pauses between them. */
 export function withRight<P extends unknown[], R, T extends { call(...parameters: P): Promise<R> }>(
   api: T & { call(...parameters: P): Promise<R> },
   right: Right,

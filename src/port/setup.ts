@@ -1,6 +1,6 @@
 import type { Finding } from "./finding.ts";
 
-/** A configuration variable, as the setup form asks for it. */
+/** A configuration variable, with the text for its field in the setup form. */
 export interface SetupField {
   name: string;
   label: string;

@@ -29,6 +29,6 @@ export interface SharedParts {
   claim(claim: Pick<Claim, "count" | "inUse" | "atOnce" | "isLeaving">): Promise<Share>;
   /** Gives up all parts. `count` is the number of all parts. Never rejects. */
   leave(count: number): Promise<void>;
-  /** True if the caller has its turn: one turn of this name in `everyMs` milliseconds, across all processes. */
+  /** True if it is the caller's turn. Among all processes, a name has one turn in `everyMs` milliseconds. */
   takeTurn(name: string, everyMs: number): Promise<boolean>;
 }

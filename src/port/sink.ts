@@ -101,7 +101,7 @@ export interface ReplySink {
   readonly limits: SinkLimits;
   /** The rate limit that this reply shares with others, and the policy that respects the limit. */
   readonly budget: ReplyBudget;
-  /** Replies with the same room share the platform's limit on posts. Absent: this reply shares it with no other. */
+  /** Replies with the same room share the platform's limit on posts. Absent: the limit is this reply's own. */
   readonly room?: string;
   /** A second way of writing, if there is one. The core can activate it before a post, the sink in any call. */
   readonly fallback?: Fallback;
@@ -113,7 +113,7 @@ export interface ReplySink {
    */
   post(draft: Draft, nonce: string, signal: AbortSignal, isFirst?: boolean): Promise<Posted>;
   edit(id: string, draft: Draft, signal: AbortSignal): Promise<Receipt>;
-  /** Posts files as one message, under a caption if one is given. The same nonce never makes a second message. */
+  /** Posts files as one message, with a caption if there is one. The same nonce never makes a second message. */
   upload(files: OutboundFile[], caption: Draft | undefined, nonce: string, signal: AbortSignal): Promise<Posted>;
   /**
    * Marks a person's message as waiting, or removes the mark. Resolves to false if the platform's limits do not allow

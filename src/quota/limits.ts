@@ -66,7 +66,7 @@ function toWindowLimits(
   });
 }
 
-/** Returns undefined if the request has no such subject; a direct message, for example, can have no workspace. */
+/** Returns undefined if the request has no such subject. A DM, for example, can have no workspace. */
 export function toSubject(scope: QuotaScope, asker: Asker): string | undefined {
   const { platform, pseudonym, channelId, workspaceId } = asker;
   if (scope === "all") return "all";

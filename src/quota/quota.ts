@@ -61,9 +61,7 @@ export interface Quota {
   findRefusal(by: Omit<UsedBy, "model">, what: "chat" | "pictures"): Promise<string | undefined>;
   /** Rejects if the store is unavailable. */
   read(by: Omit<UsedBy, "model">): Promise<Standing[]>;
-  /**
-   * Lifts the limits of one scope for a day. Resolves to false if there were none. Rejects if the store is unavailable.
-   */
+  /** Lifts the limits of one scope for a day. Resolves to false if it has none. Rejects if the store is unavailable. */
   lift(scope: QuotaLimit["scope"], by: Omit<UsedBy, "model">): Promise<boolean>;
   /**
    * Finds the limit of tokens or money with the smallest share left, from 0 to 1. Ignores limits per minute, because

@@ -29,7 +29,7 @@ export const ACCOUNTS: readonly Account[] = [
 
 const MAX_QUOTED_CHARS = 100;
 
-/** The headers in which the image endpoint also accepts a key. Google's client sends the second one. */
+/** More headers in which the image endpoint accepts a key. Google's client sends the second header. */
 const IMAGE_KEY_HEADERS = ["x-sandbox-api-key", "x-goog-api-key"] as const;
 
 /** Finds the account for a request's `Authorization: Bearer`. Throws a 401. */

@@ -22,7 +22,7 @@ const toolCall = z.strictObject({
   index: z.int().nullish(),
 });
 
-/** The roles and their fields. SDKs send an answer's fields back; the sandbox accepts and ignores those. */
+/** The roles and their fields. SDKs send an answer's fields back; the sandbox accepts and ignores these fields. */
 const message = z.discriminatedUnion("role", [
   z.strictObject({ role: z.literal("system"), content: text, name }),
   z.strictObject({

@@ -33,7 +33,7 @@ const FAULT_TEXT = "write 80 words about what can go wrong";
 
 /**
  * Reads the last user message. Text after `say:` and text in files contain no directions. Only the last paragraph can
- * request a fault, because earlier ones can be messages that got no answer because of their fault.
+ * request a fault, because earlier paragraphs can be messages whose fault prevented an answer.
  */
 export function readDirections(messages: readonly SandboxMessage[], faults: Faults): Directions {
   const message = messages.findLast(({ role }) => role === "user");

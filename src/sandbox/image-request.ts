@@ -129,7 +129,7 @@ export function readImageRequest(body: Record<string, unknown>): SandboxImageReq
   };
 }
 
-/** Finds the option that differs from the requested one by the smallest factor. */
+/** Finds the option that is closest to the requested one, by the factor between them. */
 function toNearest<T extends string>(asked: string, known: readonly T[]): T {
   const distance = (other: T) => Math.abs(Math.log(toNumber(asked) / toNumber(other)));
   return known.reduce((best, other) => (distance(other) < distance(best) ? other : best));

@@ -11,14 +11,14 @@ export interface ValueSource {
   text: string;
 }
 
-/** Deeper schemas stay empty, because recursive ones would never end. */
+/** Deeper values stay empty, because a recursive schema would never end. */
 const MAX_DEPTH = 8;
 /** An answer has at most this many values, because a small schema can request any number. Further values are empty. */
 const MAX_VALUES = 1000;
 /** A text counts as one value per this many characters. */
 const CHARS_PER_VALUE = 1000;
 
-/** Fills required fields, and optional ones that the words name. Ignores patterns. */
+/** Fills required fields, and optional fields that the words name. Ignores patterns. */
 export function fillSchema(schema: Schema, source: ValueSource): unknown {
   return fill(schema, "", { root: schema, source, depth: 0, room: { values: MAX_VALUES } });
 }

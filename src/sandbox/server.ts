@@ -24,7 +24,7 @@ export interface SandboxOptions {
   trustedFileOrigins?: readonly string[];
   /** True if the user did not ask for a sandbox: the first answer of a conversation says that its text is made up. */
   isPractice?: boolean;
-  /** Faults in addition to those of every sandbox. */
+  /** Faults in addition to the faults of every sandbox. */
   faults?: Faults;
 }
 

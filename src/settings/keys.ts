@@ -126,7 +126,7 @@ function readKey(key: string): { name: SettingName; channel: Channel } | undefin
   return { name, channel: { platform, channelId, ...(workspaceId !== "" && { workspaceId }) } };
 }
 
-/** Returns the part of a key after the setting's name. It is the same for all settings of a channel. */
+/** Returns the part of a key after the setting's name. All settings of a channel have the same part. */
 function toPlace(key: string): string {
   return key.slice(key.indexOf(":"));
 }

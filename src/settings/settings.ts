@@ -71,7 +71,7 @@ export function createSettings(options: SettingKeysOptions & Pick<Stores, "inTur
     const { isAging, ...stored } = await keys.read(channel, names);
     if (!isAging) return stored;
     try {
-      // Run in turn, so that a refresh cannot overwrite a change made at the same time.
+      // Wait for other changes, so that a refresh cannot overwrite a change made at the same time.
       await inTurn(channel, (keys) => keys.refresh(channel, names));
     } catch (err) {
       log.warn({ err, ...toFields(channel) }, "the TTL of a channel's settings could not be extended");

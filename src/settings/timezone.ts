@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { Setting } from "./setting.ts";
 
-/** `/timezone Europe/Berlin` sets the time zone of a channel's schedules, for people without one in their profile. */
+/** `/timezone Europe/Berlin` sets the time zone of a channel's schedules, for people whose profile has none. */
 export const TIMEZONE: Setting<string> = {
   schema: z.string().max(64),
   describe: (zone) => `Time zone: ${zone}`,

@@ -95,7 +95,7 @@ async function walk(stepId: string, talk: Talk): Promise<void> {
   }
 }
 
-/** Asks for the values of one way to connect, and checks them. Resolves to true if they work. */
+/** Asks for the values of one way to connect, and checks these values. Resolves to true if they work. */
 async function attempt(step: SetupStep, wayId: string, showsTasks: boolean, talk: Talk): Promise<boolean> {
   const { setup, values, streams } = talk;
   const { output } = streams;

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 
-/** The longest forward jump of the system's clock that counts as real, such as after the machine slept. */
+/** The longest forward jump of the system's clock that is believed, for example after the machine slept. */
 const BELIEVED_MS = 7 * 86_400_000;
 const KEPT_EVERY_MS = 60_000;
 

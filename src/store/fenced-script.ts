@@ -31,7 +31,7 @@ export async function evalFenced(
     let sent = "";
     try {
       return await evalScript(client, CHECK + script, () => {
-        // A turn without a lock uses the same fence twice.
+        // In a turn without a lock, the right has the same fence twice.
         const fences = [...new Map(right.fences.map((fence) => [`${fence.key} ${fence.value}`, fence])).values()];
         sent = keysOf(right);
         return {

@@ -6,7 +6,7 @@ import { StoreError } from "./outage.ts";
 import type { RedisConnection } from "./redis-connection.ts";
 import { evalScript } from "./redis-script.ts";
 
-/** Longer than any task. A process that dies during its turn blocks others for this long. */
+/** Longer than any task. If a process dies during its turn, other processes wait this long. */
 const TURN_MS = 10_000;
 const WAIT_MS = 2 * TURN_MS;
 const LOOK_MS = 10;
@@ -24,7 +24,7 @@ if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 redis.call('SET', KEYS[1], '${TRACE}', 'PX', ${TRACE_MS})
 return 1`;
 
-/** Runs a task after other tasks of the same name. The task writes under the right that it gets. */
+/** Runs a task after other tasks with the same name. The task must write under the right that it gets. */
 export type RunInTurn = <T>(right: Right, name: string, task: (held: Right) => Promise<T>) => Promise<T>;
 
 /**

@@ -250,7 +250,7 @@ for index = entries + removed + 1, #KEYS do
 end
 return gone`;
 
-/** Erases those of the keys whose entries name all the given indexes, and removes them from every index. */
+/** Erases keys whose entries name all the given indexes, and removes these keys from every index. */
 const ERASE = `${NAMES}
 local wanted = cjson.decode(ARGV[1])
 local erased, changed = 0, 0

@@ -40,7 +40,7 @@ export interface TextEntry {
   value: string;
   /** Absent: the entry never expires. */
   ttl?: number | undefined;
-  /** The names of the indexes that find the entry. They replace earlier ones. */
+  /** The names of the indexes that find the entry. They replace the entry's earlier indexes. */
   of?: readonly string[] | undefined;
   /** Set if the key must exist already. Without `ttl` the entry then keeps its expiry. */
   isRewrite?: true | undefined;
@@ -288,7 +288,7 @@ function rangeOf(namespace: string | undefined): [from: string, to: string] {
   return namespace === undefined ? ["", LAST_KEY] : [`${namespace}:`, `${namespace};`];
 }
 
-/** Deletes all expired rows in batches, because one statement for all would block too long. */
+/** Deletes all expired rows in batches, because a single statement would block the event loop for too long. */
 async function sweep(database: DatabaseSync, statements: Statements, now: Clock): Promise<void> {
   while (database.isOpen && Number(statements.sweep.run(now()).changes) === SWEEP_ROWS) await setImmediate();
   if (database.isOpen) emptyLog(database);

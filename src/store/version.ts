@@ -1,7 +1,7 @@
 /** The oldest version that this code reads. Palaver up to 0.2 marked SQLite files with 1, and did not mark Redis. */
 const OLDEST_VERSION = 2;
 
-/** Each migration converts a stored value to the next version. The first one starts from the oldest version. */
+/** Each migration converts a stored value to the next version. The first migration starts from the oldest version. */
 const MIGRATIONS: ReadonlyArray<(namespace: string, value: unknown) => unknown> = [];
 
 /**

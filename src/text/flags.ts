@@ -1,6 +1,6 @@
 /** An option in a text, such as `--size 2K`. */
 export interface Flag {
-  /** The dash as written. Phones turn two dashes into one long dash, which sentences contain too. */
+  /** The dash as written. Phones turn two dashes into one long dash, which also occurs in ordinary sentences. */
   dash: string;
   /** The name in lower case. */
   name: string;

@@ -57,7 +57,7 @@ export type LedgerRound = z.infer<typeof ledgerRound>;
 
 /**
  * The tool calls of one turn, by round, with their progress. The next attempt at the turn continues from here. It skips
- * calls that are done, and repeats a call that may be done only if a user asks for it.
+ * calls that are done, and repeats a call that may already be done only if a user asks for it.
  */
 export interface TurnLedger {
   readonly rounds: readonly LedgerRound[];

@@ -18,7 +18,7 @@ interface Page {
   hasOlder: boolean;
 }
 
-/** Reads the newest entries, or the newest ones before `beforeId`. */
+/** Reads the newest entries, or the newest entries before `beforeId`. */
 export type ReadBefore = (conversationId: string, beforeId: string | undefined, maxEntries: number) => Promise<Page>;
 
 export function toReadBefore(history: History): ReadBefore {

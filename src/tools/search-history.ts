@@ -11,7 +11,7 @@ import { defineTool, type Tool, type ToolContext, type ToolDeps } from "./tool.t
 
 export interface HistoryQuery {
   conversationId: string;
-  /** Searches only entries older than this one. Undefined: all entries. */
+  /** Searches only entries older than this entry. Undefined: all entries. */
   beforeId: string | undefined;
   /** Finds other conversations, whose newest entries are searched too. Absent: only this conversation. */
   findOthers?: (signal: AbortSignal) => Others;

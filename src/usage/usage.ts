@@ -6,7 +6,7 @@ import type { Author, ReplyAddress } from "../port/events.ts";
 import type { Addition, Counters, Counts } from "../store/counters.ts";
 import { readKeyPart, toKeyPart, toOwnerKey } from "../store/key-part.ts";
 
-/** Thirteen months: the current one and a whole year before it. */
+/** Thirteen months: the current month and a whole year before it. */
 const KEPT_MS = 400 * 86_400_000;
 /** Prefix of pseudonyms. It cannot start a name, because names are encoded, see `toKeyPart`. */
 const FORGOTTEN = "@";
@@ -50,7 +50,7 @@ export interface UsedBy {
   model?: string;
 }
 
-/** One person's usage of one model in one channel on one day. If the platform has no such id, an id is "". */
+/** One person's usage of one model in one channel on one day. An id is "" if the platform has no such id. */
 export interface UsageRow extends Amounts {
   day: string;
   platform: string;

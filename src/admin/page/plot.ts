@@ -23,7 +23,7 @@ export interface PlotOptions {
 export function drawPlot(root: HTMLElement, { at, lines, isStacked, describe }: PlotOptions): () => void {
   const colors = readColors(root);
   const stacked = isStacked ? stack(lines) : lines.map(({ values }) => [...values]);
-  // Draw the rear area first, so that it does not cover the others.
+  // Draw the rear area first, so that it does not cover the areas in front.
   const order = isStacked ? lines.map((_, index) => lines.length - 1 - index) : lines.map((_, index) => index);
   const seconds = at.map((ms) => ms / 1_000);
   const step = (seconds[1] ?? 0) - (seconds[0] ?? 0);
