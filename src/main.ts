@@ -73,7 +73,7 @@ async function main(): Promise<void> {
   process.on("SIGTERM", (signal) => ending.begin(signal));
   process.on("SIGINT", (signal) => ending.begin(signal));
   for (const line of describeConfig(config)) log.info(line);
-  // If npm is killed, this process would keep running and block the port and the data directory for the next start.
+  // Stop when npm has gone. Otherwise this process would block the port and the data directory for the next start.
   if (process.env["npm_lifecycle_event"] !== undefined)
     watchLauncher(() => ending.begin("The process that started this one has exited"));
   try {

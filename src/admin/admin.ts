@@ -113,7 +113,7 @@ export function createAdmin(options: AdminOptions): Admin {
     const stop = await stopTurn(turnId);
     if (stop === undefined) return c.json({ error: "This answer has already ended." }, 404);
     const { conversationId, reply } = stop.story;
-    // The audit entry contains the result, so write it after the stop.
+    // Write the audit entry after the stop, because the entry contains the stop's result.
     await note({ by, act: STOPS[stop.result], turnId, conversationId, reply });
     return c.json({});
   });

@@ -5,7 +5,7 @@ import type { Stores } from "../store/keyv.ts";
 
 /** A session ends after this time, even if it is in use. */
 const SESSION_MS = 12 * 3_600_000;
-/** Maximum number of sessions of all administrators together. One more ends the oldest session. */
+/** Maximum number of sessions of all administrators together. A further session ends the oldest one. */
 const MAX_SESSIONS = 50;
 const KEY = "sessions";
 

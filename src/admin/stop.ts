@@ -36,7 +36,7 @@ export function createStopTurn({ insight, queue }: StopDeps): StopTurn {
     const until = performance.now() + END_MS;
     for (;;) {
       const isRunning = (await readRunning()).some(isIt);
-      // Reading all ended turns is slow, so do it only if the turn is no longer running.
+      // Read all ended turns only if the turn is no longer running, because that is slow.
       const ended = isRunning ? undefined : (await insight.turns.turns()).find(isIt);
       if (ended !== undefined) return ended.outcome === "stopped" ? "stopped" : "ended";
       if (performance.now() >= until) return isRunning ? "running" : "ended";

@@ -49,7 +49,7 @@ export interface DashboardOptions {
 /** This process's part of the dashboard. Without an admin password, it collects and loads nothing. */
 export interface Dashboard {
   insight: Insight | undefined;
-  /** Wraps the metrics so that they also count into the trends. */
+  /** Wraps the metrics so that counts also go into the trends. */
   alsoCounts(metrics: Metrics): Metrics;
   /** Resolves to the routes below `/admin`. Call it only once. */
   mount(deps: AdminDeps): Promise<Hono[]>;

@@ -19,7 +19,7 @@ interface PolicyFileOptions {
 /** Holds the current policy and updates it when its file changes. */
 export function openPolicyFile({ path, policy, read, log }: PolicyFileOptions) {
   let inForce = policy;
-  /** Sections of the policy that a change of the file has removed since the start. */
+  /** Sections that changes of the file have removed from the policy since the start. */
   let lost: readonly string[] = [];
   let problems: readonly string[] = [];
 
@@ -68,7 +68,7 @@ interface McpFileOptions {
   servers: readonly McpServerConfig[];
   refused: readonly string[];
   read(): McpSettings;
-  /** Stores the OAuth tokens. Without it, they are kept in memory. */
+  /** Stores the OAuth tokens. Absent: they are kept in memory. */
   tokens?: TokenStore | undefined;
   /** Patterns of the platforms' tokens, as in `ConnectionOptions`. */
   tokenForms: readonly RegExp[];
@@ -96,10 +96,7 @@ export function openMcpServers({ servers, refused, tokens, tokenForms, log, ...f
   };
 }
 
-/**
- * Treats a skipped server as a problem of the file, because a changed file with a problem must not stop running
- * servers.
- */
+/** Treats a skipped server as a problem of the file, so that such a file stops no running server. */
 function toWhole({ servers, problems, refused }: McpSettings) {
   return { servers, problems: [...problems, ...refused] };
 }
@@ -113,7 +110,7 @@ interface FollowedFileOptions<T> {
   initial: T;
   read(signal: AbortSignal): Promise<T>;
   onChange(content: T): void;
-  /** Called after each change of the file with its problems. Without problems, the new version is used. */
+  /** Called after each change of the file, with the problems found. If there are none, the new version is used. */
   onProblems?(problems: readonly string[]): void;
   log: Logger;
 }
@@ -151,7 +148,7 @@ function followFile<T extends { problems: readonly string[] }>(options: Followed
     isReading = true;
     try {
       const found = await read(closing.signal);
-      // The file changed during the read, so the next check reads it again.
+      // The file changed while it was read, so the next check reads it again.
       if (closing.signal.aborted || toMark(path) !== now) return;
       seen = now;
       take(found);

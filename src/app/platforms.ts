@@ -22,7 +22,7 @@ interface PlatformsOptions extends Pick<Host, "database" | "browserKey" | "markK
 export interface Platforms {
   adapters: ReadonlyMap<string, Adapter>;
   mounts: Hono[];
-  /** Shows the operator a problem of the gateway, or with undefined that the problem is solved. */
+  /** Shows the operator a problem of the gateway. Undefined: the problem is solved. */
   showGateway(problem: GatewayProblem | undefined): void;
 }
 

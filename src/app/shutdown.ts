@@ -31,7 +31,7 @@ export function createEnding(starting: Promise<Pick<Service, "close">>, usualGra
 
   async function end(why: string, { exitCode = 0, graceMs = usualGraceMs }: EndOptions): Promise<void> {
     if (askedAt !== undefined) {
-      // Ctrl-C in a terminal sends the signal twice: the terminal sends it, and npm forwards it.
+      // In a terminal, Ctrl-C sends the signal twice: the terminal sends it, and npm forwards it.
       if (performance.now() - askedAt > SAME_SIGNAL_MS) process.exit(1);
       return;
     }
@@ -42,7 +42,7 @@ export function createEnding(starting: Promise<Pick<Service, "close">>, usualGra
       log.error("the shutdown timed out and is aborted; the next start resumes open work");
       process.exit(1);
     }, longestMs);
-    // A failed start has reported its own error and left nothing open.
+    // Do nothing more: a failed start has reported its own error and left nothing open.
     const service = await starting.catch(() => undefined);
     await service?.close(longestMs - CLOSE_MS);
     process.exit(exitCode);

@@ -29,7 +29,7 @@ export interface AcceptDeps extends Services {
 
 export interface Acceptance {
   accept: Accept;
-  /** Tells the author of a typed command that the command waits for the store. Ignores other events. */
+  /** Notifies the author of a typed command that the command waits for the store. Ignores other events. */
   notifyDelayed(event: InboundEvent): void;
 }
 

@@ -17,7 +17,7 @@ export interface Refusal {
   text: string;
 }
 
-/** Checks each event first: whether the policy permits it, and whether the author has reached a limit. */
+/** Checks each event first: that the policy permits it, and that the author has not reached a limit. */
 export interface Gate {
   /**
    * Returns undefined, not a promise, if the event needs no permission. Otherwise resolves to undefined if the event is
@@ -120,7 +120,7 @@ export async function hasStarted(
   }
 }
 
-/** True if the platform shows a pending state until the bot responds. */
+/** True if the platform shows that it waits until the bot responds. */
 function isAwaited(event: InboundEvent): boolean {
   if (event.kind === "message") return event.isAnsweredAlone === true;
   if (event.kind === "command") return event.isSpoken !== true;

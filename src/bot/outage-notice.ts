@@ -6,7 +6,7 @@ import type { Services } from "../services/services.ts";
 const POST_MS = 10_000;
 const MAX_NOTIFIED = 1_000;
 
-/** Tells an event's author once that the event waits, privately if the platform can. Never rejects. */
+/** Tells an event's author once that the event waits, privately if the platform supports that. Never rejects. */
 export type NotifyOutage = (event: InboundEvent, words: string) => Promise<void>;
 
 /**

@@ -51,7 +51,7 @@ async function isForUs({ history, log }: BotParts, messages: MessageEvent[]): Pr
   const conversationId = messages[0]?.conversationId;
   if (conversationId === undefined || messages.some(({ addressed }) => addressed === "bot")) return true;
   try {
-    // Use the message's own time, because a message written before the question can arrive after it.
+    // Use the message's own time, because a message written before the question can arrive after the question.
     return await history.isFollowed(conversationId, messages.at(-1)?.at);
   } catch (error) {
     log.warn({ err: error, conversationId }, "the follow state of a conversation could not be read");

@@ -12,7 +12,7 @@ export const NOT_KEPT = "I couldn't save that, because my storage is unavailable
 export const NOT_KNOWN = "I can't look that up, because my storage is unavailable. Try again in a minute.";
 export const ONLY_ADMINS = "Only admins can do that; the policy file names them.";
 
-/** A command. Each has its own file and is listed in `commands.ts`. */
+/** A command. Each command has its own file and is listed in `commands.ts`. */
 export interface Command extends CommandHelp {
   /**
    * The permission that the author needs. Absent: everyone can use the command, and the command itself checks who can

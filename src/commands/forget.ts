@@ -4,10 +4,7 @@ import { type Command, NOT_KEPT, ONLY_ADMINS, PERSON_FIELD, postNotice, readPers
 
 const HERE = new Set(["conversation", "this conversation", "here"]);
 const EVERYTHING = new Set(["me", "everything", "everything about me", "all"]);
-/**
- * The words that confirm the erasure of everything. The lookbehind keeps the search linear: without it, thousands of
- * spaces take seconds.
- */
+/** The words that confirm erasing everything. Without the lookbehind, thousands of spaces would take seconds. */
 const FOR_GOOD = /(?<!\s)\s+for good$/i;
 
 const WHICH =

@@ -28,7 +28,7 @@ export async function runWithin<T>(
   }
 }
 
-/** Waits for `work`. After `timeoutMs`, ignores it and rejects with a `LoggableError` that says `words`. */
+/** Waits for `work`. After `timeoutMs`, ignores `work` and rejects with a `LoggableError` with the message `words`. */
 export async function waitWithin<T>(timeoutMs: number, work: Promise<T>, words: string): Promise<T> {
   const late = Promise.withResolvers<never>();
   const timer = setTimeout(() => late.reject(new LoggableError(words)), timeoutMs);

@@ -54,7 +54,7 @@ export function createJobProcess<Job extends object, Answer>(options: JobProcess
       // Discards the libraries' warnings, because they can quote the file.
       stdio: ["ignore", "ignore", "ignore", "ipc", "pipe"],
     });
-    // `error` also reports that the process did not start or could not be written to.
+    // `error` also reports that the process did not start or that writing to it failed.
     for (const event of ["exit", "error"]) started.on(event, () => drop(started));
     bytesOf(started)?.on("error", () => drop(started));
     return started;

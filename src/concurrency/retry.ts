@@ -11,7 +11,7 @@ export interface RetryOptions {
   askedMs?(error: unknown): number | undefined;
   /** Called with each failure that is followed by a retry. */
   onRetry?(error: unknown): void;
-  /** True if the pauses do not keep the process alive. */
+  /** If true, the pauses do not keep the process alive. */
   isIdle?: boolean;
 }
 

@@ -1,6 +1,6 @@
 /** Runs a task at most once at a time, however often callers ask. */
 export interface SingleRun {
-  /** Runs the task, or runs it again after the current run. Resolves when the current run has ended. */
+  /** Runs the task now or, if it is running, once more afterwards. Resolves when the current run has ended. */
   run(): Promise<void>;
   /** Runs the task immediately, even if another run is stuck. */
   restart(): Promise<void>;

@@ -42,7 +42,7 @@ export type GatewayConfig = GatewayModels &
 /** Contains at least one of the two ways to sign in. */
 export interface AdminConfig {
   password: string | undefined;
-  /** Proxies that authenticate administrators, and the header with the administrator's name, in lower case. */
+  /** Trusted proxies that authenticate administrators, and the header with the administrator's name, in lower case. */
   proxy: { networks: string[]; userHeader: string } | undefined;
   allowedHosts: Config["allowedHosts"];
 }

@@ -52,7 +52,7 @@ export interface McpSettings {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The names of a server and its tool share 64 characters, so a server's name must be short. */
+/** A server's name and a tool's name share 64 characters, so a server's name must be short. */
 const SERVER_NAME = /^[a-z0-9]+(?:[-_][a-z0-9]+)*$/i;
 const MAX_SERVER_NAME_CHARS = 24;
 const HASH_CHARS = 6;
@@ -66,7 +66,7 @@ const MAX_SLIPS = 2;
 const VARIABLE = /\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/g;
 /** Matches placeholders that only an editor can replace. */
 const EDITORS_VARIABLE = /\$\{(?:input:|command:|config:|workspaceFolder|userHome)/;
-/** Ignored fields of other clients: descriptions, and permissions that this file cannot grant. */
+/** Fields of other clients that are ignored: descriptions, and permissions that this file cannot grant. */
 const PASSED_OVER = new Set([
   "alwaysAllow",
   "author",

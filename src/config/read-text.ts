@@ -14,7 +14,7 @@ export function readBoundedText(path: string): string {
   const file = openSync(path, "r");
   try {
     let length = 0;
-    // Does not trust the file's size, because a file can grow, and a pipe or a device has no size.
+    // Do not trust the file's size: a file can grow, and a pipe or a device has no size.
     for (let read = -1; read !== 0 && length < bytes.length; length += read) {
       read = readSync(file, bytes, length, bytes.length - length, null);
     }

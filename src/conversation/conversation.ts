@@ -88,7 +88,7 @@ export function fitWindow(
   return { kept, dropped: entries.length - kept.length, tokens: limits.maxTokens - tokens };
 }
 
-/** Inserts messages between people before the first question that is newer than they are. */
+/** Inserts messages between people before the first newer question. */
 export function withTalk(entries: readonly HistoryEntry[], around: readonly HistoryEntry[]): HistoryEntry[] {
   const talk = [...entries.filter(isTalk), ...around].toSorted(byTime);
   const own = entries.filter((entry) => !isTalk(entry));
@@ -136,7 +136,7 @@ export function toMessages(
     const before = hasSeveral ? speaker?.shown : undefined;
     return entry.messages.map((message, index) => {
       if (message.role !== "user") return message;
-      // An entry's attachments belong to its first message.
+      // Attach an entry's files to its first message.
       return toUserMessage(message, { name: speaker?.name, before }, index === 0 ? parts(entry) : []);
     });
   });
@@ -151,7 +151,7 @@ export function toMessages(
 /** Removes calls without a result, results without a call, and answers that become empty. */
 export function repairToolCalls(messages: readonly ChatMessage[]): ChatMessage[] {
   return messages.flatMap((message, index): ChatMessage[] => {
-    // Results are added together with their calls.
+    // Skip results here, because they are added together with their calls.
     if (message.role === "tool") return [];
     if (message.role !== "assistant" || message.tool_calls === undefined) return [message];
     const { tool_calls: calls, ...rest } = message;

@@ -53,9 +53,7 @@ export function countMessage(message: ChatMessage, estimate: Estimate): number {
   return tokens;
 }
 
-/**
- * Removes the middle of a text so that nearly `maxTokens` remain. Tries few lengths, because each estimate takes time.
- */
+/** Removes the middle of a text so that nearly `maxTokens` remain. Tries few lengths, because estimates are slow. */
 function shortenText(text: string, maxTokens: number, estimate: Estimate): string {
   const measure = (chars: number) => ({ chars, tokens: estimate(leaveOut(text, chars)) });
   const enough = Math.max(1, Math.floor(maxTokens * UNUSED_SHARE));

@@ -9,7 +9,7 @@ const ANSWER_MS = 10_000;
 /** These error codes do not prove a mistake, because in some networks a machine cannot reach its own public address. */
 const INCONCLUSIVE = new Set(["UND_ERR_CONNECT_TIMEOUT", "ETIMEDOUT", "EHOSTUNREACH", "ENETUNREACH", "TimeoutError"]);
 
-/** The server at the port: the running service, or a server that this check starts. */
+/** The server that uses the port: the running service, or a server that this check starts. */
 interface Host {
   /** Undefined for the running service. */
   probe: string | undefined;

@@ -66,7 +66,7 @@ async function checkOne(
     const pictures =
       models.IMAGE_MODEL === undefined ? [] : [await checkPictures(gateway, models.IMAGE_MODEL, options, signal)];
     const hasAnswered = mayChat && answers.some(({ ok }) => ok);
-    // The question has loaded the model, so Ollama now reports its context window.
+    // Ollama reports the context window only now, because the question has loaded the model.
     const windows = asked.map((model) => checkOllama({ baseUrl: options.baseUrl, model, historyMaxTokens }, signal));
     return [
       ...(error !== undefined && hasAnswered ? [toUnlisted(options.baseUrl)] : findings),

@@ -83,7 +83,7 @@ function checkAccess(access: AccessPolicy): Finding[] {
   return [named, ...unknown, ...told, ...(rules.length > 0 ? [rest] : [])];
 }
 
-/** A rule's permissions, people and channels, prepared for a comparison with another rule. */
+/** A rule's permissions, people and channels, in a form that can be compared with another rule. */
 type Parts = ReadonlyArray<{ words: readonly string[]; has: ReadonlySet<string>; kinds: readonly RegExp[] }>;
 
 function toParts(rule: AccessRule): Parts {

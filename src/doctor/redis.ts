@@ -135,7 +135,7 @@ async function checkEviction({ client, run }: RedisConnection): Promise<Finding>
   };
 }
 
-/** Reports events that Palaver gave up on after telling their authors. */
+/** Reports events that Palaver gave up on. Their authors have been notified. */
 async function checkGivenUp({ client, run }: RedisConnection): Promise<Finding[]> {
   const given = await run(() => readGivenUp(client));
   const [newest] = given;

@@ -18,7 +18,7 @@ export function formatFinding(
   { redact, hasColor }: ReportOptions,
 ): string {
   const mark = ok ? paint("green", "✓", hasColor) : paint("red", "✗", hasColor);
-  // Names from outside can contain anything, including terminal control codes.
+  // Remove control characters, because names from outside can contain anything.
   const parts = [what, fix, link && `${link.label}: ${link.url}`].filter((part) => part !== undefined);
   const text = redact(parts.join(" ")).replace(/\p{Cc}+/gu, " ");
   return `${mark} ${title}: ${text}`;

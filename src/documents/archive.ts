@@ -11,7 +11,7 @@ const MAX_COMMENT_BYTES = 65_535;
 const MAX_ENTRIES = 10_000;
 const DEFLATED = 8;
 const IS_ENCRYPTED = 1;
-/** Only these files of an Office document are read, so images are never unpacked. */
+/** Only these files of an Office document are read, so its images are never unpacked. */
 const READ_PARTS = /\.(xml|rels)$/i;
 
 interface Entry {
@@ -75,7 +75,7 @@ function findEnd(view: Buffer): number | undefined {
   return undefined;
 }
 
-/** Returns the unpacked size of an entry; some number above `maxBytes` if it is larger than that. */
+/** Returns the unpacked size of an entry. For an entry above `maxBytes`, returns any number above `maxBytes`. */
 function unpackedBytes(view: Buffer, { method, packedBytes, offset }: Entry, maxBytes: number): number {
   if (method !== DEFLATED) return packedBytes;
   try {

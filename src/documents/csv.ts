@@ -44,7 +44,7 @@ function sampleLines(text: string): string[] {
   return lines.filter((line) => line.trim() !== "").slice(0, SAMPLE_LINES);
 }
 
-/** An unclosed quote ends with the text, and empty lines are not rows. See https://www.rfc-editor.org/rfc/rfc4180. */
+/** An unclosed quote ends with the text. Empty lines are no rows. See https://www.rfc-editor.org/rfc/rfc4180. */
 function* readRows(text: string, delimiter: string): Generator<string[]> {
   const special = new RegExp(`[\\r\\n\\${delimiter}]`, "g");
   let row: string[] = [];

@@ -39,7 +39,7 @@ export const DAMAGED = "is damaged or incomplete; send it again";
 export const PROTECTED = "is protected with a password; send it without one";
 export const ONLY_BEGINNING = "only its beginning was read";
 
-/** Formats a number with separators: 100,000. */
+/** Formats a number with separators, for example 100,000. */
 export function toCount(count: number): string {
   return count.toLocaleString("en");
 }

@@ -10,7 +10,7 @@ export function hasNul(bytes: Uint8Array): boolean {
 export function isUnicode(bytes: Uint8Array): boolean {
   const sample = bytes.subarray(0, SAMPLE_BYTES);
   try {
-    // Decodes as a stream, because the sample can end within a character.
+    // Decode as a stream, because the sample can end within a character.
     const decoder = new TextDecoder(encodingOf(bytes), { fatal: true });
     return !decoder.decode(sample, { stream: sample.byteLength < bytes.byteLength }).includes("\0");
   } catch {

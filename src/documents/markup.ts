@@ -97,7 +97,7 @@ function isSkipped(name: string, attributes: Readonly<Record<string, string>>): 
   return SKIPPED.has(name) || "hidden" in attributes || HIDDEN.test(attributes["style"] ?? "");
 }
 
-/** Undefined if the element sets no font size. Emails often set 0 around elements that set their own size. */
+/** True for font size 0; undefined if the element sets none. Emails often set 0 around elements with their own size. */
 function isSizeless(attributes: Readonly<Record<string, string>>): boolean | undefined {
   const size = [...(attributes["style"] ?? "").matchAll(FONT_SIZE)].at(-1)?.[1];
   return size === undefined ? undefined : /^\s*0(?![.\d])/.test(size);

@@ -3,7 +3,7 @@ import { checkArchive } from "./archive.ts";
 import { DAMAGED, DocumentError, type DocumentLimits, type DocumentText } from "./document.ts";
 import { describeSize, toMarkdownTable } from "./table.ts";
 
-/** A sheet as the library returns it. The library's type does not say that a chart has no data. */
+/** A sheet as the library returns it. The library's type wrongly says that a chart has data. */
 interface Sheet {
   sheet: string;
   data?: ReadonlyArray<ReadonlyArray<CellValue | null>>;

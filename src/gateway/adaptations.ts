@@ -188,7 +188,7 @@ const ADAPTATIONS: readonly Adaptation[] = [
     apply: withoutTools,
   },
   {
-    // Groq refuses tools together with JSON. A person asked for the JSON, so this change drops the tools.
+    // Groq refuses tools together with a JSON format. A person asked for JSON, so this change drops the tools.
     name: "tools with JSON",
     does: "offers no tools if the answer must be JSON",
     isAskedBy: /json mode.{0,60}(tools?|function)/i,

@@ -20,7 +20,7 @@ export function createAnswerText() {
     apply({ index, delta, finish_reason }: ChunkChoice): void {
       if (index !== 0) return;
       const { content } = delta;
-      // Some gateways send a finish reason with every piece of text, so only a reason without text ends the answer.
+      // Only a reason without text ends the answer: some gateways send a finish reason with every piece of text.
       const isEnd = delta.tool_calls !== undefined || (Boolean(finish_reason) && !content);
       if (!content && !isEnd) return;
       const taken = take(content ?? "", isEnd);
@@ -158,7 +158,7 @@ function createThoughtFilter() {
 const MAX_PICTURES = 8;
 const PICTURE =
   /(?:!\[[^\]\n]{0,200}\]\(\s{0,20}<?|<img [^>\n]{0,200}?src=["']?)?data:image\/[a-z0-9.+-]{1,40};base64,/i;
-/** Matches the end of a text that can be the start of a data URL. */
+/** Matches if a text ends with the possible start of a data URL. */
 const MAYBE_DATA = `(?:${optional("data:image/")}|data:image/[a-z0-9.+-]{1,40}(?:;b?a?s?e?6?4?)?)`;
 const MAYBE_PICTURE = new RegExp(
   `(?:!(?:\\[[^\\]\\n]{0,200}(?:\\](?:\\(\\s{0,20}<?${MAYBE_DATA}?)?)?)?|<(?:i(?:m(?:g(?: [^>\\n]{0,260})?)?)?)?|${MAYBE_DATA})$`,
@@ -192,7 +192,7 @@ function createPictureFilter() {
   return {
     take(text: string, isEnd: boolean): { said: string; pictures: string[] } {
       const pictures: string[] = [];
-      // Almost all deltas take this short cut.
+      // Almost all deltas take this shortcut.
       if (held === "" && picture === undefined && closing === "" && !MAY_BEGIN.test(text))
         return { said: text, pictures };
       let said = "";

@@ -59,7 +59,7 @@ export interface Question<T> {
   hasBegun?(): boolean;
   /** True if another gateway or model may answer after this failure. */
   isDown?(error: GatewayError): boolean;
-  /** People's texts. The log quotes the gateway without them. Absent: the log does not quote the gateway at all. */
+  /** Texts of people, which are removed when the log quotes the gateway. Absent: the log does not quote the gateway. */
   texts?: () => readonly string[];
 }
 
@@ -104,7 +104,7 @@ export async function ask<T>(deps: AskDeps, question: Question<T>, signal: Abort
   }
   const because = failure.kind;
   for (const route of others) {
-    // If the gateway is unreachable, a call to another of its models would fail too.
+    // If the gateway is unreachable, skip its other models, because calls to them would fail too.
     if (because === "unreachable" && route.endpoint === own.endpoint) continue;
     if (isLate()) throw failure;
     const fallback = { model: route.model, isSecondGateway: route.endpoint !== own.endpoint, because };
@@ -262,7 +262,7 @@ function withoutTexts(quote: string, texts: readonly string[]): string {
       if (found.length === open.length) runs.delete(hash);
     });
   }
-  // The positions count single spaces, because `toComparable` made them.
+  // Positions count runs of white space as one space, because `toComparable` does.
   const shown = quote.replace(SPACES, " ");
   return Array.from({ length: shown.length }, (_, at) =>
     hidden.has(at) ? (hidden.has(at - 1) ? "" : HIDDEN) : shown.charAt(at),
@@ -282,7 +282,7 @@ function eachRun(text: string, visit: (hash: number, at: number) => void): void 
 /** Matches the characters that a safe text replaces with a single space. */
 const SPACES = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu;
 
-/** Replaces the only letter whose lower case is longer: it would shift all later positions. */
+/** Replaces the only letter that grows in lower case, because it would shift all later positions. */
 function toComparable(text: string): string {
   return text.replace(SPACES, " ").replaceAll("İ", "i").toLowerCase();
 }

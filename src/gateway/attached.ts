@@ -43,7 +43,7 @@ export function setApart(value: Record<string, unknown>, known: ReadonlySet<stri
     fields ??= {};
     put(fields, key, value[key]);
   }
-  // The gateway can send a field of this name too.
+  // Delete a field of this name that the gateway sent.
   delete value.attached;
   if (fields !== undefined) value.attached = { from, fields };
 }

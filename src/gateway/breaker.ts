@@ -28,7 +28,7 @@ export interface BreakerOptions {
  */
 export function createBreaker(limits: GatewayLimits, { onPaused = () => {} }: BreakerOptions = {}) {
   const pauses = new Map<string, Pause>();
-  /** Failures in a row, and the number of pauses that they caused. */
+  /** Number of failures in a row, and of the pauses that they caused. */
   const troubles = new Map<string, { failures: number; pauses: number }>();
 
   function open(model: string, askedMs: number, error: GatewayError, isAsked: boolean): void {
@@ -45,7 +45,7 @@ export function createBreaker(limits: GatewayLimits, { onPaused = () => {} }: Br
       const pause = pauses.get(model);
       return pause && { ...pause, waitMs: Math.max(0, Math.ceil(pause.untilMs - performance.now())) };
     },
-    /** Returns true if this call may test the model. The next call can test it only after a while. */
+    /** Returns true if this call may test the model. For a while after that, no other call may. */
     claim(model: string): boolean {
       const pause = pauses.get(model);
       const nowMs = performance.now();

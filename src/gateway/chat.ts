@@ -216,7 +216,7 @@ function createAnswer(limits: GatewayLimits, safe: SafeText, watch: Watch, onChu
     read(given: ResponseBody): Promise<void> {
       body = given;
       expect(readPatience(tally, limits));
-      // The signal can abort in the middle of a read, so this settles immediately.
+      // Settle immediately, because the signal can abort in the middle of a read.
       watch.signal.addEventListener("abort", () => settle(), { once: true });
       body.listen({ onData, onEnd: () => settle(undefined, attempt(decoder.end)), onError: settle });
       return end.promise;
@@ -274,7 +274,7 @@ function describeAnswer(tally: Readonly<Tally>, safe: SafeText): Record<string, 
     reasoningChars: tally.reasoningChars > 0 ? tally.reasoningChars : undefined,
     finishReason: tally.finishReason === undefined ? undefined : toName(tally.finishReason),
     usage: tally.usage,
-    // If no event was broken, `undefined` keeps this field out of the log.
+    // If no event was broken, use `undefined` to keep this field out of the log.
     droppedEvents: tally.malformed > 0 ? tally.malformed : undefined,
   };
 }

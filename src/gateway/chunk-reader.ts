@@ -3,7 +3,7 @@ import type { ChatCompletionChunk, ChunkChoice, TokenUsage } from "./chunks.ts";
 import { readCitations } from "./citations.ts";
 import { isJson, isRecord } from "./json.ts";
 
-/** The fields of a delta or message that Palaver reads, or that say nothing about the answer. */
+/** The fields of a delta or message that Palaver reads, and fields that say nothing about the answer. */
 const DELTA_FIELDS: ReadonlySet<string> = new Set([
   "role",
   "content",
@@ -47,7 +47,7 @@ export function createReadChunk(from: string) {
     if (typeof choice.index !== "number") choice.index = 0;
     if (typeof choice.finish_reason !== "string" || choice.finish_reason === "") choice.finish_reason = null;
     if (isRecord(choice.delta)) hasDeltas = true;
-    // A message that follows deltas repeats the whole answer.
+    // Ignore a message after deltas, because it repeats the whole answer.
     const delta = choice.delta ?? (hasDeltas ? undefined : choice.message) ?? {};
     if (!isRecord(delta)) return false;
     const isWhole = delta === choice.message;
@@ -94,7 +94,7 @@ export function createRepeatReader() {
       const content = data.slice(before.length, data.length - after.length);
       return PLAIN.test(content) ? toTextChunk(noted, content) : undefined;
     },
-    /** Remembers an event and its chunk as the pattern for the next events. */
+    /** Remembers an event and its chunk as the pattern for later events. */
     note(data: string, chunk: ChatCompletionChunk): void {
       const { content, reasoning, tool_calls: calls, pictures, attached } = chunk.choices[0]?.delta ?? {};
       if (!content || (reasoning ?? calls ?? pictures ?? attached) !== undefined || chunk.usage) return;
@@ -130,7 +130,7 @@ function fixContent(message: Record<string, unknown>): boolean {
   if (Array.isArray(content)) {
     const others = content.filter((part) => !isTextPart(part));
     const pictures = others.filter((part) => readPicture(part) !== undefined);
-    // Parts that are not text are the model's thoughts, or cannot be shown.
+    // Ignore parts that are not text: they are the model's thoughts, or cannot be shown.
     message.content = content.map((part) => (isTextPart(part) ? toText(part.text) : "")).join("");
     message.images ??= pictures;
     message.reasoning ??= others.filter((part) => !pictures.includes(part));
@@ -277,7 +277,7 @@ export function createPlaceOf() {
     return call;
   }
 
-  /** Undefined if the index is impossibly high. */
+  /** Undefined if the index is higher than any real one. */
   return (fragment: CallFragment): number | undefined => {
     const index = readIndex(fragment.index);
     const key = index ?? 0;

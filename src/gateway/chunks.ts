@@ -1,4 +1,4 @@
-/** The messages to and from the gateway, with the interface's field names, and how deltas become a message. */
+/** The messages to and from the gateway, with the interface's field names. Also joins deltas to a message. */
 
 import type { Source } from "../text/sources.ts";
 import { type Attached, isKeepable, joinAttached } from "./attached.ts";

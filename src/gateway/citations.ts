@@ -13,7 +13,7 @@ export function readCitations(chunk: Readonly<Record<string, unknown>>): Source[
   const [choice] = listOf(chunk.choices);
   const delta = isRecord(choice) ? (choice.delta ?? choice.message) : undefined;
   const places = [chunk, choice, delta].filter(isRecord);
-  // Almost all chunks take this short cut.
+  // Almost all chunks take this shortcut.
   if (places.every(hasNone)) return [];
   return joinSources(
     ...places.flatMap(({ annotations, citations, search_results: results }) => [

@@ -32,7 +32,7 @@ export interface Gateway {
   streamChat(request: ChatRequest, signal: AbortSignal, options: StreamOptions): Promise<void>;
   /** Lists the ids of the models that the key can use at one of the gateways. */
   listModels(signal: AbortSignal, which?: Endpoint["name"]): Promise<string[]>;
-  /** Rejects as `rejected` also if the model refuses to create the image; the message then quotes its reason. */
+  /** Also rejects as `rejected` if the model refuses to create the image; the message quotes its reason. */
   generateImage(request: ImageRequest, signal: AbortSignal, options?: CallOptions): Promise<GeneratedImage>;
   close(): Promise<void>;
 }
@@ -53,7 +53,7 @@ export interface GatewayAddress {
 export interface GatewayOptions extends GatewayAddress {
   /** The header for the key if the image endpoint responds with 401 to a Bearer token. */
   imageKeyHeader?: string | undefined;
-  /** The API for image models; absent: the client finds it out for each model. */
+  /** The API for image models; absent: the client finds out which API each model supports. */
   imageApi?: ImageApi | undefined;
   /** The gateway to ask while the first is down, for the same model or for the fallback model. */
   second?: GatewayAddress | undefined;

@@ -78,7 +78,7 @@ export const PASSING: ReadonlySet<GatewayErrorKind> = new Set([
   "interrupted",
 ]);
 
-/** With these statuses a gateway says that it cannot do this at all, so another gateway is asked. */
+/** With these statuses a gateway says that it cannot do this at all, so Palaver asks another gateway. */
 export const ELSEWHERE_STATUSES: ReadonlySet<number | undefined> = new Set([402, 501, 505]);
 
 const UNSPENT: ReadonlySet<GatewayErrorKind> = new Set([

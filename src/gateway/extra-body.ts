@@ -4,7 +4,7 @@ import { findProblems, optionalFields } from "./request.ts";
 /** Fields that an operator adds to requests. A setting of the answer replaces a field of the same name. */
 export type ExtraFields = Readonly<Record<string, unknown>>;
 
-/** Fields for every chat request, and fields for single models, which override them. */
+/** Fields for every chat request, and fields for single models. The fields for a model override the others. */
 export interface ExtraBody {
   all: ExtraFields;
   models: ReadonlyMap<string, ExtraFields>;

@@ -36,7 +36,7 @@ const CONNECTION_WORDS: Readonly<Record<string, string>> = {
   ERR_TLS_CERT_ALTNAME_INVALID: "its certificate is for another host name",
 };
 
-/** The codes of a connection that was open and then closed. */
+/** The error codes of a connection that was closed after it had been open. */
 const CUTS: ReadonlySet<string> = new Set(["ECONNRESET", "EPIPE", "UND_ERR_SOCKET"]);
 
 /** The causes of refusals, by code and by words: many gateways send no code, or the same code for everything. */
@@ -236,7 +236,7 @@ function readWait(error: Record<string, unknown>, message: string): number | und
 
 const UNIT_MS: Readonly<Record<string, number>> = { h: 3_600_000, m: 60_000, s: 1_000, ms: 1 };
 
-/** Longer texts are not durations, and searching them takes quadratic time. */
+/** Longer texts are not read as durations, because searching them takes quadratic time. */
 const MAX_DURATION_CHARS = 100;
 
 /** Reads a duration such as "36.2s", "6m0s" or "20 seconds" as milliseconds. */

@@ -65,7 +65,7 @@ interface Findings {
   usage?: ImageUsage | undefined;
 }
 
-/** Visits all fields in order. Not recursive, because the gateway chooses the depth. */
+/** Visits all fields in order, without recursion, because the gateway chooses the depth. */
 function search(answer: object): Findings {
   const findings: Findings = { hasLink: false, texts: [] };
   const open: Array<{ key: string; value: unknown; isThought: boolean }> = [];
@@ -87,7 +87,7 @@ function search(answer: object): Findings {
   return findings;
 }
 
-/** True for a part with `thought` (the model talks to itself), and for the thoughts of chat models. */
+/** True for a part with `thought`, which is not for the user, and for the thoughts of chat models. */
 function isThinking(key: string, value: object): boolean {
   return (isRecord(value) && value.thought === true) || /^(reasoning|thinking)/.test(key);
 }

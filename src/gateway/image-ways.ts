@@ -28,7 +28,7 @@ export interface ReferenceSource {
 
 export interface ImageRequest {
   model: string;
-  /** Describes the subject, its style and its limits, or the change to the references. */
+  /** Describes the image (subject, style, limits) or the change to the references. */
   prompt: string;
   references?: ReferenceSource;
   /** Absent: the model's default, usually `1:1`. */
@@ -108,7 +108,7 @@ export const IMAGE_WAYS: readonly ImageWay[] = [
     label: "POST /v1/images/generations",
     choices: (request) => ({
       ...toChoices({ size: toPixelSizes(request) }),
-      // Without this field most models send a link, and that image is lost but paid for. OpenAI's newer models refuse
+      // Without this field, most models send a link, so the image is paid for but lost. OpenAI's newer models refuse
       // the field, at no cost.
       ...(!/gpt-image/i.test(request.model) && BASE64),
     }),

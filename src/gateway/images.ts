@@ -20,7 +20,7 @@ import { createWatch } from "./watch.ts";
 
 /** The result of requests without a prompt, which create no images. */
 export interface ImageProbe {
-  /** The way of creating images that the gateway supports; undefined if it supports none. */
+  /** The way in which the gateway creates images; undefined if it supports no way. */
   way: ImageWay | undefined;
   refusals: ReadonlyArray<{ way: ImageWay; error: GatewayError }>;
   failure?: GatewayError;

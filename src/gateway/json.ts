@@ -1,4 +1,4 @@
-/** Undefined if the text is not JSON. Drops the parser's error, because the error quotes the text. */
+/** Returns undefined if the text is not JSON. Drops the parser's error, because it quotes the text. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;

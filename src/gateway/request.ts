@@ -52,7 +52,7 @@ const parameters = z
     error: 'must be "object"',
   });
 
-/** The rule in OpenAI's schema; the interface has none. Calls keep the name that the model wrote. */
+/** The rule for names in OpenAI's schema; the interface has none. Calls keep the name that the model wrote. */
 const functionName = name.regex(/^[a-zA-Z0-9_-]{1,64}$/, "must be 1 to 64 letters, digits, underscores or dashes");
 
 const tool = z.strictObject({
@@ -80,7 +80,7 @@ const answering = {
   web_search_options: z.looseObject({}).optional(),
 };
 
-/** Additional fields. Those that the interface defines must follow its rules. */
+/** Additional fields. Fields that the interface defines must follow its rules. */
 export const optionalFields = z.looseObject(answering);
 
 /** The interface's table of request fields with its limits, without `stream`, which is always true. */
@@ -106,7 +106,7 @@ export type ChatBody = Omit<ChatRequest, "messages"> & {
   [field: string]: unknown;
 };
 
-/** Some gateways refuse an empty text next to calls, but accept null. */
+/** A message as it is sent. An answer's text can be null, because some gateways refuse an empty text next to calls. */
 export type WireMessage = Exclude<ChatMessage, AssistantMessage> | WireAnswer;
 export type WireAnswer = Omit<AssistantMessage, "content"> & { content: string | null };
 

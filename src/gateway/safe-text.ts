@@ -8,7 +8,7 @@ export interface SafeText {
 
 const MAX_SENTENCE_CHARS = 300;
 const MAX_NAME_CHARS = 120;
-/** The patterns check only this much of a text, so that a hostile text costs little time. */
+/** Only this much of a text is checked with the patterns, so that a hostile text costs little time. */
 const MAX_INPUT_CHARS = 4_000;
 /** Shorter secrets stay in the text, because they would match ordinary words. */
 const MIN_SECRET_CHARS = 6;

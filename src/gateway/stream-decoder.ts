@@ -13,7 +13,7 @@ const MAX_EVENT_SIZES = 4;
 /** A stream fails after more broken events than this. */
 const MAX_MALFORMED = 3;
 
-/** Facts about an answer for the log, without its text. They also show whether the answer is complete. */
+/** Facts about an answer for the log, without the answer's text. They also show whether the answer is complete. */
 export interface Tally {
   id: string;
   model: string;
@@ -77,7 +77,7 @@ export function createStreamDecoder(limits: DecoderLimits, safe: SafeText, onChu
     end(): void {
       if (output.failure() !== undefined) return;
       if (whole !== undefined) readDocument(whole.join("").trim(), safe, output, from);
-      // A complete last line is an event. A truncated line is broken JSON, and the decoder drops it.
+      // A complete last line is an event. A truncated line is broken JSON, which the decoder drops.
       else if (!events.isDone()) events.feed("\n\n");
       output.rest();
     },

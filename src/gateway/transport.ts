@@ -40,8 +40,8 @@ export interface TransportOptions {
 const MAX_ERROR_BODY_BYTES = 65_536;
 
 export function createTransport({ baseUrl, apiKey, headers: extra = {}, limits, safe }: TransportOptions) {
-  // Uses only HTTP/1.1, so that abandoning a response closes its socket. The caller limits the waits, because undici's
-  // own body timeout does not expire while comments without data arrive.
+  // Uses only HTTP/1.1, so that abandoning a response closes its socket. Callers set their own timeouts, because
+  // undici's body timeout does not expire while comments without data arrive.
   const agent = new Agent({
     allowH2: false,
     connect: { timeout: limits.connectMs },
@@ -117,7 +117,7 @@ export function createTransport({ baseUrl, apiKey, headers: extra = {}, limits, 
   return { send, close: () => agent.destroy() };
 }
 
-/** True if this path is unknown at the address. If only the model is unknown, an error object says so. */
+/** True if the address does not know this path. If only the model is unknown, an error object says so. */
 function isPathUnknown(error: unknown): boolean {
   if (!(error instanceof GatewayError) || (error.status !== 404 && error.status !== 405)) return false;
   const isAboutPath = /^( It said: )?([\w ]{0,20}not found|method not allowed)?\.?$|\b(path|route|url|endpoint)\b/i;

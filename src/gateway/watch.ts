@@ -57,7 +57,7 @@ function countNone(): number {
   return 0;
 }
 
-/** Describes a wait, for example "12 s". Rounds up, so that people don't return too early. */
+/** Describes a wait, for example "12 s". Rounds up, so that no one retries too early. */
 export function describeSeconds(ms: number): string {
   return ms < 1_000 ? `${Math.ceil(ms)} ms` : `${Math.ceil(ms / 1_000)} s`;
 }

@@ -82,12 +82,12 @@ async function forgetPage(
   const stored = await keys.readFound(page);
   const erased = page.flatMap(({ entryKey }, index) => {
     const found = stored[index];
-    // Also erase entries that cannot be parsed, because the index says whose they are.
+    // Also erase entries that cannot be parsed, because the index says whose entries they are.
     const isTheirs = found?.entry === undefined || concerns(found.entry, owner);
     return isTheirs ? [{ entryKey, ids: [], after: found?.after }] : [];
   });
   await keys.erase(erased);
-  // Mark the erased messages as fetched, so that the platform does not provide them again.
+  // Mark the erased messages as fetched, so that the bot does not fetch them from the platform again.
   const head = await keys.readHead(conversationId);
   if (head !== undefined) await keys.writeHead(conversationId, { ...head, broughtUntil: now() });
   return erased.length;

@@ -71,13 +71,13 @@ export interface History {
   find(messageId: string): Promise<{ conversationId: string; entryId: string } | undefined>;
   /** Changes a stored message of a person, but not when it expires. Resolves to false if it is not stored. */
   edit(messageId: string, text: string, attachments: AttachmentRef[]): Promise<boolean>;
-  /** Erases the whole entry that a message belongs to. An answer in several messages is erased with any of them. */
+  /** Erases the whole entry that a message belongs to: removing one message of an answer erases the whole answer. */
   remove(messageId: string): Promise<boolean>;
   /** Remembers for a day that a message was deleted, because the message can arrive after its deletion. */
   markDeleted(messageId: string): Promise<void>;
   /** Resolves to the ids of the messages that were deleted before they arrived. */
   deletedOf(messageIds: readonly string[]): Promise<string[]>;
-  /** Resolves to true if the bot answers without a mention, at the time `at` (Unix milliseconds) or now. */
+  /** Resolves to true if the bot answers without a mention: now, or at the time `at` (Unix milliseconds). */
   isFollowed(conversationId: string, at?: number): Promise<boolean>;
   /** `since` is the time of the message from which the bot follows. Does nothing if the bot already follows. */
   setFollowed(conversationId: string, followed: boolean, since?: number): Promise<void>;
@@ -233,7 +233,7 @@ async function read(keys: HistoryKeys, conversationId: string, options: ReadOpti
   return readChain(keys, known, { conversationId, seq: position.seq, isLeftOut }, { maxEntries, maxChars });
 }
 
-/** Changes a message's entry while no other change of that conversation runs. */
+/** Changes a message's entry. Meanwhile, no other change of that conversation runs. */
 async function atPosition(
   keys: HistoryKeys,
   inTurn: RunInConversation,
@@ -350,8 +350,8 @@ function placeOf(position: Position | undefined, conversationId: string, head: H
 
 /**
  * Returns the head of a new conversation. Its numbers start at the clock's time and then grow more slowly than that
- * time. Entries of a lost head therefore have smaller numbers than all later entries: they are never shown and never
- * overwritten.
+ * time. If a head is lost, its entries therefore have smaller numbers than all later entries, so they are never shown
+ * and never overwritten.
  */
 function emptyHead(now: () => number): Head {
   const first = now() * SEQS_PER_MS;

@@ -50,7 +50,7 @@ export const historyEntry = z.object({
   sources: z.array(source).exactOptional(),
   /** True if the answer was interrupted. The entry contains the part that users saw. */
   partial: z.boolean().exactOptional(),
-  /** True if the gateway refused to answer. It would refuse every later request with this question too. */
+  /** True if the gateway refused to answer. It would also refuse every later request that contains this question. */
   isRefused: z.boolean().exactOptional(),
   /** Counts the answers to the same question, starting at 1. Absent: 1. */
   edition: z.int().exactOptional(),
@@ -153,7 +153,7 @@ export function toIndexKey(id: string): string {
   return `i:${toKeyPart(id)}`;
 }
 
-/** Key of the record that a message was deleted before it arrived. */
+/** Key of the record which says that a message was deleted before it arrived. */
 export function toDeletedKey(messageId: string): string {
   return `d:${toKeyPart(messageId)}`;
 }

@@ -36,7 +36,7 @@ export function limitBody({ maxBytes, timeoutMs = DEFAULT_TIMEOUT_MS, tooLong }:
       const body = source === null ? new Uint8Array() : await readBounded(source, { maxBytes, share }, bounded);
       if (body === "too-large") return refuseLength();
       if (body === "no-room") return refuseForNow(context);
-      // Passes a stream, because Hono would copy bytes at once: 60 ms for the largest body.
+      // Pass a stream, because Hono would copy a whole body in one go: 60 ms for the largest one.
       const stream = new ReadableStream({
         start(controller) {
           controller.enqueue(body);
@@ -47,7 +47,7 @@ export function limitBody({ maxBytes, timeoutMs = DEFAULT_TIMEOUT_MS, tooLong }:
       context.req.raw = new Request(url, init);
     } catch {
       if (late.aborted && !signal.aborted) return context.json({ error: "The request took too long to arrive." }, 408);
-      // The sender has disconnected and will not see this response.
+      // The status does not matter: the sender has disconnected and will not see this response.
       return context.body(null, 400);
     }
     return next();

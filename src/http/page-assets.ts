@@ -15,7 +15,7 @@ export interface PageAssetsOptions {
   at: string;
   /** The package files that the server gives out, by package: file names, or a folder of fonts that ends in "/". */
   vendor: ReadonlyMap<string, readonly string[]>;
-  /** The packages that the page loads only when it needs them. */
+  /** Packages that the page loads only when it needs them. */
   onDemand?: readonly string[];
   /** The names of the Trusted Types policies with which the page's libraries create markup. */
   trustedTypes: readonly string[];

@@ -23,7 +23,7 @@ export interface HttpServerOptions {
   metrics: Pick<Metrics, "render">;
   /** Gives access to the metrics and to the details of `/readyz`. Absent: only programs on this machine have access. */
   metricsToken?: string | undefined;
-  /** Applications whose routes have full paths. The first that matches responds. They read bodies with `limitBody`. */
+  /** Applications whose routes have full paths. The first match responds. They read bodies with `limitBody`. */
   mounts: readonly Hono[];
   /** Sentences for a browser at `/`, if no application has that path. */
   about?: readonly string[];

@@ -18,8 +18,8 @@ export const NOT_SET_UP =
 const HAS_ENDED = "This has already ended.";
 
 /**
- * Handles the buttons under images, for the asker and for moderators. Each method resolves to a sentence if it did
- * nothing.
+ * Handles the buttons under images, for the asker and for moderators. A method that did nothing resolves to a sentence
+ * that says why.
  */
 export interface PictureButtons {
   /** Handles Retry: creates the failed images of a turn again. */

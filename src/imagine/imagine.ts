@@ -32,7 +32,7 @@ export interface PictureBatch {
 
 export interface Worked {
   done: readonly InboundEvent[];
-  /** A sentence for the person. Undefined: something was done. */
+  /** Tells the person why nothing was done. Undefined: the work was done. */
   refusal?: string | undefined;
 }
 
@@ -90,7 +90,7 @@ export function createImagine(deps: ImagineDeps): Imagine {
     return isShown ? undefined : NOT_HERE;
   }
 
-  /** Ends a waiting turn immediately. When the queue hands out the turn, it has already ended. */
+  /** Ends a waiting turn immediately. The turn has already ended when the queue hands it out. */
   async function stopWaiting(running: RunningPictures, event: PictureEvent): Promise<void> {
     if (turns.findWaiting(running.id) !== running) return;
     await turns.whileRunning(running, () =>
@@ -167,8 +167,7 @@ function createBegin(deps: ImagineDeps, waiting: WaitingMessages, load: PictureB
     if (known !== undefined && hasBegun(known)) return { turn: known };
     const made = model === undefined ? { refusal: NOT_SET_UP } : await readTurn({ ...deps, model }, event, signal);
     if ("refusal" in made) return made;
-    // Continues the message that says that the turn waits. Another process may have posted that message in the
-    // meantime.
+    // Continues the message which says that the turn waits. Another process may have posted that message meanwhile.
     const waited = (await load(id)) ?? known;
     if (waited === undefined) return made;
     const { posted, removed, isPosting } = waited;

@@ -32,7 +32,7 @@ export function createPictureFiles({ adapterOf, links, ...options }: PictureFile
     async erase(turn) {
       await copies.erase(filesOf(turn), turn.id);
       await links.erase(turn.references, turn.id);
-      // Other turns may have links to these files too.
+      // Erase all links to these images, because other turns may have links too.
       await links.erase(picturesOf(turn));
     },
     async forget(platform, authorId) {

@@ -10,7 +10,7 @@ import { PictureError } from "./failure.ts";
 import { type FindRefusal, type TurnSource, toTurn } from "./new-turn.ts";
 import { createPictureRuns, type PictureRunsDeps } from "./picture-run.ts";
 
-/** Creates the images that belong to an answer. They form a turn, and their buttons contain that turn's id. */
+/** Creates the images that belong to an answer. The images form a turn, and their buttons contain that turn's id. */
 export interface PicturesWithin {
   /** Creates images next to the answer. Resolves to a record with the result for each image. */
   draw(request: TurnRequest, onNotice: (text: string) => void, signal: AbortSignal): Promise<PictureTurn>;

@@ -28,8 +28,8 @@ export function createPictureLine(): PictureLine {
 }
 
 /**
- * Posts a message that says that a turn waits. The record contains the message, so any process that later runs the turn
- * continues this message.
+ * Posts a message which says that a turn waits. The record contains the message, so any process that later runs the
+ * turn continues this message.
  */
 export interface WaitingMessages {
   /** Posts the message, unless the turn already has a message or has started. Ignores failures. */
@@ -74,7 +74,7 @@ export function createWaitingMessages({ records, adapterOf, sinkOf, right, line,
 
   async function post(fresh: PictureTurn): Promise<void> {
     const { id, reply } = fresh;
-    // Store the record first. The process that runs the turn then knows, even after a crash, that a message can exist.
+    // Store the record first. Then the process that runs the turn knows, even after a crash, that a message may exist.
     const stored = await records.updatePicture(id, (known) => known ?? fresh);
     if (stored === undefined || hasBegun(stored) || stored.posted.length > 0) return;
     const sink = sinkOf(reply, adapterOf(reply.platform).sink(reply, stored === fresh ? right : asResumed(right)));

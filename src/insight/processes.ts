@@ -28,7 +28,7 @@ const report = z.object({
   gateway: z.string(),
   /** The process's platforms, and whether each is connected. */
   platforms: z.record(z.string(), z.boolean()),
-  /** The rate limits that pace replies, each with its number of replies and the time until its next call. */
+  /** The rate limits that pace replies. Each has its number of replies and the time until its next call. */
   budgets: z.array(z.object({ key: z.string(), replies: z.number(), nextInMs: z.number().nullable() })),
   /** Number of models that are paused after failures or at the gateway's request. */
   pausedModels: z.number().default(0),

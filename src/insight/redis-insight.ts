@@ -20,7 +20,7 @@ end
 redis.call('PEXPIRE', KEYS[1], 3600000)
 return living`;
 
-/** Adds to a list. Replaces a value of another type first, because it would make every push fail. */
+/** Adds to a list. First removes a value of another type, because it would make every push fail. */
 const PUSH = `
 if redis.call('TYPE', KEYS[1]).ok ~= 'list' then redis.call('DEL', KEYS[1]) end
 redis.call('LPUSH', KEYS[1], ARGV[1])

@@ -23,7 +23,7 @@ export const story = z.object({
   conversationId: z.string(),
   reply: z.looseObject({ platform: z.string(), channelId: z.string() }),
   author: z.object({ id: z.string(), name: z.string() }),
-  /** The dashboard's name of the process that ran the turn. */
+  /** Name of the process that ran the turn, as the dashboard shows it. */
   process: z.string(),
   model: z.string(),
   /** The platform's time of the question in Unix milliseconds, like the times below. */

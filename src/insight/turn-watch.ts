@@ -71,7 +71,7 @@ export interface TurnListener {
   shown(units: number): void;
   /** Notes the end of the turn. Resolves when the end is counted, or when counting has failed. */
   end(end: End): Promise<void>;
-  /** Notes that another process continues the turn, or that it restarts. Ignored after the end. */
+  /** Notes that the turn restarts or that another process continues it. Ignored after the end. */
   leave(reason: unknown): void;
 }
 
@@ -167,7 +167,7 @@ export function createTurnWatch({ store, trends, process, now, log }: TurnWatchO
         async ended() {
           running.delete(id);
           const kept = endWith(story);
-          // Another process can report this end while the turn is in the queue, so wait until the story is stored.
+          // Wait until the story is stored: another process can report this end only while the turn is in the queue.
           await (canBeTakenOver(right) ? kept : waitAtMost(kept, KEEP_MS));
         },
       });

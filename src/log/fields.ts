@@ -88,7 +88,7 @@ export function isName(text: string): boolean {
   return NAME.test(text);
 }
 
-/** Returns the frames of a stack, without the error's message, because that can contain lines that look like frames. */
+/** Returns a stack's frames without the error's message, because a message can contain lines that look like frames. */
 function toFrames({ message, stack = "" }: Error): string {
   const behind = message === "" ? stack : stack.slice(stack.indexOf(message) + message.length);
   const frames = stack.includes(message) ? behind.split("\n").filter((line) => FRAME.test(line)) : [];

@@ -47,7 +47,7 @@ export function createRedactor(secrets: readonly string[], tokens: readonly RegE
   }
 
   function line(json: string): string {
-    // Parsing a line costs more than writing it, so parse only suspicious lines.
+    // Parse only suspicious lines, because parsing a line costs more than writing it.
     if (![SUSPICIOUS, ...hints].some((hint) => hint.test(json)) && (exact === undefined || json.search(exact) === -1))
       return json;
     try {

@@ -20,11 +20,11 @@ const UNREACHED = new Set([
   "UND_ERR_CONNECT_TIMEOUT",
 ]);
 /**
- * The SDK's codes and error names for a response that it cannot read. Copied, because the SDK is loaded only with the
- * first server.
+ * The SDK's codes and error names for a response that it cannot read. They are copied here, because the SDK is loaded
+ * only with the first server.
  */
 const UNREADABLE = new Set(["INVALID_RESULT", "CLIENT_HTTP_UNEXPECTED_CONTENT", "SyntaxError", "ZodError"]);
-/** The SDK's codes for a response that asks the client for more input. */
+/** The SDK's codes for a response in which the server asks for more input. */
 const ASKING = new Set(["CAPABILITY_NOT_SUPPORTED", "INPUT_REQUIRED_ROUNDS_EXCEEDED", "UNSUPPORTED_RESULT_TYPE"]);
 /** A proxy responds with one of these statuses if it lost the server or stopped waiting for it. */
 const UNANSWERED = new Set([408, 502, 504, 520, 524]);

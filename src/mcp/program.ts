@@ -33,7 +33,7 @@ export interface ProgramOptions {
 export interface ProgramTransport extends Transport {
   readonly pid: number | undefined;
   readonly stderr: Readable | undefined;
-  /** Why the program ended before `close` was called, with a quote of its last output. Undefined if it did not. */
+  /** Why the program ended before `close` was called, with a quote of its last output; else undefined. */
   readonly end: LoggableError | undefined;
   /** Returns the line on stderr that best explains a failure; "" without output. The text is untrusted. */
   lastLine(): string;

@@ -71,7 +71,7 @@ export async function readPrompt(
  * all remaining words. Pure.
  */
 function readArguments(text: string, wanted: PromptOffer["arguments"]): Record<string, string> {
-  // No prototype, because an argument can have the name `constructor`.
+  // Has no prototype, because an argument can have the name `constructor`.
   const given: Record<string, string> = Object.create(null);
   const words: string[] = [];
   for (const [word, name = "", quoted, plain] of text.matchAll(/(?:([\w-]+)=)?(?:["“]([^"“”]*)["”]|(\S+))/g)) {

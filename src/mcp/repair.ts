@@ -10,9 +10,9 @@ export type OnFault = (field: string) => void;
 
 type Repair = (given: Fields, fault: OnFault) => Fields | Fields[] | undefined;
 
-/** Schemas are cut at this depth, because the SDK reads them recursively. */
+/** Schemas are truncated at this depth, because the SDK reads them recursively. */
 const MAX_SCHEMA_DEPTH = 64;
-/** Lists are cut at this length, because the SDK would check each item. */
+/** Lists are truncated at this length, because the SDK would check each item. */
 const MAX_ITEMS = 10_000;
 /** JSON-RPC's general error code. */
 const INTERNAL_ERROR = -32_603;

@@ -69,7 +69,7 @@ function parse(json: string): unknown {
   }
 }
 
-/** Search results are never nested deeper than this, and their lists are never longer. */
+/** Deeper values, and items beyond this number, are not searched. */
 const MAX_DEPTH = 6;
 const MAX_ITEMS = 50;
 

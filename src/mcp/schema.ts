@@ -148,7 +148,7 @@ function readRequired(layers: readonly JsonSchema[]): string[] {
   return lists.flatMap((list) => list.slice(0, MAX_PROPERTIES).filter((name) => typeof name === "string"));
 }
 
-/** Makes a required property optional for the model if it has a default, because the default fills it in. */
+/** Makes a required property with a default optional for the model, because the default fills it in. */
 function cleanProperties(layers: readonly JsonSchema[], depth: number, budget: Budget): JsonSchema {
   const entries = readProperties(layers).filter(([name]) => (budget.chars -= name.length) >= 0);
   const required = new Set(readRequired(layers));

@@ -68,7 +68,7 @@ export async function openSession(options: SessionOptions, signal: AbortSignal):
   const sdk = await import("@modelcontextprotocol/client");
   const { type } = options.config.transport;
   const until = performance.now() + options.connectMs;
-  // Skip the version probe, because the SSE transport is older than it.
+  // Skip the version probe, because the SSE transport is older than the probe.
   if (type === "sse") return connect(sdk, options, OLDER, until, signal);
   try {
     return await connect(sdk, options, undefined, until, signal);

@@ -64,7 +64,7 @@ export async function toContentParts({ files, surplus }: LoadedFiles, maxTokens:
       );
     } else if ("text" in file) {
       showText(file);
-      // Counting tokens is slow, so this lets other work run in between.
+      // Let other work run in between, because counting tokens is slow.
       await setImmediate();
     } else if (pictures-- > 0) {
       parts.push({ type: "text", text: `Attached picture "${name}":` });

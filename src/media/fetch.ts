@@ -155,7 +155,7 @@ function findProblem(
   if (encoding !== "identity") {
     return new FileProblem("encoded", `could not be fetched: ${owner} compressed it without being asked`);
   }
-  // The header can be wrong, so the bytes are counted too.
+  // Count the bytes too, because the header can be wrong.
   return Number(headers["content-length"] ?? 0) > maxBytes ? toLargeProblem(maxBytes) : undefined;
 }
 

@@ -23,7 +23,7 @@ const SPARE_MS = 86_400_000;
 /** If a copy is used after this share of its lifetime, the copy is stored again with a full lifetime. */
 const REFRESH_SHARE = 0.1;
 
-/** The owner of copies and links. Erasing the job or the person's data erases them. */
+/** The owner of copies and links. Erasing the job or the person's data erases both. */
 export interface CopyOwner {
   turnId: string;
   platform: string;

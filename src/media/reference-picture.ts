@@ -10,9 +10,9 @@ export type ReferenceLimits = PictureLimits & FileLimits;
 
 export interface ReferencePicture {
   bytes: Uint8Array;
-  /** The type that the bytes show. */
+  /** The type detected from the bytes. */
   mimeType: ImageMimeType;
-  /** True if the bytes differ from the attachment's own. */
+  /** True if the bytes differ from the attachment's bytes. */
   isChanged: boolean;
   /** The type of the unchanged attachment, if a gateway might accept that type. */
   originalType: ImageMimeType | undefined;

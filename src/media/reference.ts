@@ -127,7 +127,7 @@ async function link(
     const fileUri = await adapter.publicUrl?.(ref, signal);
     if (fileUri !== undefined) return { part: { fileUri, mimeType } };
   } catch {
-    // The platform's response can contain a signed address, so the channel does not see it.
+    // Hide the platform's response from the channel, because it can contain a signed address.
     signal.throwIfAborted();
   }
   return { problem: ref.isFleeting === true ? NO_LINK : "could not be fetched; attach it again" };

@@ -49,7 +49,7 @@ export async function readMimeType(bytes: Uint8Array): Promise<string | undefine
   try {
     return (await fileTypeFromBuffer(bytes))?.mime;
   } catch {
-    // The detector throws if the header is truncated. The file can still be text.
+    // The detector throws if the header is truncated. Such a file can still be text.
     return undefined;
   }
 }

@@ -66,7 +66,7 @@ function truncateToTokens(text: string, maxTokens: number, maxChars: number): { 
   return { shown: whole, tokens: Math.min(tokens, maxTokens) };
 }
 
-/** Removes C0 and C1 characters except line breaks and tabs, because a log's terminal codes mean nothing to a model. */
+/** Removes C0 and C1 characters except line breaks and tabs: a log's terminal codes mean nothing to a model. */
 function removeControls(text: string): string {
   return text.replace(/\r\n?/g, "\n").replace(/[\p{Cc}--[\n\t]]/gv, "");
 }

@@ -77,7 +77,7 @@ export function createUseFile({ maxHeldBytes = MAX_HELD_BYTES, waitMs = WAIT_MS 
   };
 }
 
-/** The platform's response can contain a signed address, so the channel does not see it. */
+/** Describes a failure without the platform's response, because the response can contain a signed address. */
 function describeFailure(error: unknown): string {
   if (error instanceof DOMException && error.name === "TimeoutError") return "took too long to arrive";
   return findFileProblem(error)?.message ?? "could not be fetched; attach it again";

@@ -54,7 +54,7 @@ export interface Metrics {
   takenOver(): void;
   /** Counts work that Palaver gave up on, because it repeatedly failed or killed its process. */
   givenUp(): void;
-  /** Calls `read` whenever the metrics are read. Replaces an earlier `read`. If it fails, the value is missing or 0. */
+  /** Calls `read` on each read of the metrics. Replaces an earlier `read`. If it fails, the value is missing or 0. */
   observe(name: GaugeName, read: Read): void;
   /** Returns all metrics in Prometheus's text format. */
   render(): Promise<{ contentType: string; body: string }>;

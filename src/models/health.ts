@@ -21,7 +21,7 @@ interface ListFindings {
   error?: GatewayError;
 }
 
-/** The models by the variables that name them; undefined if a variable is not set. */
+/** The configured models by the variables that name them. A model is undefined if its variable is not set. */
 export type NamedModels = Partial<Record<"CHAT_MODEL" | "CHAT_FALLBACK_MODEL" | "IMAGE_MODEL", string | undefined>>;
 
 interface ConfiguredModels {
@@ -87,7 +87,7 @@ function describeUnlisted(variable: string, model: string): string {
   return `${variable} ${model} is not one of the models that the key can use.`;
 }
 
-/** Quotes only errors in a gateway's format, so that it shows no text of another server. */
+/** Quotes only errors in a gateway's format, so that no text of another kind of server is shown. */
 export function toFinding(error: GatewayError): Finding {
   const fix = FIXES[error.kind];
   return { ok: false, what: error.isFormless ? toOwnWords(error) : error.message, ...(fix !== undefined && { fix }) };

@@ -35,7 +35,7 @@ export interface Demand {
   starts: readonly number[];
 }
 
-/** One rate limit, or several that are planned together. Queries about a future moment have no side effects. */
+/** One rate limit, or several that the pacer plans together. Queries about a future moment have no side effects. */
 export interface Budget {
   /** Minimum time in milliseconds before the first edit of a single reply while the budget is rich. */
   readonly firstGapMs: number;

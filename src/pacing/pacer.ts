@@ -7,14 +7,14 @@ export interface BudgetPacer extends Pacer {
   find(reply: number): Readonly<ReplyState> | undefined;
   /** Removes a reply that is not waiting for a call's response, and returns its state for `adopt`. */
   release(reply: number): ReplyState | undefined;
-  /** Adds a reply that another pacer released, and returns its number. Earlier failures do not delay the reply here. */
+  /** Adds a reply that another pacer released, and returns its number. Its earlier failures cause no delay here. */
   adopt(reply: ReplyState): number;
   recall(calls: readonly KnownCall[]): void;
 }
 
 /** A reply counts as growing until it has got no new text for this long. */
 const GROWS_FOR_MS = 2_000;
-/** The start of a reply is remembered for this time. */
+/** A reply's start is remembered for this long. */
 const STARTS_KEPT_MS = 300_000;
 /** Shortest planned gap between two calls of one reply. */
 const LEAST_GAP_MS = 350;
@@ -100,7 +100,7 @@ export function createPacer(budget: Budget): BudgetPacer {
     release(number) {
       const reply = replies.get(number);
       replies.delete(number);
-      // Forget the start of the reply here, because the pacer that it moves to counts it.
+      // Forget the reply's start here, because the reply's next pacer counts it.
       if (reply !== undefined && reply.acked === 0) starts = starts.filter((at) => at !== reply.firstText);
       return reply;
     },
@@ -330,11 +330,9 @@ const FIRST_GAP_MS = 25;
 const LULL_MS = 60;
 /** After this time without text, the rest of a burst is shown if the budget is rich. */
 const LONG_PAUSE_MS = 500;
-/**
- * If other replies grow too, a reply is due when it has reached this share of its price and the planned gap has passed.
- */
+/** If other replies grow too, a reply is due after the planned gap, once it has reached this share of its price. */
 const EARLY_PRICE = 0.6;
-/** Maximum wait of any text, as a multiple of the gap between two calls of its reply. */
+/** Maximum wait of any text, as a multiple of the planned gap between two calls of its reply. */
 const MOST_GAPS = 1.5;
 /**
  * If the gap between arrivals is at least this share of the reply's gap, text arrives in lumps, and each lump counts as
@@ -381,7 +379,7 @@ export const EDIT_RANK = 2;
 export interface Urgency {
   rank: Rank;
   kind: CallKind;
-  /** When the call is due and permitted. A call that can start at once has a time that is not after now. */
+  /** When the call is due and permitted: not after `now` if the call can start at once. */
   at: number;
 }
 
@@ -440,7 +438,7 @@ function toEditDue(reply: ReplyState, moment: Moment): number {
   return Math.max(due, reply.lastSend + budget.minGapMs);
 }
 
-/** Returns when a lull permits an earlier edit than `due`, or `due` if there is no lull. */
+/** Returns when an edit can happen earlier than `due` because of a lull; `due` if there is no lull. */
 function toLullDue(reply: ReplyState, moment: Moment, due: number): number {
   const { budget, now, gap, active } = moment;
   const arrivalGap = reply.arrivalGap ?? 0;

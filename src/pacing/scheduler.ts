@@ -97,7 +97,7 @@ export function createScheduler({ now }: SchedulerOptions): Scheduler {
   let closed = false;
 
   function pump(group: Group): void {
-    // Return, because the running loop handles text that a write reports before it returns.
+    // Return, because the running loop handles text that a write reports while it runs.
     if (closed || group.pumping) return;
     group.pumping = true;
     let step = ask(group, now());
@@ -272,7 +272,7 @@ function noteCall({ calls, pacer }: Group, call: KnownCall) {
   };
 }
 
-/** Returns what is known about a call only after its response. */
+/** Returns the facts about a call that are known only after its response. */
 function toCorrection(
   call: KnownCall,
   { answer, kind = call.kind }: Written,

@@ -29,7 +29,7 @@ export interface PersonalDataDeps extends Services {
   schedules: Pick<Schedules, "exportAuthor">;
 }
 
-/** Erases copies on the disk and in this process's memory. */
+/** Erases the person's copies on the disk and in this process's memory. */
 export function eraseCopies({ files, database }: Services): void {
   files.clear();
   emptyLog(database);

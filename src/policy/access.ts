@@ -37,7 +37,7 @@ export interface Access {
    */
   judge(): Promise<Judge>;
   may(by: Actor, permission: Permission): Promise<boolean>;
-  /** Resolves to a sentence for the person if the permission is missing, or to undefined. */
+  /** Resolves to a sentence for the person if the permission is missing, otherwise to undefined. */
   findRefusal(by: Actor, permission: Permission): Promise<string | undefined>;
   isAdmin(by: Actor): boolean;
   /** Groups and roles in the rules or among the admins. Only a platform knows their members. */

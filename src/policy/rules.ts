@@ -128,9 +128,7 @@ export function toList<T>(given: T | readonly T[] | undefined): readonly T[] {
   return Array.isArray(given) ? given : [given as T];
 }
 
-/**
- * Returns a rule without the permissions, people and channels that do not concern the asker, who should not see them.
- */
+/** Returns a rule without the permissions, people and channels that do not concern the asker and stay hidden. */
 export function toMatching(
   { allow, deny, to, in: place }: AccessRule,
   by: Actor,

@@ -48,7 +48,7 @@ export interface PlaceNames {
 /** Selects the data to erase: one author's or everyone's, in one conversation or in all. */
 export interface ForgetScope {
   authorId?: string | undefined;
-  /** Only data from before `before`, in Unix milliseconds, is erased. */
+  /** Erases only data that is older than `before`, in Unix milliseconds. */
   conversation?: { id: string; before: number };
 }
 
@@ -117,12 +117,12 @@ export interface Adapter {
    */
   mayShow?(id: string, to: Actor, signal: AbortSignal): Promise<boolean>;
   /**
-   * Reads a linked message with its thread, or with its neighbours, oldest first. Undefined if the link is not this
-   * platform's, or if `mayShow` refuses the message. Absent on platforms without links.
+   * Reads a linked message with its thread, or with its neighbours, oldest first. Undefined if the link belongs to
+   * another platform, or if `mayShow` refuses the message. Absent on platforms without links.
    */
   readLinked?(link: string, maxMessages: number, to: Actor, signal: AbortSignal): Promise<EarlierMessage[] | undefined>;
   /**
-   * Searches the platform as this person. The core shows a hit only if `mayShow` allows it. Rejects with a
+   * Searches the platform for this person. The core shows a hit only if `mayShow` allows it. Rejects with a
    * `SearchProblem` if the platform cannot search. Absent on platforms without a search.
    */
   search?(request: SearchRequest, by: Actor, signal: AbortSignal): Promise<SearchPage>;

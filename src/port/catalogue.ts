@@ -8,7 +8,7 @@ export interface ImagineOptions {
   size?: string;
   count?: string;
   model?: string;
-  /** "true" covers the image until a person uncovers it. */
+  /** "true" covers the image until a person chooses to see it. */
   spoiler?: string;
   /** The id of the image whose `edit` button opened the form. That image becomes the first reference. */
   basis?: string;
@@ -48,7 +48,7 @@ export interface ImagineMenu {
   maxReferences: number;
   /** Lists the models that create images, the default first. */
   listModels(signal: AbortSignal): Promise<readonly string[]>;
-  /** Reads the request for an image, for its `edit` form. Undefined if it is gone or this person cannot see it. */
+  /** Reads an image's request, for its `edit` form. Undefined if the image is gone or this person cannot see it. */
   describe(pictureId: string, by: Actor, signal: AbortSignal): Promise<DescribedPicture | undefined>;
 }
 

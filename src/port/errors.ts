@@ -4,7 +4,7 @@ export interface LoggableErrorOptions {
   quote?: string;
 }
 
-/** An error whose own words are safe to log. Its message can end with a quote, which the log shows only at `debug`. */
+/** An error whose message is safe to log. The message can end with a quote, which the log shows only at `debug`. */
 export class LoggableError extends Error {
   override readonly name: string = "LoggableError";
   readonly quote: string;

@@ -219,7 +219,7 @@ export type InboundEvent = MessageEvent | EditedEvent | DeletedEvent | CommandEv
 /** Resolves once the event is durable; only then may the adapter acknowledge it. Rejects if it was not stored. */
 export type Accept = (event: InboundEvent) => Promise<void>;
 
-/** A message that someone wrote in the place before the bot was asked. */
+/** A message that someone wrote in the place before anyone asked the bot. */
 export interface EarlierMessage {
   messageId: string;
   author: Author;

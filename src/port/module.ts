@@ -110,7 +110,7 @@ export interface CheckFacts {
   hasRules: boolean;
 }
 
-/** An address below `PUBLIC_URL`, and a test request that looks like the platform's own. */
+/** An address below `PUBLIC_URL`, and a test request like those that the platform sends. */
 export interface EventsAddress {
   path: string;
   toRequest(): RequestInit;

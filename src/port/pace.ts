@@ -87,6 +87,6 @@ export interface Pacer {
 export interface ReplyBudget {
   /** Names the limit. All replies with this key share it. Starts with the platform. */
   readonly key: string;
-  /** Creates the pacer of this key: for the first reply, and again if a reply follows after a time without replies. */
+  /** Creates the pacer for this key: for the first reply, and again for a reply after a time without replies. */
   createPacer(): Pacer;
 }

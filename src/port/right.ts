@@ -47,7 +47,7 @@ export function identify({ fences }: Right): string {
   return fences.map(({ value }) => value).join();
 }
 
-/** Marks a right as resumed, for work that is perhaps half done although no process held it. */
+/** Marks a right as resumed, for work that may be half done although no other process had the right. */
 export function asResumed(right: Right): Right {
   return { ...right, isResumed: true };
 }

@@ -44,7 +44,7 @@ export interface OutboundFile {
   bytes: Uint8Array;
   /** Describes the file to people who cannot see it. */
   altText?: string;
-  /** Set if the file stays covered until a person uncovers it, on platforms that support that. */
+  /** Set if the file stays covered until a person chooses to see it, on platforms with that feature. */
   isSpoiler?: boolean;
 }
 
@@ -73,7 +73,7 @@ export interface Posted extends Receipt {
   attachments?: AttachmentRef[];
 }
 
-/** A second way of writing, for when the first is at its limit or unavailable. A reply never switches back. */
+/** A second way of writing, for when the first way is at its limit or unavailable. A reply never switches back. */
 export interface Fallback {
   readonly isActive: boolean;
   activate(): void;

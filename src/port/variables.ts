@@ -21,7 +21,7 @@ export interface ConfigProblem {
   what: string;
 }
 
-/** A configuration, or all its problems. It has neither if the variables switch nothing on. */
+/** A configuration, or all its problems. Neither is set if the variables do not switch the platform on. */
 export interface ConfigReading<Config> {
   config?: Config | undefined;
   problems: readonly ConfigProblem[];
@@ -42,7 +42,7 @@ export function readVariables<Shape extends z.ZodRawShape, Config>(
 
 const LOOPBACK_NAMES = ["localhost", "127.0.0.1", "[::1]", "::1"];
 
-/** True for a host name or address of this machine only. An IPv6 address can have brackets. */
+/** True if a host name or address belongs to this machine only. An IPv6 address can have brackets. */
 export function isLoopback(host: string): boolean {
   return LOOPBACK_NAMES.includes(host.toLowerCase()) || (isIP(host) === 4 && host.startsWith("127."));
 }

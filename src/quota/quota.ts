@@ -17,7 +17,7 @@ import { describeAmount, describeLimit, describeTime } from "./wording.ts";
 const ANSWER_TOKENS = 4_096;
 /** If fewer tokens than this are left for an answer, no request is made. */
 const MIN_ANSWER_TOKENS = 64;
-/** The real number of prompt tokens can be this many times the estimate, because gateways count differently. */
+/** The actual number of prompt tokens can be this many times the estimate, because gateways count differently. */
 const PROMPT_MARGIN = 1.25;
 /** A count is stored this long after its window, because a request can end in the next window. */
 const ROW_MS = 3_600_000;
@@ -46,7 +46,7 @@ export class QuotaError extends LoggableError {
 
 /**
  * Keeps usage within the policy's limits, across processes. An estimate counts during a request; then the actual usage
- * replaces it. Without limits nothing is reserved, and usage counts when the request ends.
+ * replaces it. Without limits, it reserves nothing and counts usage when the request ends.
  */
 export interface Quota {
   /**

@@ -74,7 +74,7 @@ const tool = z.strictObject({
 
 const responseFormat = z.discriminatedUnion("type", [
   z.strictObject({ type: z.literal("text") }),
-  // Some clients send the schema in this field, and some gateways accept that.
+  // Some clients send the schema in this field, which some gateways accept.
   z.strictObject({ type: z.literal("json_object"), schema: z.record(z.string(), z.unknown()).nullish() }),
   z.strictObject({
     type: z.literal("json_schema"),

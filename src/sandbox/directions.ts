@@ -20,7 +20,7 @@ const EVERY_FAULT = new RegExp(FAULT, "gi");
 const FAULT_LIST = /^\W*sandbox faults?\W*$/i;
 const SPEED = /\bat ([\d,]{1,9}) (?:words|tokens)(?: per second|\/s)\b/i;
 
-/** Matches a file that was sent as text, or the name of an image. Each is a separate part of the message. */
+/** Matches a file that was sent as text, or an image's name. In a message, each is a separate part. */
 const FILE = /^<file name="[^"\n]*" mark="([0-9a-f]{16})">\n[^]*<\/file mark="\1">$|^Attached picture "[^"\n]*":$/;
 
 /** Only this much text is searched, because directions are at the start of a message. */
@@ -46,7 +46,7 @@ export function readDirections(messages: readonly SandboxMessage[], faults: Faul
   const last = lastParagraph(spoken === null ? whole.trimEnd() : whole.slice(0, spoken.index)).slice(0, MAX_HEAD_CHARS);
   const asked = FAULT.exec(last)?.[1];
   const fault = asked === undefined ? undefined : findFault(asked, faults);
-  // A user who mistypes a fault gets the list of faults instead of an error.
+  // Answer a mistyped fault with the list of faults instead of an error.
   if (FAULT_LIST.test(last) || (asked !== undefined && fault === undefined)) {
     return { ...plain, echo: describeFaults(faults) };
   }

@@ -64,7 +64,7 @@ function toOneEvent(body: unknown, afterMs: number, url: string): Script {
   };
 }
 
-/** Fetches a reference picture. Throws a 400 if it is unreachable or does not have its declared type. */
+/** Fetches a reference image. Throws a 400 if it is unreachable or does not have its declared type. */
 async function loadReference({ param, mimeType, source }: Reference, { context, signal }: Exchange): Promise<Picture> {
   const place = `${param}.${source.type === "uri" ? "fileUri" : "data"}`;
   const bytes =

@@ -56,7 +56,7 @@ async function readBytes(request: IncomingMessage): Promise<Buffer> {
 }
 
 function tooLarge(request: IncomingMessage): ApiError {
-  // Reads and drops the rest: callers read the response only after they have sent everything. A time limit ends this.
+  // Reads and drops the rest, because callers read the response only after sending everything. A time limit ends this.
   request.resume();
   return new ApiError(`The body is larger than ${MAX_BODY_BYTES} bytes.`, {
     status: 413,

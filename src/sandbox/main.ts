@@ -15,7 +15,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 /** Starts the sandbox and prints its address, its keys and an example. Rejects with a sentence for the terminal. */
 export async function runGateway(env: Environment, print: (line: string) => void): Promise<Sandbox> {
   const log = pino({ level: readLevel(env["LOG_LEVEL"]) });
-  // References can come from the service on this machine, although it has no public address.
+  // Allow references from the service on this machine, although it has no public address.
   const service = `http://${HOST}:${env["PORT"] || DEFAULT_SERVICE_PORT}`;
   const port = readPort(env["GATEWAY_PORT"]);
   const sandbox = await startSandbox({ host: HOST, port, log, trustedFileOrigins: [service] });

@@ -15,7 +15,7 @@ export type Channel = Pick<ReplyAddress, "platform" | "workspaceId" | "channelId
 
 const stored = z.object({
   value: z.unknown(),
-  /** The author, if the setting must be erased with their data. */
+  /** The author, if erasing the author's data must also erase the setting. */
   authorId: z.string().exactOptional(),
   /** When the setting was written, by the store's clock. */
   at: z.number(),

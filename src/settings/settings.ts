@@ -28,7 +28,7 @@ export interface Settings {
     value: SettingValues[Name] | undefined,
     authorId?: string,
   ): Promise<boolean>;
-  /** Calls `change` with the stored value and stores the result. Resolves as `set` does. */
+  /** Calls `change` with the stored value and stores the result. Resolves to the same values as `set`. */
   change<Name extends SettingName>(
     channel: Channel,
     name: Name,

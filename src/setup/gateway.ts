@@ -4,7 +4,7 @@ interface Preset {
   id: string;
   label: string;
   address: string;
-  /** A suggested key for servers that accept any. */
+  /** A suggested key for servers that accept any key. */
   key?: string;
   tasks: SetupTask[];
 }

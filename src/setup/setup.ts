@@ -250,7 +250,7 @@ function findProblems(variables: Environment, modules: readonly AdapterModule[])
   }
 }
 
-/** Reads the variables that this process read from the file at its start. */
+/** Returns the variables that this process read from the file when it started. */
 function readLoaded(path: string): Environment {
   try {
     return parseEnv(readEnvFile(path));

@@ -22,7 +22,7 @@ export interface Bound {
   unless: string;
 }
 
-/** Additions that are made only if every bound has room for them. Real amounts replace them later. */
+/** Additions that are made only if every bound has room for them. The actual amounts replace them later. */
 export interface Reservation {
   /** Unique. A second reservation with the same id changes nothing. */
   id: string;
@@ -57,7 +57,7 @@ export interface Counters {
   remove(row: string): Promise<void>;
 }
 
-/** How long an id is stored. Work older than this never resumes, so its id cannot come again. */
+/** How long an id is stored. Work that is older never resumes, so its id cannot be used again. */
 export const ONCE_MS = 8 * 86_400_000;
 /** How long the id of a replaced reservation is stored. Afterwards only a repeated call could use the id. */
 export const REPLACED_MS = 3_600_000;
@@ -167,7 +167,7 @@ function openTables(database: DatabaseSync) {
        SELECT ?, count, amount, expires FROM counted WHERE row = ? ${upsert}`,
     ),
     remove: database.prepare("DELETE FROM counted WHERE row = ?"),
-    // A removed reservation leaves a 0 until its row expires.
+    // Skip zeros: a removed reservation leaves a 0 until its row expires.
     row: database.prepare("SELECT count, amount FROM counted WHERE row = ? AND amount <> 0 AND expires > ?"),
     rows: database.prepare(
       "SELECT row, count, amount FROM counted WHERE row >= ? AND row < ? AND amount <> 0 AND expires > ? ORDER BY row",

@@ -63,7 +63,7 @@ export function transact<T>(database: DatabaseSync, work: () => T): T {
   }
 }
 
-/** Empties the write-ahead log, which can contain erased data. If a reader blocks that, a later call succeeds. */
+/** Empties the write-ahead log, which can contain erased data. If a reader prevents that, a later call can succeed. */
 export function emptyLog(database: DatabaseSync): void {
   database.exec("PRAGMA busy_timeout = 0");
   try {
@@ -111,7 +111,7 @@ function prepareDatabase(path: string): DatabaseSync {
   });
 }
 
-/** Refuses data that this code cannot read before `prepare` changes the file. */
+/** Opens a file and refuses data that this code cannot read. Only then does `prepare` change the file. */
 function openChecked(
   path: string,
   options: DatabaseSyncOptions,

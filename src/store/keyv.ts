@@ -60,7 +60,7 @@ export interface Stores extends OwnedData {
 /** After a successful write, the store counts as reachable for this long. */
 const PROBED_MS = 1_000;
 
-/** Chooses Redis if it gets an address, or else the embedded database. Does not wait for a connection. */
+/** Uses Redis if it gets an address, or else the embedded database. Does not wait for a connection. */
 export function createStores({ redisUrl, database, log }: StoresOptions, right: Right): Stores {
   const { storeUnder, now, shared, isReachable, close }: OpenStore =
     redisUrl === undefined ? createEmbeddedStore(database) : createRedisStore(redisUrl, log);

@@ -54,7 +54,7 @@ export function connectToRedis(url: string, log: Logger): RedisConnection {
   const watch = watchConnection(client, where, log);
   const remadeAt = new WeakMap<RedisClient, number>();
   let closed = false;
-  /** True if the server is a replica and the address does not lead to its new primary yet. */
+  /** True if the server is a replica, until the address leads to the new primary. */
   let isReplica = false;
 
   client.on("error", () => {
@@ -74,7 +74,7 @@ export function connectToRedis(url: string, log: Logger): RedisConnection {
     isReplica = false;
     watch.reportReturn();
     for (const other of further) {
-      // A client that is connecting may have reached the replica too, but it cannot be closed during its own event.
+      // A client that is connecting may also have reached the replica. It cannot be closed during its own event.
       if (other.isReady) reconnectReady(other);
       else other.once("ready", () => setImmediate(reconnectReady, other));
     }
@@ -146,8 +146,8 @@ export function connectToRedis(url: string, log: Logger): RedisConnection {
 }
 
 function connect(client: RedisClient): void {
-  // Rejects only if the client is closed while it connects. The client repeats failed attempts and reports them as
-  // "error" events.
+  // Rejects only if the client is closed while it connects. The client retries failed attempts by itself and reports
+  // them as "error" events.
   client.connect().catch(() => {});
 }
 

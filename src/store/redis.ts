@@ -20,7 +20,7 @@ const INDEX_SPARE = 0.1;
 /** Each index is a sorted set of keys, sorted by the time at which the key expires. */
 const INDEX_ROOT = "palaver:of:";
 const VERSION_KEY = "palaver:layout";
-/** Every Palaver writes this permanent key at its first start. */
+/** Every Palaver writes this key at its first start. The key never expires. */
 const IDENTITY_KEY = "palaver:identity:pseudonym-key";
 /** The limit for the names of an entry's indexes, in characters. */
 const OWNERS_CHARS = 4_096;
@@ -104,7 +104,7 @@ export async function isCluster(client: RedisConnection["client"]): Promise<bool
   return info.includes("cluster_enabled:1");
 }
 
-/** Finds the version of the data at this address, if there is data, and the reason if Palaver cannot use it. */
+/** Finds the version of any data at this address, and the reason if Palaver cannot use that data. */
 export async function checkVersion(
   client: RedisConnection["client"],
   url: string,
@@ -176,7 +176,7 @@ function createReads({
   let next: { keys: string[]; values: Promise<Array<string | null>> } | undefined;
 
   async function send(keys: string[]): Promise<Array<string | null>> {
-    // By the next tick, all tasks that are ready have added their keys.
+    // Wait for the next tick. By then, all tasks that are ready have added their keys.
     await new Promise((resolve) => process.nextTick(resolve));
     next = undefined;
     return run(() => client.mGet(keys));

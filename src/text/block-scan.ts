@@ -33,7 +33,7 @@ export interface BlockScan {
   contentEnd: number;
   frame: Frame | undefined;
   header: string;
-  /** The quote marks of the line that did not fit. */
+  /** The quote marks of the first line that did not fit. */
   quote: string;
   /** The last possible ends before a heading, before another block, and before an item or a row. */
   heading: Candidate | undefined;

@@ -43,7 +43,7 @@ function toMinute(atMs: number): string {
   return `${new Date(atMs).toISOString().slice(0, 16).replace("T", " ")} UTC`;
 }
 
-/** The names of hues. `until` is the largest hue, in degrees, of that name. */
+/** The names of hues, each with the largest hue, in degrees, that has this name. */
 const HUES: ReadonlyArray<[until: number, name: string]> = [
   [15, "red"],
   [45, "orange"],

@@ -123,7 +123,7 @@ export function findLastBoundary(
   return at < least ? undefined : at;
 }
 
-/** Returns the end of the character that contains `at`; returns `at` if that end is after `end`. */
+/** Returns the end of the character that contains `at`, but `at` itself if that end is after `end`. */
 export function toCharacterEnd(text: string, at: number, end: number): number {
   const found = characterEnd(text, at);
   return found >= end ? at : found;

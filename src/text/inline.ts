@@ -225,7 +225,7 @@ function readCodeRuns(text: string, from: number, to: number, growing: boolean):
   return runs;
 }
 
-/** Returns the position of the parenthesis that closes each `](`; -1 if the line is incomplete. */
+/** Maps the opening parenthesis of each `](` to its closing one; -1 if the line is incomplete. */
 function readParens(text: string, from: number, to: number): Map<number, number> {
   const closes = new Map<number, number>();
   let stack: number[] = [];

@@ -7,7 +7,7 @@ const SITE_ENDINGS = new Set(
 );
 const HOST_LIKE = /(?:https?:\/\/|\/\/|www\.)?((?:[\p{L}\p{N}_-]+\.)+\p{L}{2,24})(?![\p{L}\p{N}])/giu;
 
-/** True if a link's text names another host than the link leads to. */
+/** True if a link's text names a host to which the link does not lead. */
 export function isDeceptive(words: string, target: string): boolean {
   if (isSameAddress(words, target)) return false;
   const host = hostOf(target);

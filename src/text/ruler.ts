@@ -3,7 +3,7 @@ export interface SplitLimits {
   maxLength: number;
   /** The length of a text as the platform counts it. Longer texts should almost never count as shorter. */
   lengthOf(text: string): number;
-  /** A growing part longer than this ends at the first good position, so that text that people read does not move. */
+  /** Once a growing part is longer than this, it ends at the first good position, so that shown text does not move. */
   keptLength?: number | undefined;
 }
 

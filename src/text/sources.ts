@@ -63,7 +63,7 @@ const PIECE = new RegExp(
     .join("|"),
   "gm",
 );
-/** Matches the end of a text that can become a mark or a link. */
+/** Matches if a text ends with something that can become a mark or a link. */
 const UNDECIDED = /(?:\[\d{0,3}\]?|【[^【】\n]{0,80})$/;
 
 /**

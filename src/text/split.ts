@@ -204,7 +204,7 @@ function createKeeper(growing: Growing, keptLength: number, limits: SplitLimits)
   const least = Math.max(kept, shownEnd);
   const line = isNearlyFull ? Math.max(reach((keptLength + limits.maxLength) / 2), shownEnd) : least;
 
-  /** An incomplete table row or opening line of a fence means nothing, so the part shows it only when complete. */
+  /** Shows a table row or the opening line of a fence only when it is complete, because half of it means nothing. */
   function toWholeLines(): number | undefined {
     const lineStart = text.lastIndexOf("\n", textEnd - 1) + 1;
     const lastLine = text.slice(lineStart, textEnd);
@@ -228,7 +228,7 @@ function createKeeper(growing: Growing, keptLength: number, limits: SplitLimits)
       const isAfterCode = scan.blockStart === textEnd;
       if (half >= textEnd || scan.frame !== undefined || isAfterCode) return textEnd;
       const boundary = (least: number) => findLastBoundary(text, start, textEnd, scan, Math.max(least, shownEnd));
-      // An unclosed mark must not hold back the text after it for long.
+      // Limit how long an unclosed mark can hold back the text after it.
       if (!isNearlyFull) return boundary(Math.max(half, textEnd - (limits.maxLength - keptLength))) ?? textEnd;
       const wordEnd = findLastBreak(text, start, textEnd, scan, least)?.at;
       return toWholeLines() ?? wordEnd ?? boundary(half) ?? Math.max(half, shownEnd);

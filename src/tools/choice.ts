@@ -7,7 +7,7 @@ const MAX_TOOLS = 64;
 const MAX_CHARS = 60_000;
 
 export interface Wanted {
-  /** The text to which the tools should fit. */
+  /** The question for which the tools are chosen. */
   question: string;
   /** Names of the tools that were already called in the conversation. */
   called: ReadonlySet<string>;

@@ -40,7 +40,7 @@ export function toFetchUrl(places: readonly string[], resolve?: Resolve): Tool {
   const listed = places.slice(0, MAX_LISTED_HOSTS).join(", ");
   // Cache texts, so that a later part comes from the same version of the page as the earlier parts.
   const pages = createFiles(open, { maxFileBytes: MAX_BYTES, timeoutMs: FETCH_MS });
-  /** The address of each page after its redirects. */
+  /** Each page's address after its redirects, by the requested address. */
   const addresses = new BoundedMap<string, string>(MAX_ADDRESSES);
 
   async function open({ id: url }: { id: string }, signal: AbortSignal): Promise<AsyncIterable<Uint8Array>> {
@@ -95,7 +95,7 @@ function toShownUrl({ href }: URL): string {
   return href.slice(0, MAX_URL_CHARS).replace(/["<>\\`]/g, "_");
 }
 
-/** Shows only the host: platforms would turn a full address into a link, and its query can contain a key. */
+/** Shows only the host: platforms would turn a full address into a link, and the query can contain a key. */
 function toShownPlace(text: string): string {
   const url = URL.parse(text.trim());
   return url === null ? "a page" : `a page of ${url.host}`;

@@ -166,7 +166,7 @@ async function settleCall(
 /** Returns a turn's messages for storage, without the results of fleeting tools. */
 export function toStorable(messages: readonly ChatMessage[], tools: readonly Tool[]): ChatMessage[] {
   const fleeting = new Set(tools.flatMap(({ name, isFleeting }) => (isFleeting ? name : [])));
-  /** The calls whose results follow, in their order. Ids can repeat from round to round. */
+  /** The calls whose results follow, in order. An id can occur in several rounds. */
   let called: string[] = [];
   return messages.map((message) => {
     if (message.role === "assistant") called = (message.tool_calls ?? []).map((call) => call.function.name);

@@ -24,7 +24,7 @@ export interface ToolContext {
   onProgress?(text: string): void;
   /** Reports what a search found, so that the answer can be explained later. */
   onFound?(found: FoundPlaces): void;
-  /** Called for the log, with failures that the model did not cause. */
+  /** Called for the log with each failure that the model did not cause. */
   onFailure?(toolName: string, error: unknown): void;
 }
 
@@ -219,7 +219,7 @@ function describeFailure({ name }: Tool, error: unknown): string {
   if (error instanceof DOMException && error.name === "TimeoutError") {
     return `${name} timed out. Answer without it, and say so.`;
   }
-  // The message of an unexpected error can contain details that neither the model nor the channel should see.
+  // Hide an unexpected error's message, because it can contain details for neither the model nor the channel.
   return `${name} failed with an internal error. Answer without it, and say so.`;
 }
 

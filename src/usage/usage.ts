@@ -279,7 +279,7 @@ function addAmounts(one: Amounts, other: Partial<Amounts>): Amounts {
   };
 }
 
-/** Returns the non-zero amounts, each cost under its currency's name. */
+/** Returns the amounts that are not zero. Each cost has the name of its currency. */
 function toCounts({ costs = {}, ...others }: Partial<Amounts>): Counts {
   const sums = Object.entries(costs).map(([currency, cost]) => [COST + currency, cost] as const);
   return Object.fromEntries([...Object.entries(others), ...sums].filter(([, by]) => by > 0));

@@ -31,7 +31,7 @@ export interface Column<T> {
   cell(row: T): unknown;
 }
 
-/** Returns a table. On a narrow screen, the table hides its minor columns. If it has none, each row becomes a card. */
+/** Returns a table. On a narrow screen, it hides minor columns or, if it has none, turns each row into a card. */
 export function table<T>(caption: string, columns: ReadonlyArray<Column<T>>, rows: readonly T[]): TemplateResult {
   const kindOf = ({ isNumber, isMinor }: Column<T>) => `${isNumber ? "number" : ""} ${isMinor ? "minor" : ""}`;
   const cell = (row: T, column: Column<T>) =>

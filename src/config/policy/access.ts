@@ -58,7 +58,7 @@ function oneOrMore<T extends z.ZodType>(one: T) {
   });
 }
 
-/** Describes the first wrong entry, because the message of Zod's union does not. */
+/** Describes the first wrong entry, because Zod's message for a union does not. */
 function describeList(input: unknown, one: z.ZodType): string {
   const wrong = (Array.isArray(input) ? input : [input]).find((each) => !one.safeParse(each).success);
   if (wrong === undefined) return `must have between 1 and ${MAX_SELECTORS} entries`;

@@ -50,7 +50,7 @@ export function readPolicyFile(path: string, readText: ReadText): PolicySettings
 }
 
 function readPolicy(text: string): PolicySettings {
-  // Loaded only if there is a policy file, because its seventy modules would slow down every start.
+  // Load the parser only if there is a policy file, because its seventy modules would slow down every start.
   const { LineCounter, parseDocument } = createRequire(import.meta.url)("yaml") as typeof import("yaml");
   const lineCounter = new LineCounter();
   // Skips the library's own check, which compares each key with all others in quadratic time.
