@@ -59,7 +59,7 @@ export const VARIABLES: PlatformVariables = {
     {
       names: ["SLACK_CLIENT_ID", "SLACK_CLIENT_SECRET", "SLACK_STATE_SECRET"],
       meaning:
-        "Instead of the bot token, to let several workspaces install the app at `PUBLIC_URL` + `/slack/install`: client id and secret under *Basic Information*, and a long random string. Needs `ENCRYPTION_KEY`, which encrypts the workspaces' tokens.",
+        "To let several workspaces install the app at `PUBLIC_URL` + `/slack/install`, set these instead of the bot token: the client id and secret from *Basic Information*, and a long random string. Needs `ENCRYPTION_KEY`, which encrypts the workspaces' tokens.",
     },
     {
       names: ["SLACK_ALLOWED_BOTS"],

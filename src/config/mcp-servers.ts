@@ -161,7 +161,7 @@ function readMcpSettings(json: string, env: Environment): McpSettings {
     return toUnread("is not valid JSON");
   }
   const entries = readEntries(parsed);
-  if (entries === undefined) return toUnread('must be an object with "mcpServers" or "servers", an object');
+  if (entries === undefined) return toUnread('must be an object whose "mcpServers" or "servers" is an object');
   if (entries.length > MAX_SERVERS)
     return toUnread(`has ${entries.length} servers; at most ${MAX_SERVERS} are allowed`);
   const refused: string[] = [];

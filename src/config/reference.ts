@@ -65,7 +65,7 @@ const GATEWAY: CoreEntries = [
   {
     names: ["GATEWAY_EXTRA_BODY_FILE"],
     meaning:
-      'Path of a JSON file with such fields for single models, which have priority: `{"some-model":{"reasoning_effort":"high"}}`.',
+      'Path of a JSON file with such fields for individual models; these take precedence: `{"some-model":{"reasoning_effort":"high"}}`.',
   },
   {
     names: ["MCP_CONFIG"],
@@ -135,7 +135,7 @@ const NETWORK: CoreEntries = [
   {
     names: ["ADMIN_TRUSTED_PROXY", "ADMIN_USER_HEADER"],
     meaning:
-      "Instead of the password, or next to it: addresses or networks (`10.0.0.0/8`), separated by commas, of proxies that let in only administrators, and the header with the administrator's name; docs/dashboard.md explains them.",
+      "Sign-in through a proxy, instead of or in addition to the password. The first lists the addresses or networks (`10.0.0.0/8`), separated by commas, of proxies that admit only administrators; the second names the header that carries the administrator's name. docs/dashboard.md explains them.",
   },
 ];
 
@@ -148,7 +148,7 @@ const BOT: CoreEntries = [
   {
     names: ["HISTORY_MAX_MESSAGES", "HISTORY_MAX_TOKENS"],
     meaning:
-      "The greatest number of messages and of (estimated) tokens, with files, that the model sees of a conversation. Messages that people write to each other count only as tokens.",
+      "How much of a conversation the model sees at most: messages, and estimated tokens including files. Messages that people write to each other count only as tokens.",
   },
   {
     names: ["CONTEXT_MESSAGES"],
@@ -176,7 +176,7 @@ const BOT: CoreEntries = [
   {
     names: ["LOG_LEVEL"],
     meaning:
-      "`trace`, `debug`, `info`, `warn`, `error`, `fatal` or `silent`. Words of people, the model and the gateway, and names of files, appear only at `debug` and below.",
+      "`trace`, `debug`, `info`, `warn`, `error`, `fatal` or `silent`. Text from people, the model and the gateway, and file names, appear only at `debug` and below.",
   },
 ];
 

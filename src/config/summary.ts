@@ -151,7 +151,10 @@ function describePolicy({ policy: { path, policy }, gateway }: Config): string[]
   const rules = (policy.access?.rules ?? []).length;
   const limits = describeQuotas(policy);
   const unpriced = findUnpriced(policy, namedModels(gateway)).map(({ variable, model }) => `${variable} ${model}`);
-  const loose = unpriced.length === 0 ? "" : `; the limit of money has no price for ${unpriced.join(", ")}`;
+  const loose =
+    unpriced.length === 0
+      ? ""
+      : `; no price for ${unpriced.join(", ")}: the money limit works only if the gateway reports costs`;
   return [
     `Policy: ${path}, ${rules === 1 ? "1 rule" : `${rules} rules`}, ${limits.length === 0 ? "no limits" : `limits: ${limits.join(", ")}`}${loose}`,
   ];

@@ -26,7 +26,7 @@ export function readExtraFields(json: string): ExtraFields | string {
 export function readModelFields(json: string): ReadonlyMap<string, ExtraFields> | string {
   const value = parseJson(json);
   if (!isRecord(value))
-    return 'must be JSON that has fields for models, like {"some-model":{"reasoning_effort":"low"}}';
+    return 'must be a JSON object with fields for each model, like {"some-model":{"reasoning_effort":"low"}}';
   const models = new Map<string, ExtraFields>();
   for (const [model, given] of Object.entries(value)) {
     const fields = toFields(given) ?? "must have a JSON object of fields";

@@ -86,7 +86,9 @@ describe("readConfig", () => {
       }
     };
     expect(about(none)).toEqual(["GATEWAY_EXTRA_BODY_FILE must be the path of a file that can be read."]);
-    expect(about(() => "{")).toEqual([expect.stringContaining('must be JSON that has fields for models, like {"')]);
+    expect(about(() => "{")).toEqual([
+      expect.stringContaining('must be a JSON object with fields for each model, like {"'),
+    ]);
     expect(about(() => '{"large":7}')).toEqual([
       'GATEWAY_EXTRA_BODY_FILE must have a JSON object of fields (for the model "large").',
     ]);

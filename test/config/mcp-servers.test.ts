@@ -200,8 +200,8 @@ describe("the file of the MCP servers", () => {
 
   test.each([
     ["{", "is not valid JSON"],
-    ["[]", 'must be an object with "mcpServers" or "servers", an object'],
-    ['{"mcpServers":[]}', 'must be an object with "mcpServers" or "servers", an object'],
+    ["[]", 'must be an object whose "mcpServers" or "servers" is an object'],
+    ['{"mcpServers":[]}', 'must be an object whose "mcpServers" or "servers" is an object'],
   ])("the service refuses an invalid mcp.json: %s", (json, problem) => {
     expect(readMcpFile("tools.json", {}, () => json)).toEqual({ servers: [], problems: [problem], refused: [] });
   });

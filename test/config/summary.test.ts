@@ -67,11 +67,11 @@ describe("describeConfig", () => {
     );
   });
 
-  test("describeConfig lists the policy's limits, and a limit of money without a price", () => {
+  test("describeConfig lists the policy's limits, and a money limit without a price", () => {
     const config = readConfig(FULL);
     const policy = { access: { rules: [{ deny: "pictures" }] }, quotas: { person: { month: { money: 20 } } } };
     expect(describeConfig({ ...config, policy: { ...config.policy, path: "policy.yaml", policy } })).toContain(
-      "Policy: policy.yaml, 1 rule, limits: for each person 20 USD per month; the limit of money has no price for CHAT_MODEL large",
+      "Policy: policy.yaml, 1 rule, limits: for each person 20 USD per month; no price for CHAT_MODEL large: the money limit works only if the gateway reports costs",
     );
   });
 

@@ -73,7 +73,7 @@ test("the doctor explains the longest policy without comparing every pair of wor
   expect(reads).toBeLessThan(500 * 500 * 10);
 });
 
-test("the doctor lists the limits of the policy, and finds a limit of money without a price for the model", () => {
+test("the doctor lists the limits of the policy, and finds a money limit without a price for the model", () => {
   const quotas = { person: { minute: { requests: 10 }, month: { money: 20 } } };
   const named = [
     { variable: "CHAT_MODEL", model: "gpt-large" },

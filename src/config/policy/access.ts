@@ -30,7 +30,7 @@ export const accessRule = z
       .string()
       .max(MAX_REASON_CHARS)
       .exactOptional()
-      .describe("Shown to people whom the rule refuses, for example whom to ask."),
+      .describe("Shown to people whom the rule refuses, for example to say whom to ask."),
   })
   .refine((one) => (one.allow === undefined) !== (one.deny === undefined), {
     message: "must have either allow or deny, not both",

@@ -5,6 +5,6 @@ import { policySchema } from "./policy-file.ts";
 export function toPolicyJsonSchema(): object {
   return {
     ...z.toJSONSchema(policySchema, { io: "input", unrepresentable: "any" }),
-    title: "Policy of Palaver",
+    title: "Palaver policy",
   };
 }

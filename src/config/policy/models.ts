@@ -9,7 +9,7 @@ const USUAL_SHARE = 20;
 
 const name = z
   .string("must be the name of a model")
-  .regex(new RegExp(`^[^\\s*]{1,${MAX_NAME_CHARS}}$`), "must be the name of a model, without spaces and *");
+  .regex(new RegExp(`^[^\\s*]{1,${MAX_NAME_CHARS}}$`), "must be the name of a model, without spaces or *");
 const pattern = z
   .string("must be the name of a model")
   .regex(new RegExp(`^\\S{1,${MAX_NAME_CHARS}}$`), "must be the name of a model; * matches any characters");
@@ -46,7 +46,7 @@ export const models = z
           .max(99, "must be from 1 to 99")
           .default(USUAL_SHARE)
           .describe(
-            "The percentage left of a limit of tokens or money per hour, day or month, below which it answers.",
+            "It answers when less than this percentage of an hourly, daily or monthly token or money limit is left.",
           ),
       })
       .exactOptional()

@@ -20,7 +20,7 @@ const count = z.int("must be a whole number").min(0, "must not be less than 0").
 const amounts = z
   .strictObject(
     {
-      tokens: count.exactOptional().describe("Tokens of prompts and answers together, without those of images."),
+      tokens: count.exactOptional().describe("Tokens of prompts and answers together, not counting those of images."),
       requests: count.exactOptional().describe("Requests to the gateway; an answer that uses tools needs several."),
       pictures: count.exactOptional().describe("Images that are created."),
       money: z
@@ -34,17 +34,15 @@ const amounts = z
   )
   .refine((given) => Object.keys(given).length > 0, `must name at least one of ${MEASURES.join(", ")}`);
 
-const windows = z
-  .strictObject(
-    {
-      minute: amounts.exactOptional().describe("Stops scripts, and bots that answer each other."),
-      hour: amounts.exactOptional(),
-      day: amounts.exactOptional(),
-      month: amounts.exactOptional(),
-    },
-    `must be an object with some of ${WINDOWS.join(", ")}`,
-  )
-  .describe("The count restarts with each of them, in UTC.");
+const windows = z.strictObject(
+  {
+    minute: amounts.exactOptional().describe("Stops scripts, and bots that answer each other."),
+    hour: amounts.exactOptional(),
+    day: amounts.exactOptional(),
+    month: amounts.exactOptional(),
+  },
+  `must be an object with some of ${WINDOWS.join(", ")}`,
+);
 
 export const quotas = z
   .strictObject(
@@ -58,10 +56,12 @@ export const quotas = z
         .min(MIN_ANSWER_TOKENS, `must not be less than ${MIN_ANSWER_TOKENS}`)
         .max(MAX_ANSWER_TOKENS, `must not be more than ${MAX_ANSWER_TOKENS}`)
         .exactOptional()
-        .describe("The longest answer if tokens or money are limited, reserved before each request. Default: 4096."),
+        .describe(
+          "If tokens or money are limited: the maximum length of an answer, in tokens. This amount is reserved before each request. Default: 4096.",
+        ),
     },
     "must be an object",
   )
-  .describe("How much people can use.");
+  .describe("How much people can use. Each count restarts when its period begins, in UTC.");
 
 export type Quotas = z.output<typeof quotas>;
