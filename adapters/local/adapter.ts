@@ -103,7 +103,10 @@ async function deliverNoted(outbox: Outbox, accept: Accept, log: Logger): Promis
     try {
       await outbox.deliver(key, accept, ACCEPT_NOTED_MS);
     } catch (err) {
-      log.error({ err, key }, "the queue did not accept an event of the local page; the next start offers it again");
+      log.error(
+        { err, key },
+        "the queue did not accept an event from the local page; it is offered again at the next start",
+      );
     }
   }
 }
@@ -126,7 +129,7 @@ function createApp(options: LocalAdapterOptions, routes: Hono): Hono {
   app.onError((error, c) => {
     if (hasLeft(c)) return c.body(null, 400);
     if (error instanceof RequestError) {
-      if (error.status === 503) log.warn({ err: error }, "a request of the local page could not be accepted");
+      if (error.status === 503) log.warn({ err: error }, "a request from the local page could not be accepted");
       if (error instanceof AwayError) c.header("Retry-After", "2");
       return c.json({ error: error.message, field: error.field }, error.status);
     }
@@ -138,7 +141,7 @@ function createApp(options: LocalAdapterOptions, routes: Hono): Hono {
       );
       return c.json({ error: "The server's storage is unavailable. Try again in a moment." }, 503);
     }
-    log.error({ err: error }, "a request of the local page failed");
+    log.error({ err: error }, "a request from the local page failed");
     return c.json({ error: "Something went wrong on the server. Its log has the details." }, 500);
   });
   return app;

@@ -116,7 +116,7 @@ export function describeVersion(version: string | undefined): Finding {
   if (isNew) return { ok: true, what: `Redis ${version} is new enough (${least} or later).` };
   return {
     ok: false,
-    what: `Redis ${version} is too old: Palaver is tested with ${least} or later, and needs SCAN … TYPE of 6.0.`,
+    what: `Redis ${version} is too old: Palaver is tested with ${least} or later, and needs SCAN … TYPE, which came with 6.0.`,
     fix: `Use Redis ${least} or later, or Valkey.`,
   };
 }
@@ -146,7 +146,7 @@ async function checkGivenUp({ client, run }: RedisConnection): Promise<Finding[]
     {
       ok: false,
       what: `Palaver gave up on ${given.length} ${given.length === 1 ? "event" : "events"}; the latest, ${when}: ${kind} ${key} in ${laneId} (${reason})`,
-      fix: `Check the log of that time; "DEL ${GIVEN_UP_KEY}" in redis-cli clears this list.`,
+      fix: `Check the log from that time; "DEL ${GIVEN_UP_KEY}" in redis-cli clears this list.`,
     },
   ];
 }

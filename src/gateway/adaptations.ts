@@ -237,7 +237,7 @@ const ADAPTATIONS: readonly Adaptation[] = [
   },
   {
     name: "call ids",
-    does: "gives calls ids of nine letters and digits",
+    does: "gives tool calls ids of nine letters and digits",
     isAskedBy: /tool.?call.{0,30}\bid\b.{0,100}(a-z|length|characters|pattern|alphanumeric)/i,
     apply: onMessages(withShortIds),
   },

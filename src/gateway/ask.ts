@@ -228,7 +228,9 @@ function spread(): number {
 
 function toPauseError(model: string, { waitMs, error, isAsked }: Pause & { waitMs: number }): GatewayError {
   const subject = model === "" ? "" : ` for model ${model}`;
-  const why = isAsked ? "asked for a pause of another" : "failed several times in a row and will be tried again in";
+  const why = isAsked
+    ? "asked for a pause, which lasts another"
+    : "failed several times in a row and will be tried again in";
   return new GatewayError(error.kind, `The gateway ${why} ${describeSeconds(waitMs)}${subject}, so no call was made.`, {
     cause: error,
     retryAfterMs: waitMs,

@@ -299,7 +299,7 @@ function listenTo(story: Story, { trends, now, ended, left }: ListenerDeps): Tur
     },
     leave(reason) {
       if (story.endedAt !== undefined) return;
-      note(reason === "superseded" ? "The question was edited: its answer restarts" : "The next attempt continues");
+      note(reason === "superseded" ? "The question was edited: its answer restarts" : "Handed to the next attempt");
       left();
     },
   };

@@ -71,12 +71,12 @@ export function createMetrics(): Metrics {
   const firstToken = createLatency(
     registry,
     "first_token_seconds",
-    "From the platform's time of a message to the model's first text.",
+    "Time from a message's timestamp on its platform to the model's first text.",
   );
   const firstVisible = createLatency(
     registry,
     "first_visible_seconds",
-    "From the platform's time of a message to the first text shown.",
+    "Time from a message's timestamp on its platform to the first text shown.",
   );
   const streams = new Gauge({
     name: `${PREFIX}upstream_streams_open`,

@@ -289,7 +289,9 @@ export function createListeningClient({ client, further }: Pick<RedisConnection,
 function describeAddress(url: string): string {
   const parsed = URL.canParse(url) ? new URL(url) : undefined;
   if (parsed === undefined || !/^rediss?:$/.test(parsed.protocol)) {
-    throw new Error("REDIS_URL is not the address of a Redis server. It looks like redis://host:6379 or rediss://….");
+    throw new Error(
+      "REDIS_URL is not the address of a Redis server. It should look like redis://host:6379 or rediss://….",
+    );
   }
   return `${parsed.hostname}:${parsed.port === "" ? "6379" : parsed.port}`;
 }

@@ -23,9 +23,9 @@ export function migrate(namespace: string, version: number, value: unknown): unk
 export function describeRefusal(version: number, store: string, startEmpty: string): string | undefined {
   if (isReadable(version)) return undefined;
   if (version > STORED_VERSION) {
-    return `${store} has the data of a newer Palaver (layout ${version}, this one reads ${STORED_VERSION}): update Palaver, or ${startEmpty}.`;
+    return `${store} holds data from a newer Palaver (layout ${version}, this one reads ${STORED_VERSION}): update Palaver, or ${startEmpty}.`;
   }
-  return `${store} has the data of a Palaver before 0.3, which this version cannot read: run version 0.2 to keep using it, or ${startEmpty}.`;
+  return `${store} holds data from a Palaver before 0.3, which this version cannot read: run version 0.2 to keep using it, or ${startEmpty}.`;
 }
 
 function isReadable(version: number): boolean {

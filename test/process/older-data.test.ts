@@ -7,7 +7,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { isRedisMissing, startRedis } from "../../lab/support/redis.ts";
 import { makeDataDir, PROCESS_ENV, ROOT } from "../../lab/support/service.ts";
 
-const OLDER = "has the data of a Palaver before 0.3, which this version cannot read: run version 0.2 to keep using it";
+const OLDER = "holds data from a Palaver before 0.3, which this version cannot read: run version 0.2 to keep using it";
 const PROGRAMS = [
   ["src/main.ts"],
   ["src/person.ts", "erase", "local:you", "for", "good"],

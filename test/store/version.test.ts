@@ -16,8 +16,8 @@ import { StoreError } from "../../src/store/outage.ts";
 import { STORED_VERSION } from "../../src/store/version.ts";
 
 const OLDER =
-  "has the data of a Palaver before 0.3, which this version cannot read: run version 0.2 to keep using it, or";
-const NEWER = `has the data of a newer Palaver (layout 99, this one reads ${STORED_VERSION}): update Palaver, or`;
+  "holds data from a Palaver before 0.3, which this version cannot read: run version 0.2 to keep using it, or";
+const NEWER = `holds data from a newer Palaver (layout 99, this one reads ${STORED_VERSION}): update Palaver, or`;
 /** A part of a table that every version had. */
 const TABLE = "CREATE TABLE keyv (key TEXT PRIMARY KEY, value TEXT NOT NULL)";
 

@@ -145,7 +145,7 @@ function createFileLinks({ api, apiUrl, now }: FileLinksDeps): FileLinks {
     const route = Routes.channelMessage(channelId ?? "", messageId ?? "");
     const message = await read<APIMessage>(api, route, signal);
     const found = attachmentsOf(message).find((attachment) => attachment.id === attachmentId);
-    if (found === undefined) throw new Error("Its message no longer has it.");
+    if (found === undefined) throw new Error("It is no longer attached to its message.");
     links.set(id, found.url);
     return toChecked(found.url);
   }

@@ -155,7 +155,10 @@ function findAnswered(messages: readonly Message[], botId: string | undefined): 
 
 async function readDirects({ directChannels, log }: CatchUpDeps, signal: AbortSignal): Promise<MissedRoom[]> {
   const onFailure = (error: unknown) =>
-    log.warn({ err: error }, "Could not read the list of direct conversations; their missed messages wait for it.");
+    log.warn(
+      { err: error },
+      "Could not read the list of direct conversations; retrying. Missed direct messages are read after that.",
+    );
   try {
     const ids = await retry(directChannels, { pausesMs: PATIENT_PAUSES_MS, onRetry: onFailure, isIdle: true }, signal);
     return ids.map((channelId) => ({ channelId, guildId: undefined }));

@@ -374,7 +374,7 @@ const CONTENT_REFUSED: number = GatewayCloseCodes.DisallowedIntents;
 export const CONTENT_IS_OFF =
   "The Message Content intent is switched off for this bot, so it sees only messages that mention it, direct messages and commands.";
 export const SWITCH_ON_CONTENT =
-  "To get answers to replies, and in threads without a mention, switch it on in the Discord Developer Portal under Bot, Privileged Gateway Intents. Then restart Palaver.";
+  "To let the bot answer replies, and messages in threads that don't mention it, switch the intent on in the Discord Developer Portal under Bot, Privileged Gateway Intents. Then restart Palaver.";
 
 /** Explains both a closed connection and a refused call. */
 export const TOKEN_REFUSED =

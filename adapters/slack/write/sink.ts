@@ -69,8 +69,8 @@ export function createSink(place: ReplyPlace, extra: SlackExtra, deps: SinkDeps)
     const wantsStream = draft.streaming && draft.source !== undefined && !fallback.isActive;
     const mayGrow = wantsStream && mayStream();
     if (!mayGrow) fallback.activate();
-    // The pacer allowed the start of a stream. After this error, it checks the limit for posts.
-    if (wantsStream && !mayGrow) throw new SinkError("unavailable", "Slack has no streams there: the reply is posted.");
+    // The pacer allowed the start of a stream. A post has another limit, which the pacer checks next.
+    if (wantsStream && !mayGrow) throw new SinkError("unavailable", "Slack can't stream here: the reply is posted.");
     const posted = mayGrow
       ? await streams.start(place, recipient, draft, nonce, signal)
       : await postAndUpdate.post(place, draft, nonce, signal);

@@ -100,12 +100,12 @@ export function createStreamWriter(deps: StreamDeps): StreamWriter {
       } catch (error) {
         if (signal.aborted) throw error;
         if (noteCardRefusal(teamId, cards.size > 0, error, state)) {
-          throw toRepostError(error, "The stream starts without cards.");
+          throw toRepostError(error, "Palaver retries the stream without cards.");
         }
         noteRefusal(teamId, channelId, error, state);
         if (error instanceof ApiError && !isUncertain(error) && !NOWHERE.test(error.code)) {
           fallback.activate();
-          if (error.retryAfterMs === undefined) throw toRepostError(error, "The reply is posted and updated instead.");
+          if (error.retryAfterMs === undefined) throw toRepostError(error, "Palaver posts and updates the reply.");
         }
         throw error;
       }
