@@ -16,7 +16,7 @@ import {
 import { DEFAULT_MCP_CONFIG } from "./mcp-servers.ts";
 
 const DEFAULT_SYSTEM_PROMPT =
-  "You are a helpful assistant in a team's chat. Answer in the language you are written to, briefly and plainly, in Markdown.";
+  "You are a helpful assistant in a team's chat. Answer in the language of the message, briefly and plainly, in Markdown.";
 
 /**
  * The core's variables. Each message continues a sentence that starts with the variable's name. Messages never quote

@@ -61,7 +61,7 @@ export function createGenerateImage({ imagine, history, maxReferences }: Generat
       const { index, id, after } = turn.nextPiece();
       if (index >= MAX_CALLS) {
         throw new ToolError(
-          `Not created: one answer can create images ${MAX_CALLS} times. Answer with the existing ones.`,
+          `Not created: one answer can create images at most ${MAX_CALLS} times. Answer with the existing ones.`,
         );
       }
       const references = await findReferences(history, context, after, wanted);

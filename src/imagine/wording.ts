@@ -92,8 +92,8 @@ function toRetry({ id }: PictureTurn): Button {
 
 function toHeadline({ prompt, parts }: PictureTurn, failed: number): string {
   // The failure's reason says whether the image was not created or could not be shown.
-  if (parts.length === 1) return `No image of ${quoteName(prompt)}.`;
-  return `${failed} of ${parts.length} images of ${quoteName(prompt)} ${failed === 1 ? "is" : "are"} missing.`;
+  if (parts.length === 1) return `No image for ${quoteName(prompt)}.`;
+  return `${failed} of ${parts.length} images for ${quoteName(prompt)} ${failed === 1 ? "is" : "are"} missing.`;
 }
 
 function toReasons(failures: ReadonlyArray<{ reason: string; number: number }>): string {
@@ -122,5 +122,5 @@ export function toAltText({ prompt }: Pick<PictureTurn, "prompt">): string {
 export function toHistoryText({ prompt, parts, author }: PictureTurn): string {
   const count = parts.filter(isDone).length;
   const images = count === 1 ? "An image was" : `${count} images were`;
-  return `(${images} created and shown here for ${JSON.stringify(author.name)}, from the words: ${JSON.stringify(prompt)})`;
+  return `(${images} created and shown here for ${JSON.stringify(author.name)}, from the prompt: ${JSON.stringify(prompt)})`;
 }

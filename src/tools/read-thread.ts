@@ -68,7 +68,7 @@ async function readLinked(
   // Use the same sentence in every case, so that the sentence does not reveal what exists.
   if (found === undefined || found.length === 0) {
     throw new ToolError(
-      "Nothing can be read there: the link leads to no message, or the asker or others who can read your answer have no access to it. Say so.",
+      "Nothing can be read there: either there is no message at that link, or not everyone who can see your answer has access to it. Say so.",
     );
   }
   return describe("The messages behind the link, oldest first.", found.map(toLinked));

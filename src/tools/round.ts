@@ -26,7 +26,7 @@ const NOT_KEPT = "Not run: tool calls cannot be recorded at the moment. Answer w
 const DENIED = "Not run: the user did not allow this call. Do not make it again unless the user asks for it.";
 /** Stored instead of the result of a fleeting tool. */
 const NOT_STORED = "(This result was not stored. Call it again if you need it.)";
-const BEFORE_EDIT = "\n(This was before the question was edited to what it says now.)";
+const BEFORE_EDIT = "\n(This call was made before the question was last edited.)";
 
 export interface RoundDeps {
   tools: readonly Tool[];

@@ -176,7 +176,7 @@ describe("Stop on an image turn", () => {
     const { done: events } = await imagine.work({ events: [asked, press] }, Promise.resolve(true), signal);
     expect(events).toEqual([asked, press]);
     expect(drawn).toEqual([]);
-    expect(texts()).toEqual(["No image of `a boat`.\n\nStopped."]);
+    expect(texts()).toEqual(["No image for `a boat`.\n\nStopped."]);
   });
 });
 

@@ -104,7 +104,7 @@ describe("generate_image", () => {
     expect(shown).toMatchObject({
       role: "user",
       content: [
-        { type: "text", text: '(An image was created and shown here for "Ada", from the words: "a fox")' },
+        { type: "text", text: '(An image was created and shown here for "Ada", from the prompt: "a fox")' },
         { type: "text", text: 'Attached picture "a-fox.png":' },
         { type: "image_url", image_url: { url: expect.stringMatching(/^data:image\/png;base64,/) } },
       ],
@@ -178,7 +178,7 @@ describe("generate_image", () => {
     await accept(message("Draw on"));
     await idle();
     expect(channel.filter(({ files }) => files.length > 0)).toHaveLength(3);
-    expect(requests[1]?.messages.at(-1)?.content).toContain("one answer can create images 3 times");
+    expect(requests[1]?.messages.at(-1)?.content).toContain("one answer can create images at most 3 times");
   });
 
   test.skipIf(isOnRedis)(

@@ -136,7 +136,7 @@ describe("/imagine", () => {
       await idle();
       expect(pictures(channel)).toHaveLength(3);
       const status = channel.find(({ files }) => files.length === 0);
-      expect(status?.draft.markdown).toMatch(/^1 of 4 images of `a fox` is missing\.\n\nThe AI service /);
+      expect(status?.draft.markdown).toMatch(/^1 of 4 images for `a fox` is missing\.\n\nThe AI service /);
       expect(buttonsOf(status)).toEqual([["retry", "Retry"]]);
 
       await Promise.all([accept(press("retry", status)), accept(press("retry", status))]);
@@ -294,7 +294,7 @@ describe("Stop for /imagine", () => {
     expect(buttonsOf(status(channel))).toEqual([["stop", "Stop"]]);
     await accept(press("stop", status(channel)));
     await until(() => status(channel)?.draft.markdown.includes("are missing") === true);
-    expect(status(channel)?.draft.markdown).toBe("2 of 3 images of `a fox` are missing.\n\nStopped.");
+    expect(status(channel)?.draft.markdown).toBe("2 of 3 images for `a fox` are missing.\n\nStopped.");
     expect(buttonsOf(status(channel))).toEqual([["retry", "Retry"]]);
     gate.resolve();
     await accept(press("retry", status(channel)));
@@ -311,7 +311,7 @@ describe("Stop for /imagine", () => {
     await until(() => waiting() !== undefined);
     const shown = waiting();
     await accept(press("stop", shown));
-    await until(() => shown?.draft.markdown.includes("No image of `three`.") === true);
+    await until(() => shown?.draft.markdown.includes("No image for `three`.") === true);
     expect(shown?.draft.markdown).toContain("Stopped.");
     gate.resolve();
     await idle();

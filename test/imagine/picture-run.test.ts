@@ -118,7 +118,7 @@ describe("an image turn", () => {
     let refusals = 0;
     setTrouble((call) => (call === "edit" && refusals++ < 2 ? { kind: "rate-limited", retryAfterMs: 1 } : undefined));
     await run(pictureTurn());
-    expect(texts()).toEqual([expect.stringContaining("No image of `a fox`.")]);
+    expect(texts()).toEqual([expect.stringContaining("No image for `a fox`.")]);
   });
 
   test("an image turn continues if people remove its message", async () => {
@@ -181,7 +181,7 @@ describe("the history of an image turn's conversation", () => {
     const { runs, history, read } = start();
     await runs.writeHistory(pictureTurn({ parts: [shown("a"), { state: "pending" }] }));
     await runs.writeHistory(pictureTurn({ parts: [shown("a"), shown("b")] }));
-    const words = '(2 images were created and shown here for "Ada", from the words: "a fox")';
+    const words = '(2 images were created and shown here for "Ada", from the prompt: "a fox")';
     const askedBy = { platform: "test", id: "ada" };
     expect(await read()).toMatchObject([
       { id: "job", askedBy, messages: [{ role: "user", content: words }], attachments: [file("a"), file("b")] },

@@ -66,7 +66,7 @@ describe("the status of an image turn", () => {
 
   test("the status gives a common reason once, and different reasons by image", () => {
     const same = toSummary(named("a fox", { parts: [failed("No."), done, failed("No.")] }));
-    expect(same.note).toBe("2 of 3 images of `a fox` are missing.\n\nNo.");
+    expect(same.note).toBe("2 of 3 images for `a fox` are missing.\n\nNo.");
     const different = toSummary(named("a fox", { parts: [failed("No."), done, failed("Never.", false)] }));
     expect(different.note).toContain("- Image 1: No.\n- Image 3: Never.");
     expect(different.buttons.map(({ action }) => action)).toEqual(["retry"]);
@@ -74,7 +74,7 @@ describe("the status of an image turn", () => {
 
   test("the status offers no Retry if a retry cannot help", () => {
     const summary = toSummary(named("a fox", { parts: [failed("Never.", false)] }));
-    expect(summary).toEqual({ note: "No image of `a fox`.\n\nNever.", buttons: [] });
+    expect(summary).toEqual({ note: "No image for `a fox`.\n\nNever.", buttons: [] });
   });
 });
 
@@ -101,5 +101,5 @@ describe("the file of an image", () => {
 
 test("the history describes images by their prompt", () => {
   const job = named('a "fox"', { parts: [done, failed("x"), done] });
-  expect(toHistoryText(job)).toBe('(2 images were created and shown here for "Ada", from the words: "a \\"fox\\"")');
+  expect(toHistoryText(job)).toBe('(2 images were created and shown here for "Ada", from the prompt: "a \\"fox\\"")');
 });

@@ -81,7 +81,7 @@ describe("the practice model chooses tools", () => {
       callsFor([...before, { role: "user", content: words }], { tools: [TIME, draw] });
     const last = { use_references: ["last"] };
     expect(ask("now at night")).toEqual([["generate_image", { prompt: "now at night", ...last }]]);
-    const note = '(An image was created and shown here for "Ada", from the words: "a boat")\n\nmake it red';
+    const note = '(An image was created and shown here for "Ada", from the prompt: "a boat")\n\nmake it red';
     expect(ask(note)).toEqual([["generate_image", { prompt: "make it red", ...last }]]);
     expect(ask("now what?")).toEqual([]);
     expect(ask("now at night", [])).toEqual([]);

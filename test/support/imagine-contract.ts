@@ -155,9 +155,9 @@ function describeTroubles(start: StartSurface): void {
     const surface = await start();
     surface.world.meet(async (_, index) => (index === 1 ? { status: 400, body: WITHHELD } : undefined));
     await surface.imagine("a fox --count 2");
-    const note = await said(surface, /is missing|No image of/);
+    const note = await said(surface, /is missing|No image for/);
     await surface.idle();
-    expect(note.text).toMatch(/1 of 2 images of `a fox` is missing\.\s+The AI service's safety filter blocked/);
+    expect(note.text).toMatch(/1 of 2 images for `a fox` is missing\.\s+The AI service's safety filter blocked/);
     expect(surface.pictures()).toHaveLength(1);
 
     await surface.press(note, "retry");
@@ -174,7 +174,7 @@ function describeTroubles(start: StartSurface): void {
       body: { error: { ...UNKNOWN_KEY.error, message: `Incorrect API key provided: ${GATEWAY_KEY}` } },
     }));
     await surface.imagine("a fox");
-    const { text, buttons } = await said(surface, /is missing|No image of/);
+    const { text, buttons } = await said(surface, /is missing|No image for/);
     await surface.idle();
     expect(text).toContain("The AI service doesn't accept this bot's key for images.");
     expect(JSON.stringify(surface.notes())).not.toContain(GATEWAY_KEY);

@@ -197,7 +197,7 @@ describe("a call with side effects", () => {
     await engine.idle();
     expect(marks).toEqual(["tea", "coffee"]);
     expect(results(engine)).toEqual([
-      "bought tea\n(This was before the question was edited to what it says now.)",
+      "bought tea\n(This call was made before the question was last edited.)",
       "bought coffee",
     ]);
     expect(engine.texts()).toEqual(["Coffee too."]);
@@ -242,7 +242,7 @@ describe("a call with side effects", () => {
     await engine.accept(edited(question, "buy coffee"));
     await engine.idle();
     expect(marks).toEqual(["tea"]);
-    expect(results(engine)).toEqual(["bought\n(This was before the question was edited to what it says now.)"]);
+    expect(results(engine)).toEqual(["bought\n(This call was made before the question was last edited.)"]);
     expect(engine.texts()).toEqual(["Tea it is."]);
   });
 });
