@@ -99,7 +99,7 @@ export function createAdmin(options: AdminOptions): Admin {
 
   api.get("/live", (c) => {
     const stream = live.open(() => access.isSignedIn(c));
-    if (stream === undefined) return c.json({ error: "Too many tabs show this page. Close another one." }, 503);
+    if (stream === undefined) return c.json({ error: "This page is open in too many tabs. Close one." }, 503);
     return c.body(stream, 200, {
       "Content-Type": "text/event-stream; charset=utf-8",
       // Tells Nginx and similar proxies not to buffer the stream.

@@ -61,7 +61,7 @@ export async function readInForce(deps: InForceDeps): Promise<SettingsPart[]> {
     },
     {
       title: "Schedules",
-      about: describeSchedules(schedules.length),
+      about: schedules.length === 0 ? "None." : "Sorted by next run.",
       rows: await Promise.all(
         schedules.slice(0, MAX_SCHEDULES).map(async (one) => ({
           name: (await deps.names.place(one.reply)).text,
@@ -84,7 +84,7 @@ export async function readInForce(deps: InForceDeps): Promise<SettingsPart[]> {
     },
     {
       title: "Changes",
-      about: changes.length === 0 ? "No changes yet." : `The ${MAX_CHANGES} most recent at most.`,
+      about: changes.length === 0 ? "No changes yet." : `At most the ${MAX_CHANGES} most recent changes.`,
       rows: await Promise.all(changes.map((change) => describeChange(change, deps.names))),
     },
   ];

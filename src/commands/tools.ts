@@ -80,7 +80,7 @@ function describeServer({ name, tools, prompts }: ToolServer): string {
   const names = tools.map(
     (tool) => quoteName(tool.name.slice(name.length + 2)) + (tool.approval ? " (asks first)" : ""),
   );
-  const suffix = prompts.length === 0 ? "" : ` Prompts to send me as a message: ${prompts.map(quoteName).join(", ")}.`;
+  const suffix = prompts.length === 0 ? "" : ` Prompts you can send me: ${prompts.map(quoteName).join(", ")}.`;
   return `${quoteName(name)}: ${names.join(", ") || "nothing"}.${suffix}`;
 }
 

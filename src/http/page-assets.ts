@@ -74,7 +74,7 @@ export function createPageAssets(options: PageAssetsOptions): Hono {
   }
   return app.get(`${at}/*`, (c) => {
     const asset = open(c.req.path);
-    return asset === undefined ? c.json({ error: "There is no such file in the page." }, 404) : serve(c, asset);
+    return asset === undefined ? c.json({ error: "This page has no such file." }, 404) : serve(c, asset);
   });
 }
 

@@ -235,7 +235,7 @@ async function fit(
   const limits = { maxPixels: MAX_PIXELS, maxSide: MAX_SIDE, maxSentBytes: maxBytes };
   const fitted = await fitPicture(image.bytes, image.mimeType as ImageMimeType, limits, owner, signal);
   if ("bytes" in fitted && fitted.bytes.length <= maxBytes) return fitted;
-  throw new PictureError("The image was created, but it's larger than files can be here. Ask for a smaller size.");
+  throw new PictureError("The image was created, but it's too large to post here. Ask for a smaller size.");
 }
 
 /** Returns the asker as the owner of the turn's files. */

@@ -100,7 +100,7 @@ function toReader({ platform, authorId }: CopyOwner): string {
 }
 
 function describeAbsent({ platform }: AttachmentRef): string {
-  return `is stored on ${platform}, which is not turned on`;
+  return `is stored on ${platform}, which is not connected`;
 }
 
 /** Makes one sentence about a file. `problem` completes its second part, "it …". */

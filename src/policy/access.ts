@@ -128,10 +128,10 @@ function decideAmong(applying: Applying, file: AccessPolicy, by: Actor, permissi
   return by.author.mayConfigure === false
     ? {
         isAllowed: false,
-        reason: "no rule allows it, and only this channel's managers can",
+        reason: "only this channel's managers can, and no rule says otherwise",
         refusal: NOT_A_MANAGER,
       }
-    : toDecision(true, "no rule says otherwise, and this channel's managers can");
+    : toDecision(true, "this channel's managers can, and no rule says otherwise");
 }
 
 interface Named extends Pick<AccessPolicy, "admins"> {

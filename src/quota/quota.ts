@@ -64,7 +64,7 @@ export interface Quota {
   /** Lifts the limits of one scope for a day. Resolves to false if it has none. Rejects if the store is unavailable. */
   lift(scope: QuotaLimit["scope"], by: Omit<UsedBy, "model">): Promise<boolean>;
   /**
-   * Finds the limit of tokens or money with the smallest share left, from 0 to 1. Ignores limits per minute, because
+   * Finds the token or money limit with the smallest share left, from 0 to 1. Ignores limits per minute, because
    * they reset soon. Undefined if no limit applies or the usage is unknown. Never rejects.
    */
   readScarcest(by: Omit<UsedBy, "model">): Promise<{ left: number; limit: string } | undefined>;
@@ -292,6 +292,6 @@ function toRefusal(
   const end = isPicture ? "so I created no image" : "so I didn't answer";
   const frees = most === 0 ? "" : ` It resets ${describeTime(endsAt, now)}.`;
   const may = describeAmount(measure, needed, currency);
-  const state = room > 0 ? `is nearly reached: ${rest} left, but your request can need ${may}` : "is reached";
+  const state = room > 0 ? `is nearly reached: ${rest} left, but your request could need up to ${may}` : "is reached";
   return new QuotaError(`${describeLimit(limit, currency)} ${state}, ${end}.${frees}`);
 }

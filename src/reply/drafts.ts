@@ -81,7 +81,7 @@ interface Rejection {
 
 const WILL_COME = "_This answer is too long for messages here. I'll attach all of it as a file._";
 const HAS_COME = "_The whole answer is in the attached file._";
-const WAS_ALL = "_That was the whole answer. I can't change its last message any more._";
+const WAS_ALL = "_That's the end of my answer. I can no longer edit the message above._";
 
 export function createReplyDrafts({ turnId, limits, ...options }: ReplyDraftsOptions): ReplyDrafts {
   const { maxLength, lengthOf, keptLength, maxMessages = Infinity } = limits;

@@ -220,13 +220,12 @@ async function save(talk: Talk): Promise<boolean> {
     ...(target === undefined || problems.length > 0 ? [] : [{ value: "write", label: `Write them to ${target}` }]),
     { value: "show", label: "Show the lines, secrets included" },
   ];
-  const message =
-    "These values go into the file .env. Its other lines stay as they are, and only your user can read it.";
+  const message = "These values go into the file .env. Its other lines stay as they are, and only you can read it.";
   if ((await ask(select({ message, options, showInstructions: false, ...streams }))) === "show") {
     output.write(`\n${lines}\n`);
     showGreetings(talk);
     outro(
-      "Save these lines as .env in the folder where you start Palaver, and let only your user read it (mode 600).",
+      "Save these lines as .env in the folder where you start Palaver, and make that file readable only by you (mode 600).",
       { output },
     );
     return true;

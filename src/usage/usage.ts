@@ -201,7 +201,7 @@ export function describeAmounts(used: Amounts): string {
 function describeCosts({ costs, unpriced }: Amounts): string[] {
   const sums = Object.entries(costs).filter(([, cost]) => cost > 0);
   if (sums.length === 0) return [];
-  const without = unpriced === 0 ? "" : ` (without ${count(unpriced, "request")} to models without a price)`;
+  const without = unpriced === 0 ? "" : ` (not counting ${count(unpriced, "request")} to models that have no price)`;
   return [sums.map(([currency, cost]) => describeMoney(cost, currency)).join(" and ") + without];
 }
 

@@ -48,7 +48,7 @@ describe("/tools", () => {
       [
         "My own: `recall`.",
         "Servers, with the number of their tools: `shop` (2), `wiki` (unavailable), `code` (starting).",
-        "`shop`: `count`, `buy` (asks first). Prompts to send me as a message: `!shop:restock <what>`.",
+        "`shop`: `count`, `buy` (asks first). Prompts you can send me: `!shop:restock <what>`.",
         hint,
       ].join("\n"),
     );

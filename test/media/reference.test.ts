@@ -148,7 +148,7 @@ describe("the references of an image request", () => {
       problems: [
         "I can't use `drawing.svg` as a reference: it is an SVG drawing, which is not supported; send it as PNG.",
         "I can't use `evil'name_x_.exe` as a reference: it is not an image.",
-        "I can't use `a.png` as a reference: it is stored on irc, which is not turned on.",
+        "I can't use `a.png` as a reference: it is stored on irc, which is not connected.",
       ],
     });
   });
@@ -200,7 +200,7 @@ describe("the references of an image request", () => {
       ok: false,
       problems: [
         expect.stringMatching(/^I can't use `drawing\.svg` as a reference: it is an SVG/),
-        "I can't use `a.png` as a reference: it is stored on irc, which is not turned on.",
+        "I can't use `a.png` as a reference: it is stored on irc, which is not connected.",
       ],
     });
   });

@@ -194,7 +194,7 @@ describe("an access decision", () => {
 
   test("an access decision gives a reason that is true for the asker and for others", () => {
     expect(decide({}, [], on(slack(), plain), "settings").reason).toBe(
-      "no rule allows it, and only this channel's managers can",
+      "only this channel's managers can, and no rule says otherwise",
     );
     expect(decide({}, [], on(slack()), "settings").reason).not.toContain("they");
   });

@@ -70,7 +70,7 @@ describe("a quota", () => {
     expect(first.maxTokens).toBe(300);
     // 500 - (100 + 300) are left, which is too little for a prompt and an answer.
     expect(await refusalOf(quota)).toBe(
-      "This channel's limit of 500 tokens per day is nearly reached: 100 tokens left, but your request can need 164 tokens, so I didn't answer. It resets on 2026-11-21 at 00:00 UTC.",
+      "This channel's limit of 500 tokens per day is nearly reached: 100 tokens left, but your request could need up to 164 tokens, so I didn't answer. It resets on 2026-11-21 at 00:00 UTC.",
     );
     await first.settle(spent(80, 120));
     const second = await quota.reserve(need(), signal);

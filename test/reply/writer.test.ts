@@ -84,7 +84,7 @@ describe("a reply whose message accepts no more edits", () => {
       const good = { action: "good", turnId: "turn", label: "Good answer" } as const;
       writer.end({ note: "", buttons: [good] });
       await catchUp(writer);
-      expect(channel.map(({ draft }) => draft.markdown)).toEqual(["One.", expect.stringMatching(/whole answer/)]);
+      expect(channel.map(({ draft }) => draft.markdown)).toEqual(["One.", expect.stringMatching(/end of my answer/)]);
       expect(channel[1]?.draft.buttons).toEqual([good]);
     },
   );

@@ -134,7 +134,7 @@ test.each([
   [{ ...NOTHING, answers: 1, promptTokens: 1, pictures: 1 }, "1 answer, 1 token, 1 image"],
   [
     { ...NOTHING, answers: 1, costs: { USD: 12_345_678_900, EUR: 1_234_000 }, unpriced: 2 },
-    "1 answer, no tokens, no images, 12.35 USD and 0.001234 EUR (without 2 requests to models without a price)",
+    "1 answer, no tokens, no images, 12.35 USD and 0.001234 EUR (not counting 2 requests to models that have no price)",
   ],
   [
     { ...NOTHING, answers: 2, promptTokens: 1_000, completionTokens: 500, estimatedTokens: 300, pictures: 0 },

@@ -63,7 +63,10 @@ export function createUserActions(deps: ActionDeps): UserActions {
       const message = findMessage(deps, id);
       const isThere = message.buttons.some((each) => each.action === body.action && each.turnId === body.turnId);
       if (!isThere)
-        throw new RequestError(409, "This button no longer works: the answer has changed. Use its newest buttons.");
+        throw new RequestError(
+          409,
+          "This button no longer works: the answer has changed. Use the buttons under the newest version.",
+        );
       const userAction = { nonce: body.nonce, message, at: deps.now() };
       await offer(deps, toActionEvent(userAction, body), toChange(id, body));
     },

@@ -250,7 +250,7 @@ function createPictureRoutes(menu: ImagineMenu): Hono {
       const by = toActor(c.req.query("chatId"));
       const id = c.req.param("id");
       const described: DescribedPicture | undefined = await menu.describe(id, by, signal).catch((cause: unknown) => {
-        throw new RequestError(503, "I can't look up how this image was requested at the moment. Try again.", {
+        throw new RequestError(503, "I can't look up the request for this image right now. Try again.", {
           cause,
         });
       });

@@ -202,7 +202,7 @@ function saveView({ steps, target }: SetupOffer, filled: Filled, doing: SetupAct
     ${
       hasPlatform
         ? html`<label class="keep"><input type="checkbox" .checked=${live(values["LOCAL_CHAT"] === "on")} @change=${keep} />
-            Keep this page. Otherwise it turns off once a platform is connected.</label>`
+            Keep this page on after a platform is connected.</label>`
         : nothing
     }
     ${file.text === "" ? nothing : html`<pre class="env" tabindex="0">${file.text}</pre>`}
@@ -221,8 +221,8 @@ function saveView({ steps, target }: SetupOffer, filled: Filled, doing: SetupAct
     </p>
     ${
       target === null
-        ? html`<p class="hint">Save it in the folder where you start Palaver, and let only your user read it (mode 600).</p>`
-        : html`<p class="hint">Other lines of that file stay as they are, and only your user can read it (mode 600).</p>`
+        ? html`<p class="hint">Save it in the folder where you start Palaver, and make it readable only by you (mode 600).</p>`
+        : html`<p class="hint">The other lines of that file stay as they are, and only you can read it (mode 600).</p>`
     }
     ${isSaved || (target === null && file.text !== "") ? doneView(steps, filled) : nothing}`;
 }

@@ -223,7 +223,7 @@ describe("actions at the local page", () => {
     await sink.edit(`local:${id}`, { markdown: "done", buttons: [], streaming: false }, signal);
     expect(await change(id, "action", { action: "stop", turnId: "t" })).toMatchObject({
       status: 409,
-      error: "This button no longer works: the answer has changed. Use its newest buttons.",
+      error: "This button no longer works: the answer has changed. Use the buttons under the newest version.",
     });
   });
 });
