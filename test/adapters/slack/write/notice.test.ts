@@ -73,7 +73,7 @@ describe("an ephemeral notice whose response URL is not Slack's", () => {
     const { ada, slack, general, told } = await start({ hasForeignHooks: true });
     await ada.shortcut("imagine_from_message", ada.say(general, "hello"));
     await slack.until(() => told()[0], "the answer");
-    expect(told()).toEqual([expect.stringMatching(/can't find a picture/)]);
+    expect(told()).toEqual([expect.stringMatching(/found no image/)]);
   });
 
   test("chat.postEphemeral informs the person about a form that does not open", async () => {
