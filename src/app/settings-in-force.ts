@@ -61,7 +61,7 @@ export async function readInForce(deps: InForceDeps): Promise<SettingsPart[]> {
     },
     {
       title: "Schedules",
-      about: schedules.length === 0 ? "None." : "Sorted by next run.",
+      about: describeSchedules(schedules.length),
       rows: await Promise.all(
         schedules.slice(0, MAX_SCHEDULES).map(async (one) => ({
           name: (await deps.names.place(one.reply)).text,
@@ -92,7 +92,7 @@ export async function readInForce(deps: InForceDeps): Promise<SettingsPart[]> {
 
 function describeSchedules(count: number): string {
   if (count === 0) return "None.";
-  return count > MAX_SCHEDULES ? `The next ${MAX_SCHEDULES} of ${count}, the next run first.` : "The next run first.";
+  return count > MAX_SCHEDULES ? `The next ${MAX_SCHEDULES} of ${count}, sorted by next run.` : "Sorted by next run.";
 }
 
 function splitLine(line: string): { name: string; value: string } {
