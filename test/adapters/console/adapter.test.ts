@@ -111,7 +111,7 @@ describe("the terminal", () => {
     expect(text()).toBe("Palaver: Once **upon a** time\nPalaver, again: Another text\n");
   });
 
-  test("the terminal reads /name as the shown button of that name, otherwise as a command", async () => {
+  test("the terminal reads /name as a press of the button with that name, or as a command if no such button is shown", async () => {
     const { sink, enter, events } = await startReply();
     const buttons = [{ action: "retry" as const, turnId: "t", label: "Retry" }];
     await sink.post({ markdown: "unknown error", buttons, streaming: false }, "n", signal);
@@ -135,7 +135,7 @@ describe("the terminal", () => {
     expect((await stat(path)).mode & 0o777).toBe(0o600);
   });
 
-  test("the terminal prints an answer again that an earlier attempt started, and continues it", async () => {
+  test("the terminal prints the answer of an earlier attempt again, and continues it", async () => {
     const { sink, text } = await startReply();
     await sink.edit("console:of-an-earlier-run", { markdown: "All of it.", buttons: [], streaming: false }, signal);
     expect(text()).toBe("Palaver: All of it.\n");
@@ -144,7 +144,7 @@ describe("the terminal", () => {
   test("the terminal saves a file again on the next upload if saving it failed", async () => {
     const folder = await mkdtemp(join(tmpdir(), "palaver-console-"));
     cleanups.push(() => rm(folder, { recursive: true, force: true }));
-    // A file already has the name of the folder that the terminal creates.
+    // Saving fails because a file has the name of the folder that the terminal creates.
     await writeFile(join(folder, "files"), "");
     const { sink, text } = await startReply(join(folder, "files"));
     const files = [{ name: "table.csv", contentType: "text/csv", bytes: new TextEncoder().encode("a,b\n") }];
@@ -154,14 +154,14 @@ describe("the terminal", () => {
     expect(text()).toContain("table.csv)");
   });
 
-  test("the terminal omits a button that opens a form on other platforms", async () => {
+  test("the terminal shows no button that would open a form on other platforms", async () => {
     const { sink, text } = await startReply();
     const buttons = [{ action: "edit" as const, turnId: "t", label: "Edit" }];
     await sink.post({ markdown: "A boat.", buttons, streaming: false }, "n", signal);
     expect(text()).toBe("Palaver: A boat.\n");
   });
 
-  test("the terminal reports the end of its input after it has handled all earlier lines", async () => {
+  test("the terminal handles all earlier lines before it reports the end of its input", async () => {
     const { enter, end, ended, events } = await start();
     void enter("one");
     void enter("two");

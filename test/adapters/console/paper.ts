@@ -7,7 +7,7 @@ export interface PrintedMessage {
   files: string[];
 }
 
-/** Reads the printed output. A line without a mark continues the message above it. */
+/** Reads the printed output. A line without the prefix of a message, a file or a button continues the message above. */
 export function readPaper(paper: string): PrintedMessage[] {
   const messages: PrintedMessage[] = [];
   let ahead: PrintedMessage["buttons"] = [];

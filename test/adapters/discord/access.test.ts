@@ -17,7 +17,7 @@ async function start(toRules: (ids: { role: string; channel: string; category: s
 }
 
 describe("access rules on Discord", () => {
-  test("a user without access gets one direct message about it, and the bot answers users with the role", async () => {
+  test("a user without access gets one direct message that says so, and users with the role get answers", async () => {
     const bot = await start(({ role }) => [{ allow: "chat", to: `role:${role}` }, { deny: "chat" }]);
     const { discord, guild, channel, ada, bob, role, idle, requests } = bot;
     discord.giveRole(guild, bob, role);

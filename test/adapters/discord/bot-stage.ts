@@ -93,7 +93,7 @@ export async function startGuild(options: BotOptions) {
   return { ...bot, guild, channel, ada, bob };
 }
 
-/** The text that the bot shows when it has started this many messages and has finished. */
+/** Waits for `count` messages with text, and until the bot is idle. Resolves to the texts of the bot's messages. */
 export async function finished({ discord, idle }: Bot, channel: Channel, count = 1): Promise<string[]> {
   // The promised answer to an acknowledged command is a message too, but it has no text.
   await discord.until(() => botTexts(discord, channel).filter(Boolean).length >= count);

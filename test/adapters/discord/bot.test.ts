@@ -20,7 +20,7 @@ const FAULTS: [route: string, fault: Fault][] = [
 ];
 const WORDS = Array.from({ length: 40 }, (_, index) => `word ${index} `);
 
-test("after /listen on, the bot answers messages in a Discord channel that address no one", async () => {
+test("after /listen on, the bot also answers Discord messages that mention no one", async () => {
   const bot = await startGuild({ isListening: true, scripts: [["Soup."], ["Tea."]] });
   const { discord, guild, channel, ada, bob, requests, idle } = bot;
   discord.people.say(channel, discord.addBot("other", guild), "I am a bot.");
@@ -61,7 +61,7 @@ describe("a forward on Discord", () => {
     expect(content.split("The lift is broken")).toHaveLength(2);
   });
 
-  test("a forward and its comment are one question in a thread, and stay one when the comment is edited", async () => {
+  test("a forward and its comment are one question in a thread, even after an edit of the comment", async () => {
     const bot = await start([["Hello."], ["Broken."], ["Since Monday."]]);
     const { discord, channel, ada, said, requests, idle } = bot;
     const thread = discord.people.openThread(channel, ada, "lift");
@@ -79,7 +79,7 @@ describe("a forward on Discord", () => {
     expect(asked(requests[2]?.messages).split("The lift is broken")).toHaveLength(2);
   });
 
-  test("the model reads a forward once if its comment mentions the bot, and no longer after its deletion", async () => {
+  test("the model reads a forward once if its comment mentions the bot, and no longer once the forward is deleted", async () => {
     const bot = await start([["Broken."], ["I see no message."]]);
     const { discord, channel, ada, said, requests, idle } = bot;
     const forward = discord.people.forward(said, channel, ada);
@@ -185,7 +185,7 @@ describe("the bot on Discord", () => {
     expect(texts.join("\n")).toBe(toDiscordMarkdown(text));
   });
 
-  test("the first part of an endless answer fills five messages, and a file contains all of it", async () => {
+  test("the start of an endless answer fills five messages, and a file contains the whole answer", async () => {
     const text = Array.from({ length: 400 }, (_, index) => `${index}. A line of text with **marks** in it.`).join("\n");
     const simulator = { limits: { messages: { kind: "fixed" as const, limit: 50, windowMs: 5_000 } } };
     const bot = await startGuild({ scripts: [text.match(/[\s\S]{1,500}/g) ?? []], simulator });
@@ -193,14 +193,14 @@ describe("the bot on Discord", () => {
     discord.people.say(channel, ada, "endless", { mentionBot: true });
     await finished(bot, channel, 5);
     const messages = botMessages(discord, channel);
-    // The line that announces the file comes before it.
+    // The line that announces the file comes before the file.
     expect(messages).toHaveLength(5 + 2);
     const [file] = messages.flatMap((message) => shown(message).attachments);
     expect(file?.name).toBe("answer.md");
     expect(new TextDecoder().decode(file?.bytes)).toContain("399. A line of text");
   });
 
-  test("if AutoMod blocks the rest of an answer, it ends with the text already shown, and says so", async () => {
+  test("an answer whose rest AutoMod blocks ends with the text already shown, and says so", async () => {
     const gate = Promise.withResolvers<void>();
     const bot = await startGuild({ scripts: [["Once upon a time", gate.promise, " they swore"]] });
     const { discord, channel, ada } = bot;
@@ -262,7 +262,7 @@ describe("the bot on Discord", () => {
     await discord.until(() => bot.requests.length === 1);
     for (const prompt of ["second", "third"]) discord.people.command(thread, ada, "ask", { prompt });
     discord.people.say(thread, ada, "fourth", { mentionBot: true });
-    // The first question counts until it is answered.
+    // The first question counts as waiting until it is answered.
     await discord.until(() => bot.waiting() >= 4);
     gate.resolve();
     await bot.idle();
@@ -332,7 +332,7 @@ describe("the bot on Discord", () => {
     expect(texts.map(({ length }) => length)).toEqual(FAULTS.map(() => 1));
   });
 
-  test.skipIf(isOnRedis)("two processes without a common store write one whole answer together", async () => {
+  test.skipIf(isOnRedis)("two processes without a common store write one answer, not two", async () => {
     const gate = Promise.withResolvers<void>();
     const scripts = [["Half", gate.promise, " and half."]];
     // The processes do not know of each other, so their edits can overlap.

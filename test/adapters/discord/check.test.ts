@@ -124,7 +124,7 @@ describe("the check of a Discord installation", () => {
     expect(findings.map(({ what }) => what).join()).toContain("does not see #board");
   });
 
-  test("the check misses no permission that one role of the bot allows and another denies", async () => {
+  test("the check counts a permission as granted if one role of the bot allows it and another role denies it", async () => {
     const { discord, guild, channel } = await startInvited();
     const [one, two] = [discord.addRole(guild, "one"), discord.addRole(guild, "two")];
     for (const role of [one, two]) discord.giveRole(guild, discord.bot, role);
@@ -134,7 +134,7 @@ describe("the check of a Discord installation", () => {
     expect(wrong(await check(discord))).toEqual([]);
   });
 
-  test("the check misses no permission in any channel if the bot is an administrator", async () => {
+  test("the check counts every permission in every channel as granted if the bot is an administrator", async () => {
     const discord = await startDiscord();
     const guild = discord.addGuild({ everyone: [], bot: ["Administrator"] });
     discord.addChannel(guild, "closed", { overwrites: { [guild.id]: { deny: ["ViewChannel", "SendMessages"] } } });

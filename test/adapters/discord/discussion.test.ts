@@ -68,7 +68,7 @@ describe("a discussion on Discord", () => {
       "user",
     ]);
     expect(requests[2]?.messages.at(-2)?.content).toContain("bob wrote:\n> talk in between");
-    // In the same channel, the bot's answer to another user is no secret.
+    // Everyone in the channel can read the bot's answer to another user.
     people.say(channel, bob, "what did we ask you?", { mentionBot: true });
     await finished(bot, channel, 4);
     expect(saidIn(requests[3] ?? never())).toMatch(/ada wrote:\n> @palaver which build\?\n\nYou wrote:\n> Seven\./);
@@ -96,7 +96,7 @@ describe("a discussion on Discord", () => {
     expect(requests[0]?.messages).toHaveLength(2);
   });
 
-  test("the menu of a message explains a message with its cards, and shows it once", async () => {
+  test("'Ask about this' in a message's menu shows the model the message with its cards, once", async () => {
     const bot = await startGuild({ scripts: [["An alert."]] });
     const { discord, channel, ada, requests } = bot;
     await discord.until(() => discord.commands().length > 0);

@@ -127,7 +127,7 @@ describe("the Discord adapter", () => {
   });
 });
 
-test("a place has the names of its server and channel, and a thread has its channel's name", async () => {
+test("namePlace returns the names of a server and a channel, and the parent channel's name for a thread", async () => {
   const { discord, guild, adapter, channel, bob } = await startStage({ listens: false });
   const thread = discord.people.openThread(discord.people.say(channel, bob, "hm"), bob, "words of a question");
   for (const { id } of [channel, thread]) {
@@ -141,7 +141,7 @@ test("a place has the names of its server and channel, and a thread has its chan
 
 test("the bot answers on a Discord server that leaves out all optional fields", async () => {
   const commands = [{ name: "help", description: "Show what I can do." }];
-  // An existing server arrives complete when the bot connects.
+  // Discord would send an existing server with all fields when the bot connects.
   const discord = await startDiscord({ isSparse: true });
   const guild = discord.addGuild();
   const channel = discord.addChannel(guild, "general");

@@ -29,11 +29,11 @@ export interface Stage {
   reasons: string[];
   event(index: number): Promise<InboundEvent>;
   message(index: number): Promise<MessageEvent>;
-  /** Resolves when everything in the channel up to now has arrived. For this, a user mentions the bot there. */
+  /** Resolves when the bot has received the channel's earlier events. To know that, a user mentions the bot there. */
   heard(channel: Channel, speaker: User): Promise<void>;
 }
 
-/** A process that does not know its places. */
+/** The answers of a process that knows no channels. */
 export const NO_ROOMS: Rooms = {
   kindOf: () => "channel",
   botRoleId: () => undefined,
@@ -119,7 +119,7 @@ export async function startAdapter(
   };
 }
 
-/** Outlives the processes that use it. */
+/** A store for the last session. Several processes can use it one after another. */
 export function createSessionStore(): LastSessionStore & { last: LastSession | undefined } {
   return {
     last: undefined,

@@ -61,7 +61,7 @@ describe("forgetting a person at the local page", () => {
     expect(await page.rows(since)).toMatchObject([{ isDeleted: true }, { type: "chat", title: "New chat" }]);
   });
 
-  test("events that the queue had not accepted do not return after their person is forgotten", async () => {
+  test("forgetting a person also drops their events that the queue had not accepted yet", async () => {
     await page.close();
     page = await startLocalPage({ accept: () => Promise.reject(new Error("down")) });
     await page.send({ text: "my secret" }).catch(() => undefined);
@@ -74,7 +74,7 @@ describe("forgetting a person at the local page", () => {
 describe("forgetting a conversation at the local page", () => {
   const NOW = Date.now() + 60_000;
 
-  test("forgetting a conversation erases a chat with its files and its title, and tells open pages about it", async () => {
+  test("forgetting a conversation erases the chat with its files and its title, and open pages show that", async () => {
     const { id } = await page.upload("secret.txt", new TextEncoder().encode("secret file"));
     await page.send({ text: "my secret", fileIds: [id] });
     await answer("your secret");

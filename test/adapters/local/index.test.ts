@@ -76,7 +76,7 @@ describe("the local adapter in its process", () => {
     for (const cleanup of cleanups.splice(0).toReversed()) await cleanup();
   });
 
-  test("the local adapter delivers stored events at the next start if the process died before the queue had them", async () => {
+  test("the local adapter delivers stored events at the next start if the process died before the queue accepted them", async () => {
     const folder = await mkdtemp(join(tmpdir(), "palaver-local-"));
     cleanups.push(() => rm(folder, { recursive: true, force: true }));
     const path = join(folder, "palaver.db");
@@ -130,7 +130,7 @@ describe("the local adapter in its process", () => {
     expect(await response.json()).toEqual({ error: expect.stringContaining("Try again soon.") });
   });
 
-  test("the local adapter asks to send a message again while the disk is full", async () => {
+  test("while the disk is full, the local adapter asks the person to send the message again", async () => {
     const database = new DatabaseSync(":memory:");
     const page = await start({ database });
     await page.send({ text: "hello" });

@@ -12,7 +12,7 @@ async function start(rules: object[], admins: string[] = []) {
 }
 
 describe("a person without access on Slack", () => {
-  test("a person who cannot ask the bot gets one ephemeral message about it, and no one else sees anything", async () => {
+  test("a person who cannot ask the bot gets one ephemeral message that says so, and no one else sees it", async () => {
     const slack = await startSlack();
     let rules: object[] = [];
     const policy = () => ({ access: accessSchema.parse({ rules }) });

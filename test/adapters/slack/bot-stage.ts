@@ -86,7 +86,7 @@ export async function startBot({
     await engine.queue.close(0);
     scheduler.close();
   });
-  /** The bot's messages in a thread, when there are `count` of them and the bot has finished. */
+  /** Resolves to the bot's messages in a thread, when the bot has finished and has written `count` messages. */
   async function finished(channel: Channel, thread: Message, count = 1): Promise<string[]> {
     await slack.until(() => slack.texts(channel, thread).length >= count, `${count} answers`);
     await slack.acknowledged();

@@ -33,7 +33,7 @@ describe.each(WAYS)("the bot on Slack over %s, in its %s dialect", (transport, d
     expect(slack.pings).toEqual([]);
   });
 
-  test("the bot streams code line by line, and rewrites none of it", async () => {
+  test("the bot streams code line by line, and never rewrites a line", async () => {
     const lines = Array.from({ length: 6 }, () => Promise.withResolvers<void>());
     const script = lines.flatMap(({ promise }, index) => [`const a${index} = ${index};\n`, promise]);
     const { slack, ada, general, finished } = await start({
@@ -119,7 +119,7 @@ describe.each(WAYS)("the bot on Slack over %s, in its %s dialect", (transport, d
 });
 
 describe("the bot on Slack", () => {
-  test("the bot answers a button of the home page in a lasting direct message", async () => {
+  test("the bot answers a button of the home page in a direct message that stays", async () => {
     const { slack, ada, finished } = await startBot({ scripts: [["Hello."]] });
     await finished(ada.direct(), ada.dm("hi"));
     ada.openHome();
@@ -166,7 +166,7 @@ describe("the bot on Slack", () => {
     expect(await finished(general, other)).toEqual(["_`Ada` stopped this answer._"]);
   });
 
-  test("Slack's own Stop works before the first word, without a message for it", async () => {
+  test("Slack's own Stop works before the first word, when the bot has posted no message yet", async () => {
     const hold = Promise.withResolvers<void>();
     const { slack, ada, general, finished } = await startBot({ scripts: [[hold.promise, "never"]] });
     const asked = ada.mention(general, "hi");
@@ -197,7 +197,7 @@ describe("the bot on Slack", () => {
     expect(answers()).toEqual([1, 1, 1]);
   });
 
-  test("Slack's pager reaches each of three answers from the one next to it", async () => {
+  test("the pager on Slack leads from each of three answers to the next and the previous one", async () => {
     const { slack, ada, general, finished } = await startBot({ scripts: [["1."], ["2."], ["3."]] });
     const asked = ada.mention(general, "count");
     const press = async (action: string, shows: RegExp) => {

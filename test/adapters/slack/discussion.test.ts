@@ -20,7 +20,7 @@ describe("a discussion on Slack", () => {
       else if (file === undefined) person.say(general, text, place);
       else person.upload(general, [{ name: file, bytes: Buffer.from("inside") }], text, place);
     }
-    // This process receives these messages too. They would delay reading the thread, which has a time limit.
+    // This process receives these messages too. Handling them could delay the read of the thread beyond its time limit.
     await slack.acknowledged();
     // Messages that are still waiting when the question arrives count as part of the question.
     await idle();

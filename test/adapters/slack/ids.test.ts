@@ -34,8 +34,8 @@ describe("ids on Slack", () => {
   test("ids do not reveal their nonce", () => expect(toFingerprint("turn:0")).toMatch(/^[\w-]{22}$/));
 });
 
-describe("the marks of messages", () => {
-  test("marks are the same in every run, and differ for another key", () => {
+describe("the marks that identify posts", () => {
+  test("the mark of a nonce is the same in every run, and differs for another key or nonce", () => {
     const mark = createToMark("key")("turn:0");
     expect(mark).toMatch(/^[\w-]{22}$/);
     expect(createToMark("key")("turn:0")).toBe(mark);

@@ -26,7 +26,7 @@ describe.each(TRANSPORTS)("events of Slack over %s", (transport) => {
       author: { id: personOf(slack, ada), name: "Ada", mayConfigure: false },
       reply: { platform: "slack", channelId: general.id, threadId: ts, replyToId: id, extra },
     });
-    // Slack sends another token with each of the two.
+    // Slack sends a different token with each of the two events.
     const others = JSON.stringify(event).replace(/"actionToken":"[^"]+"/, '"actionToken":""');
     const all = events.map((one) => JSON.stringify(one).replace(/"actionToken":"[^"]+"/, '"actionToken":""'));
     expect(all).toEqual(events.map(() => others));
@@ -85,7 +85,7 @@ describe.each(TRANSPORTS)("events of Slack over %s", (transport) => {
     expect(await message(0)).toMatchObject({ text: "look", attachments: [{ platform: "slack" }] });
   });
 
-  test("an edit contains the whole message, and previews and notices are no edits", async () => {
+  test("an edit contains the whole message, and the adapter takes no preview or notice for an edit", async () => {
     const { general, ada, bob, message, event, events, heard } = await start();
     const asked = ada.mention(general, "frist");
     await message(0);
@@ -107,7 +107,7 @@ describe.each(TRANSPORTS)("events of Slack over %s", (transport) => {
     expect(after.length).toBeGreaterThan(0);
   });
 
-  test("a message that mentions the bot only after an edit is answered then", async () => {
+  test("the adapter delivers a message once an edit adds a mention of the bot", async () => {
     const { slack, general, ada, message, events, heard } = await start();
     const said = ada.say(general, "anybody?");
     await heard();
@@ -160,7 +160,7 @@ describe.each(TRANSPORTS)("events of Slack over %s", (transport) => {
     expect(events).toEqual([]);
   });
 
-  test("the bot answers a listed bot that mentions it, but not endlessly", async () => {
+  test("the bot answers a listed bot that mentions this one, but not endlessly", async () => {
     const slack = await startSlack();
     const alarm = slack.user({ name: "Alarm", isBot: true });
     const { general, ada, events, heard } = await start({ slack, allowedBots: [alarm.id] });
@@ -230,7 +230,7 @@ describe.each(TRANSPORTS)("events of Slack over %s", (transport) => {
     ada.dm("hello");
     await begun.promise;
     const pausing = adapter.pause();
-    // So many turns of the event loop that a shutdown without waiting would be over.
+    // During these turns of the event loop, a shutdown that did not wait would end.
     for (let turn = 0; turn < 20; turn++) await setImmediate();
     stored.resolve();
     await pausing;

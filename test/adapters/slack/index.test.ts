@@ -107,7 +107,7 @@ describe.each(TRANSPORTS)("the Slack adapter over %s", (transport) => {
     }
   });
 
-  test("the Slack adapter gives up with a plain sentence if Slack refuses its token for good, even without an event", async () => {
+  test("the Slack adapter gives up with a plain sentence if Slack permanently refuses its token, even without an event", async () => {
     const { slack, adapter, ada, general, message, reasons } = await startStage({ transport });
     ada.mention(general, "hello");
     const { reply } = await message(0);

@@ -96,7 +96,7 @@ describe.each(TRANSPORTS)("the whole adapter over %s", (transport) => {
     expect(slack.view(bob)).toBeDefined();
   });
 
-  test("Slack's own Stop stops what the adapter streams", async () => {
+  test("Slack's own Stop stops the answer that the adapter streams", async () => {
     const turns = new Map<string, string>();
     const findTurn = async (messageId: string) => turns.get(messageId);
     const { slack, adapter, ada, general, message, events } = await startStage({ transport, findTurn });
@@ -113,7 +113,7 @@ describe.each(TRANSPORTS)("the whole adapter over %s", (transport) => {
 });
 
 describe("two workspaces on one bot", () => {
-  test("each workspace is answered with its own token, whatever people do there", async () => {
+  test("the bot answers each workspace with that workspace's token, whatever people do there", async () => {
     const slack = await startSlack();
     const beta = slack.addWorkspace("Beta");
     const installations = createInstallations({

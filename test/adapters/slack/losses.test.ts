@@ -12,7 +12,7 @@ describe.each(TRANSPORTS)("the Slack adapter under faults between Slack and the 
     const failures = new Map<string, number>();
     const { slack, general, ada, bob, events } = await startStage({
       transport,
-      // Over HTTP, a refusal has no delay.
+      // Over HTTP, Slack gets a refusal at once. In Socket Mode, Slack waits for a missing acknowledgement.
       ...(transport === "Socket Mode" && { simulator: { limits: { ackMs: 1_000 } } }),
       async accept({ key }) {
         const failed = failures.get(key) ?? 0;

@@ -6,7 +6,7 @@ import { saidIn } from "../../support/discussion.ts";
 import { startSlack } from "../../support/slack.ts";
 import { startBot } from "./bot-stage.ts";
 
-test("in a Slack channel with /listen on, the bot answers messages that address no one", async () => {
+test("in a Slack channel with /listen on, the bot also answers messages that mention no one", async () => {
   const bot = await startBot({ scripts: [["Soup."], ["Tea."]] });
   const { slack, general, ada, bob, requests, heard, idle, finished } = bot;
   ada.say(general, "Lunch?");
@@ -47,7 +47,7 @@ test("a question in Slack's side pane includes the channel that the person looks
   expect(places).not.toContain(-1);
 });
 
-test("the process that answers a question knows which channel the person looks at, even if another process received it", async () => {
+test("the process that answers a question knows which channel the person looks at, even if another process received the question", async () => {
   const database = new DatabaseSync(":memory:");
   const scripts = [["Hello."], ["The disk is full."]];
   const events = [...DEFAULT_EVENTS, "assistant_thread_context_changed"];

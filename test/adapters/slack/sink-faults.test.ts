@@ -140,7 +140,7 @@ describe("faults of a stream on Slack", () => {
     expect(desk.slack.answers(desk.general, desk.question)[0]?.stream?.endedBy).toBe("app");
   });
 
-  test("a stream gets no more text after a person pressed Slack's own Stop, and then its ending", async () => {
+  test("after a person presses Slack's own Stop, a stream gets only its ending, and no more text", async () => {
     const desk = await startDesk();
     const sink = desk.outbound.sink(desk.address, NO_RIGHT);
     const { id } = await sink.post(growing("One"), "n", signal);
@@ -202,7 +202,7 @@ describe("faults of a stream on Slack", () => {
   });
 });
 
-describe("a place on Slack without streams", () => {
+describe("a channel or workspace on Slack without streams", () => {
   for (const streaming of ["unknown_method", "http404"] as const) {
     test(`a workspace without streams is remembered: ${streaming}`, async () => {
       const desk = await startDesk();
@@ -286,7 +286,7 @@ describe("a reply that another process started", () => {
   });
 
   for (const isNative of [true, false]) {
-    test(`the adapter finds a reply without its record by its nonce, ${isNative ? "native" : "fallback"}`, async () => {
+    test(`without a record of a reply, the adapter finds the reply by its nonce, ${isNative ? "native" : "fallback"}`, async () => {
       const desk = await startDesk();
       if (!isNative) desk.slack.setStreaming("unknown_method");
       const before = desk.outbound.sink(desk.address, NO_RIGHT);

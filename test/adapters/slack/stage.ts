@@ -34,7 +34,7 @@ export interface Stage {
   url: string;
   event(index: number): Promise<InboundEvent>;
   message(index: number): Promise<MessageEvent>;
-  /** Resolves when the bot has received everything that has happened so far. */
+  /** Resolves when the bot has received all earlier events. */
   heard(): Promise<void>;
 }
 
@@ -70,8 +70,8 @@ export async function startAdapter(
     ...options,
   });
   onTestFinished(async () => {
-    // Slack also sends the bot's last messages to the bot. If the bot shut down before it acknowledged them, this would
-    // look like a refusal.
+    // Slack also sends the bot's last messages to the bot. A bot that shuts down before it acknowledges these
+    // messages would seem to refuse them.
     const isTold = () => slack.deliveries.every(({ attempts }) => attempts.length > 0);
     if (adapter.isConnected()) await slack.until(isTold, "the last deliveries", 3_000).catch(() => {});
     await adapter.close();

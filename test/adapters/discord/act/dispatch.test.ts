@@ -72,7 +72,7 @@ describe("rating an answer as bad", () => {
   }
 });
 
-test("/forget passes on the user before the other words, in whatever order the user filled in the fields", async () => {
+test("/forget passes on the named user before the other words, in whatever order the fields were filled in", async () => {
   const { discord, channel, ada, event } = await startCommands();
   discord.people.command(channel, ada, "forget", { what: "for good", person: ada.id });
   expect(await event(0)).toMatchObject({ name: "forget", text: `person:${ada.id} for good` });
@@ -164,7 +164,7 @@ describe("/ask", () => {
     expect(Array.from(Buffer.concat(chunks))).toEqual([1, 2, 3]);
   });
 
-  test("the bot finishes a public answer to /ask with its own token once the interaction expires", async () => {
+  test("the bot finishes a public answer to /ask with the bot token once the interaction expires", async () => {
     const { discord, adapter, channel, ada, message } = await startCommands();
     discord.people.command(channel, ada, "ask", { prompt: "why?" });
     const sink = adapter.sink((await message(0)).reply, NO_RIGHT);
@@ -203,7 +203,7 @@ describe("/ask", () => {
     await discord.until(() => shown(botMessages(discord, channel)[0] as Message).content.includes("can't answer it"));
   });
 
-  test("the bot answers an /ask once even if the process that resumes it must wait before it can look for written messages", async () => {
+  test("the bot answers an /ask once even if the resuming process must wait before it can look for earlier messages", async () => {
     const { discord, adapter, channel, ada, message } = await startCommands();
     discord.people.command(channel, ada, "ask", { prompt: "why?" });
     const { reply } = await message(0);
@@ -249,7 +249,7 @@ describe("acknowledging an interaction", () => {
   test("the bot acknowledges an interaction once the interaction is stored", async () => {
     const { discord, channel, ada } = await startCommands({
       async accept() {
-        // A call that was made, and whose response arrived, before the interaction is stored.
+        // This call gets its response before the interaction is stored.
         await adapter
           .sink({ platform: "discord", channelId: channel.id }, NO_RIGHT)
           .post(draft("Storing."), "n", signal);
@@ -296,7 +296,7 @@ describe("acknowledging an interaction", () => {
   });
 
   test.each([true, false])(
-    "the process that resumes a stored interaction acknowledges it if the first process died before that (private: %s)",
+    "the process that resumes a stored interaction acknowledges the interaction if the first process died before it could (private: %s)",
     async (isPrivate) => {
       const { discord, channel, ada, message } = await startCommands();
       discord.faults.failNext(CALLBACK, { status: 404, code: 10062 });
@@ -352,7 +352,7 @@ describe("other commands", () => {
     expect(toExtra({ ...counted, receivedAt: 1_900_000_000_000 })["expiresAt"]).toBe("1900000900000");
   });
 
-  test("a command in a thread that the gateway did not list applies to the thread's channel and server", async () => {
+  test("a command in a thread that the gateway did not list belongs to the thread's parent channel and server", async () => {
     const { discord, guild, channel, ada, event } = await startCommands();
     const thread = discord.people.openThread(channel, ada, "thread");
     discord.gateway.sessions[0]?.dispatch("THREAD_DELETE", { id: thread.id, guild_id: guild.id, type: 11 });
@@ -403,7 +403,7 @@ describe("other commands", () => {
     expect(direct.author).toEqual({ id: ada.id, name: "ada" });
   });
 
-  test("the bot drops a private answer that comes too late, and does not post it in public", async () => {
+  test("if a private answer comes too late, the bot drops the answer instead of posting it in public", async () => {
     const { discord, adapter, channel, ada, event } = await startCommands();
     for (let tries = 0; tries < 2; tries++) discord.faults.failNext(CALLBACK, { status: 404, code: 10062 });
     discord.people.command(channel, ada, "help");
@@ -413,7 +413,7 @@ describe("other commands", () => {
     expect(botTexts(discord, channel)).toEqual([]);
   });
 
-  test("the bot answers a command in the message it promised even if the response to the acknowledgement was lost", async () => {
+  test("the bot answers a command in its deferred response even if Discord's response to the acknowledgement was lost", async () => {
     const { discord, adapter, channel, ada, event } = await startCommands();
     discord.faults.failNext(CALLBACK, { status: "silence", when: "after" });
     discord.people.command(channel, ada, "help");
@@ -459,7 +459,7 @@ describe("buttons", () => {
     return { ...stage, question, answer };
   }
 
-  test("the bot acknowledges a pressed button at once and performs the button's action on its turn", async () => {
+  test("the bot acknowledges a pressed button at once and performs the button's action on the button's turn", async () => {
     const { discord, ada, question, answer, event } = await startAnswer();
     const pressed = discord.people.press(answer, ada, "Stop");
     expect(await event(1)).toMatchObject({

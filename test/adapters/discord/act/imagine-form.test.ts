@@ -104,7 +104,7 @@ describe("/imagine", () => {
       conversationId: `discord:${channel.id}:${asked.id}`,
     });
     expect(names(event)).toEqual(["one.png", "two.png"]);
-    // Only the link leads to these files, and only while Discord keeps them.
+    // These files can be read only through their link, and only while Discord keeps them.
     expect(event.attachments?.every(({ isFleeting }) => isFleeting === true)).toBe(true);
     expect(event.reply.visibleTo).toBeUndefined();
     expect(JSON.parse(JSON.stringify(event))).toEqual(event);
@@ -191,7 +191,7 @@ describe("the buttons of an image", () => {
     expect((await event(1)).reply.visibleTo).toBe(ada.id);
   });
 
-  test("Delete answers the user who pressed it", async () => {
+  test("only the user who presses Delete sees the bot's reply", async () => {
     const { discord, bob, picture, event } = await startPicture();
     discord.people.press(picture, bob, "delete");
     expect(await event(1)).toMatchObject({ action: "delete", reply: { visibleTo: bob.id } });
@@ -232,7 +232,7 @@ describe("the buttons of an image", () => {
     expect((await command(1)).options).toMatchObject({ model: "draw-small" });
   });
 
-  test("Edit looks up the image's options as the user who pressed it, in their place", async () => {
+  test("Edit looks up the image's options for the user who pressed it, in that user's channel", async () => {
     const asked: unknown[] = [];
     const describe: ImagineMenu["describe"] = async (...args) => void asked.push(args);
     const { discord, guild, channel, bob, picture } = await startPicture({ imagine: { describe } });

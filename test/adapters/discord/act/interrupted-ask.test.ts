@@ -71,7 +71,7 @@ describe("an answer to /ask that a crash interrupted", () => {
     expect(botMessages(discord, channel).map((one) => shown(one).content)).toEqual(["Beca", "Yes.", "Yes."]);
   });
 
-  test("a process fills the promised message of an interrupted /ask if nothing was written yet", async () => {
+  test("a process fills the deferred response of an interrupted /ask if that has no text yet", async () => {
     const { discord, channel, ada, message } = await startCommands();
     discord.people.command(channel, ada, "ask", { prompt: "why?" });
     const { reply } = await message(0);
@@ -119,7 +119,7 @@ describe("a private answer to /ask", () => {
       discord.faults.failNext(FOLLOW_UP, fault);
       await expect(sink.post(draft("four"), "turn:3", signal)).rejects.toMatchObject({ kind: "unavailable" });
       await discord.until(() => botMessages(discord, channel).length === 4);
-      // The retried turn writes with another sink.
+      // The retried turn writes through a different sink.
       await adapter.sink(reply, NO_RIGHT).post(draft("four"), "turn:3", signal);
       expect(botMessages(discord, channel).map((one) => shown(one).content)).toEqual(["one", "two", "", "four"]);
     },

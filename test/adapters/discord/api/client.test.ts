@@ -32,7 +32,7 @@ async function startScripted(...script: Scripted[]) {
 }
 
 describe("the Discord client", () => {
-  test("the Discord client makes a call once, even if the call fails: only the pacer retries", async () => {
+  test("the Discord client never retries a failed call, because only the pacer retries", async () => {
     const { api, asked } = await startScripted({ status: 500, body: "{}" });
     await expect(api.call(ME, signal)).rejects.toMatchObject({ name: "ApiError", status: 500 });
     expect(asked).toEqual(["GET /api/v10/users/@me"]);
@@ -54,7 +54,7 @@ describe("the Discord client", () => {
     await expect(api.call(ME, signal)).rejects.toMatchObject({ status: 429, retryAfterMs: 1_234, scope: "own" });
   });
 
-  test("the Discord client does not read a member while another read on the same server must wait", async () => {
+  test("the Discord client reads no member of a server while another read on that server must wait", async () => {
     const [ada, ben] = ["1", "2"].map((id) => ({ method: "GET", route: Routes.guildMember("9", id) }) as const);
     const refusal = { status: 429, body: JSON.stringify({ retry_after: 0.5, global: false }) };
     const { api, asked } = await startScripted(refusal, { status: 200, body: "{}" });
@@ -94,7 +94,7 @@ describe("the Discord client", () => {
     await api.call(ME, signal);
   });
 
-  test("the Discord client makes no calls after a proxy refused one, for a minute if the proxy names no time", async () => {
+  test("the Discord client makes no calls for a minute after a proxy refused one, unless the proxy names another wait", async () => {
     const headers = { "content-type": "text/html" };
     const body = "<html>banned</html>";
     const told = { status: 429, headers: { ...headers, "retry-after": "2" }, body };

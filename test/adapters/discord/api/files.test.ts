@@ -77,7 +77,7 @@ describe("an attached file", () => {
     expect(asked()).toBe(1);
   });
 
-  test("an attached file has a public link, renewed when it expires in less than a quarter of an hour", async () => {
+  test("the public link of an attached file is renewed if it would expire within a quarter of an hour", async () => {
     const { adapter, clock, ref, asked } = await startFile();
     const first = await adapter.publicUrl?.(ref, signal);
     expect(await bytesAt(first)).toEqual([...bytes]);
@@ -168,7 +168,7 @@ describe("the bot can open a file that a user uploaded with a command", () => {
 
   test("a file uploaded with a command gets a renewed link if Discord renews the link", async () => {
     const { adapter, discord, clock, channel, ada, ref } = await startUpload();
-    // A link to a file in a message that does not contain the message's ids.
+    // This link to a message's file does not contain the message's id.
     const said = discord.people.say(channel, ada, "x", { attachments: [{ name: "b.png", bytes }] });
     const call = createRawClient(discord);
     const { body } = await call("GET", `/channels/${channel.id}/messages/${said.id}`);

@@ -43,7 +43,7 @@ describe("the guard against refused calls to Discord", () => {
     guard.check({ what: "y" });
   });
 
-  test("the guard waits as long as Discord asks, for some calls or for all", () => {
+  test("the guard refuses calls as long as Discord asks, for one kind of call or for all calls", () => {
     const { guard, refuse, pass } = start();
     refuse("x", 429, 0, { scope: "own", retryAfterMs: 500 });
     expect(() => guard.check({ what: "x" })).toThrow(expect.objectContaining({ status: 429, retryAfterMs: 500 }));
@@ -57,7 +57,7 @@ describe("the guard against refused calls to Discord", () => {
     guard.check({ what: "y" });
   });
 
-  test("the bot answers interactions during its global limit, but not while Discord blocks the address", () => {
+  test("the bot answers interactions while its global limit is used up, but not while Discord blocks the address", () => {
     const { guard, refuse } = start();
     refuse("x", 429, 0, { scope: "global", retryAfterMs: 6_000 });
     expect(() => guard.check({ what: "y" })).toThrow(expect.objectContaining({ retryAfterMs: 6_000 }));
@@ -66,7 +66,7 @@ describe("the guard against refused calls to Discord", () => {
     expect(() => guard.check({ what: "z", isBot: false })).toThrow(/for a while/);
   });
 
-  test("the guard waits out a global limit and a refusal by a proxy", () => {
+  test("the guard refuses calls until a global limit or the refusal by a proxy is over", () => {
     const { guard, refuse, pass } = start();
     refuse("x", 429, 0, { scope: "global", retryAfterMs: 800 });
     expect(() => guard.check({ what: "y" })).toThrow(expect.objectContaining({ status: 429, retryAfterMs: 800 }));
@@ -99,7 +99,7 @@ test("the bot makes no more calls than Discord allows in any second", () => {
   expect(made.length).toBeGreaterThan(350);
 });
 
-test("the guard reports the wait of the global limit to a call, and does not count that call", () => {
+test("the guard tells a call how long the global limit lasts, and does not count the refused call", () => {
   let nowMs = 0;
   const limit = createGlobalLimit(() => nowMs);
   for (let count = 0; count < 45; count++) limit.take(false);
@@ -110,7 +110,7 @@ test("the guard reports the wait of the global limit to a call, and does not cou
   for (let count = 0; count < 45; count++) limit.take(false);
 });
 
-test("the bot leaves half of its calls to answers while it reads many channels", () => {
+test("the bot reserves half of its calls for answers while it reads many channels", () => {
   let nowMs = 0;
   const limit = createGlobalLimit(() => nowMs);
   for (let count = 0; count < 22; count++) limit.take(true);

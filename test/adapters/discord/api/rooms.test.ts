@@ -26,7 +26,7 @@ function roomsOf(guild: object): Heard {
 test.each([
   ["no roles", {}],
   ["roles without their permissions", { roles: [{ id: GUILD, name: "@everyone" }] }],
-])("the bot reads and writes on a server that sends %s, where no one counts as a manager", (_, guild) => {
+])("on a server that sends %s, the bot reads and writes, and no one counts as a manager", (_, guild) => {
   const rooms = roomsOf(guild);
   expect(rooms.mayWrite(CHANNEL)).toBe(true);
   expect(rooms.mayReadHistory(CHANNEL)).toBe(true);
@@ -35,7 +35,7 @@ test.each([
   expect(rooms.recent()).toMatchObject([{ channelId: CHANNEL }]);
 });
 
-test("on a server where the bot is timed out, it reads and does not write, unless it is an administrator", () => {
+test("a bot that is timed out on a server reads there but does not write, unless the bot is an administrator", () => {
   const timedOut = (permissions: string, until: string) =>
     roomsOf({
       roles: [{ id: GUILD, name: "@everyone", permissions }],
@@ -48,7 +48,7 @@ test("on a server where the bot is timed out, it reads and does not write, unles
   expect(timedOut(administrator, future).mayWrite(CHANNEL)).toBe(true);
 });
 
-test("the bot writes on a server that sends its roles if they permit it", () => {
+test("if a server sends its roles, they decide whether the bot can write there", () => {
   const roles = (permissions: string) => ({ roles: [{ id: GUILD, name: "@everyone", permissions }] });
   expect(roomsOf(roles("8")).mayWrite(CHANNEL)).toBe(true);
   expect(roomsOf(roles("0")).mayWrite(CHANNEL)).toBe(false);

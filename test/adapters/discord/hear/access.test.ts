@@ -19,7 +19,7 @@ describe("channels where the bot cannot write", () => {
     expect(events).toEqual([]);
   });
 
-  test("the bot sends no notice about missing permissions to users who did not ask it", async () => {
+  test("the bot sends no notice about missing permissions to users who asked the bot nothing", async () => {
     const { discord, channel, ada, bob, heard, events } = await startStage();
     const thread = discord.people.openThread(channel, ada, "thread");
     discord.overwrite(channel, discord.bot.id, { deny: ["SendMessagesInThreads"] });

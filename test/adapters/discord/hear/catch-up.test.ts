@@ -19,7 +19,7 @@ const STOP: Button = { action: "stop", turnId: "turn", label: "Stop" };
 const READ = "GET /channels/:channel/messages";
 const MINUTE_MS = 60_000;
 
-/** Stores direct conversations for the next process. It starts with these. */
+/** A store that keeps direct conversations for the next process, and already contains these ids. */
 function keeping(ids: readonly string[]): DirectChannelStore {
   const store = createMemoryStore();
   void store.write(ids);
@@ -135,7 +135,7 @@ describe("messages written while the bot was away", () => {
     expect(discord.requests.filter(({ route }) => route === READ)).toHaveLength(1);
   });
 
-  test("catching up continues after a channel that could not be read, and retries that channel", async () => {
+  test("catching up continues if the bot fails to read a channel, and retries that channel", async () => {
     const { discord, guild, channel, ada } = await startStage({ listens: false });
     discord.people.say(channel, ada, "hello", { mentionBot: true });
     discord.people.say(discord.addChannel(guild, "broken"), ada, "psst", { mentionBot: true });
@@ -265,7 +265,7 @@ describe("messages written while the bot was away", () => {
     expect(discord.requests.filter(({ route }) => route === OPEN)).toHaveLength(opened);
   });
 
-  test("a new event waits only for the missed messages of its own channel", async () => {
+  test("a new event waits only for the missed messages of its channel", async () => {
     const { discord, guild, channel, ada } = await startStage({ listens: false });
     const other = discord.addChannel(guild, "other");
     discord.people.say(channel, ada, "missed", { mentionBot: true });
@@ -278,7 +278,7 @@ describe("messages written while the bot was away", () => {
     expect(texts).toEqual(["elsewhere", "missed", "told"]);
   });
 
-  test("the bot receives messages that it missed while Discord ended its session", async () => {
+  test("the bot receives a message that was written between the end of its session and the start of the next one", async () => {
     const { discord, channel, ada, message } = await startStage();
     discord.people.say(channel, ada, "one", { mentionBot: true });
     await message(0);
@@ -324,7 +324,7 @@ describe("events that wait for missed messages", () => {
     expect(done).toEqual(["two", "one", "four", "five", "three"]);
   });
 
-  test("events run after a maximum wait in any case", async () => {
+  test("events run after the maximum wait even if their channel was not read", async () => {
     const { gate, take, done, over } = setUp(10);
     gate.begin();
     take("a", "last");

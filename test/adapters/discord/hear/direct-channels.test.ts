@@ -14,12 +14,12 @@ function recordingStore(kept: readonly string[] = []): DirectChannelStore & { wr
   return { ...withTurns(store, { ...store, write }), written };
 }
 
-/** A store whose turns also read and write through `parts`. */
+/** The store with its `read` and `write` replaced by `parts`, also for tasks that run in turn. */
 function withTurns(store: DirectChannelStore, parts: Pick<DirectChannelStore, "read" | "write">): DirectChannelStore {
   return { ...store, ...parts, inTurn: (task) => store.inTurn(() => task(parts)) };
 }
 
-/** Resolves when everything noted so far is stored. */
+/** Resolves when all earlier changes are stored. */
 function settled(store: DirectChannelStore): Promise<void> {
   return store.inTurn(async () => {});
 }

@@ -9,7 +9,7 @@ const bytes = new Uint8Array([1]);
 async function startEarlier(options: StageOptions = {}) {
   const stage = await startStage(options);
   const { discord, adapter, ada, message } = stage;
-  /** Asks in a place and reads the place's earlier messages. */
+  /** Asks in a channel or thread, and reads the messages before the question. */
   async function ask(place: Channel, text = "and you?", options?: SayOptions) {
     const said = discord.people.say(place, ada, text, { mentionBot: true, ...options });
     const event = await question(said.id);
@@ -87,7 +87,7 @@ describe("the messages before a question", () => {
     }
   });
 
-  test("earlier messages since a time are those that others wrote after it", async () => {
+  test("earlier messages since a time are those that others wrote after that time", async () => {
     const { discord, adapter, channel, ada, bob, ask } = await startEarlier();
     const thread = discord.people.openThread(channel, bob, "thread");
     discord.people.say(thread, bob, "one");
@@ -103,7 +103,7 @@ describe("the messages before a question", () => {
     expect(await read({ adapter }, chained.event, { since })).toEqual([]);
   });
 
-  test("earlier messages contain names, not ids, and quote nothing that is above", async () => {
+  test("earlier messages contain names, not ids, and a reply among them does not quote the message above", async () => {
     const { discord, channel, ada, bob, ask } = await startEarlier();
     const thread = discord.people.openThread(channel, bob, "thread");
     const one = discord.people.say(thread, bob, "one");
@@ -152,7 +152,7 @@ describe("the messages before a question", () => {
     expect(discord.requests.filter(({ route }) => route.startsWith("GET /channels"))).toHaveLength(asked);
   });
 
-  test("there are no earlier messages if the bot cannot read them or knows no channel", async () => {
+  test("a question has no earlier messages if the bot cannot read the channel or does not know it", async () => {
     const { discord, channel, bob, ada, question, adapter } = await startEarlier({ simulator: { allow: "anything" } });
     const thread = discord.people.openThread(channel, bob, "thread");
     discord.people.say(thread, bob, "secret");
@@ -173,7 +173,7 @@ describe("the messages before a question", () => {
     expect(texts(await read({ adapter }, await question()))).toEqual(["bob: one"]);
   });
 
-  test("a process that never listened can read earlier messages, and looks up the names in them", async () => {
+  test("a process that never listened can read earlier messages, and looks up the names in these messages", async () => {
     const { discord, guild, channel, bob, ask } = await startEarlier();
     const crew = discord.addRole(guild, "crew");
     const thread = discord.people.openThread(channel, bob, "thread");
@@ -208,7 +208,7 @@ describe("the channel around a question", () => {
     expect(texts(await around(stage, event, [], 2))).toEqual(["bob: "]);
   });
 
-  test("five questions at once share one call that reads the channel around them, including the messages between them", async () => {
+  test("one call reads the channel for five simultaneous questions, including the messages between the questions", async () => {
     const stage = await startEarlier();
     const { discord, channel, ada, bob } = stage;
     discord.people.say(channel, bob, "one");
@@ -249,7 +249,7 @@ describe("the channel around a question", () => {
     expect(await around(stage, await stage.message(2))).toEqual([]);
   });
 
-  test("a question has nothing around it in a direct conversation, or if the bot cannot read the channel", async () => {
+  test("a question gets no channel messages in a direct conversation, or if the bot cannot read the channel", async () => {
     const stage = await startEarlier();
     const { discord, channel, ada, bob } = stage;
     discord.people.say(discord.openDm(ada), ada, "direct");

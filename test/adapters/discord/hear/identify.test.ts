@@ -24,7 +24,7 @@ function start(lates: number[]) {
 }
 
 describe("the start of a Discord session", () => {
-  test("a session starts when its turn comes, and not when a past turn is reported late", async () => {
+  test("a session starts when its turn comes, even if an earlier turn is reported late", async () => {
     const { identify, taken } = start([0, 900]);
     await identify(0, never);
     expect(taken).toHaveLength(1);

@@ -47,8 +47,8 @@ describe("messages in a server channel", () => {
     const { discord, guild, channel, ada, message } = await startStage();
     const role = [...guild.roles.values()].find(({ botId }) => botId === discord.bot.id);
     discord.people.say(channel, ada, `<@&${role?.id}> hello`);
-    // Users need the permission to mention everyone to notify a managed role. Without it, Discord notifies nobody but
-    // still lists the role in the message.
+    // Users need the permission to mention everyone to notify a managed role. For everyone else, Discord notifies
+    // no one but still lists the role in the message.
     expect(await message(0)).toMatchObject({ text: "hello", addressed: "bot" });
   });
 

@@ -31,7 +31,7 @@ describe("a direct conversation that starts while no process listens", () => {
     discord.people.say(channel, bob, "not for the bot");
     const { message } = await startAdapter(discord, { lastSession });
     expect((await message(0)).text).toBe("first words");
-    // Only the new session is left.
+    // Discord has only the new session.
     await eventually(() => discord.gateway.sessions.map(({ id }) => id)).toEqual([lastSession.last?.id]);
   });
 

@@ -8,7 +8,7 @@ const linkTo = (guild: Guild, channel: Channel, { id }: Message) =>
 const texts = (found: EarlierMessage[] | undefined) => found?.map(({ text }) => text);
 
 /**
- * Three channels: an open one, one that everyone except Ada can see, and one that only Bob can see. Ada asks in a
+ * Three channels: everyone can see the first, everyone except Ada the second, and only Bob the third. Ada asks in a
  * channel and directly.
  */
 async function start() {

@@ -77,7 +77,7 @@ describe("the Discord listener", () => {
     expect(texts(events)).toEqual(["hello"]);
   });
 
-  test("the listener accepts a reply without the replied-to message and without its own type", async () => {
+  test("the listener accepts a reply that has neither the replied-to message nor the type of a reply", async () => {
     const bot = { id: BOT, username: "palaver" } as Message["author"];
     const [answer, stranger] = [packet("an answer", { author: bot }), packet("not for the bot")];
     const { listener, events, drained } = start(undefined, [answer, stranger]);
@@ -155,7 +155,7 @@ describe("the Discord listener", () => {
     expect(texts(events)).toEqual(["hello"]);
   });
 
-  test("the listener takes an edit without content as unreadable, not as an empty message", async () => {
+  test("the listener treats an edit without content as unreadable, not as an empty message", async () => {
     const { listener, events, drained } = start();
     const message = packet("hello");
     listener.onMessage(message);
@@ -164,7 +164,7 @@ describe("the Discord listener", () => {
     expect(events).toHaveLength(1);
   });
 
-  test("the listener ignores ephemeral messages, notices about polls, and everything before it knows the bot", async () => {
+  test("the listener ignores ephemeral messages, notices about polls, and all events before it knows the bot's id", async () => {
     const { listener, events, drained } = start();
     listener.onMessage(packet("for your eyes", { flags: 64 }));
     listener.onMessage(packet("pinned", { type: 6 }));

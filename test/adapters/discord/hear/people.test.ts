@@ -21,7 +21,7 @@ function start(rolesIn: (guildId: string) => string[] | undefined) {
   return { rolesOf, asked, wait: (ms: number) => void (nowMs += ms) };
 }
 
-test("the bot remembers, for five minutes, those roles of a direct message's author that the policy names", async () => {
+test("for five minutes, the bot caches those roles of a direct message's author that the policy names", async () => {
   const { rolesOf, asked, wait } = start((guildId) => (guildId === "guild of staff" ? ["staff", "others"] : []));
   expect(await rolesOf("ada")).toEqual(["staff"]);
   wait(4 * MINUTE_MS);

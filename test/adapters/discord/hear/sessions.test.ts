@@ -138,7 +138,7 @@ describe.skipIf(isRedisMissing)("the sessions of several processes (needs redis-
     expect(heardBy(discord)).toBe(before);
   });
 
-  test("no session starts when Discord allows no more of them today", async () => {
+  test("no session starts once Discord allows no more session starts today", async () => {
     // One session fewer can start while Discord's response is cached.
     const { discord, open } = await start({ sessions: { remaining: 1 } });
     const { log, lines } = recordingLog();

@@ -100,7 +100,7 @@ describe("the connection to Discord", () => {
     expect(adapter.isConnected()).toBe(false);
   });
 
-  test("the adapter reports a refused token once, whether the connection or a write found it", async () => {
+  test("the adapter reports a refused token once, whether Discord refused it for the connection or for a write", async () => {
     const { discord, reasons, adapter, channel } = await startStage({ simulator: SEEN });
     discord.faults.failNext("POST /channels/:channel/messages", { status: 401 });
     const sink = adapter.sink({ platform: "discord", channelId: channel.id }, NO_RIGHT);
@@ -241,7 +241,7 @@ test("a process survives if it closes a connection that then fails to open", asy
   await connection.close();
   expect(await opening).toBe("The connection to Discord was closed.");
   sockets[0]?.resetAndDestroy();
-  // Data on a later connection arrives after the reset.
+  // The test receives data on a later connection only after the reset.
   await once(connect(port, "127.0.0.1"), "connect");
   await eventually(() => sockets.length).toBe(2);
   for (const one of sockets) one.destroy();

@@ -11,7 +11,7 @@ const GET = "GET /applications/:application/commands";
 const HELP = { name: "help", description: "Show what I can do." };
 
 describe("registering the commands", () => {
-  test("the bot registers its commands at start: /ask, the given ones, and one in the menu of a message", async () => {
+  test("at its start, the bot registers /ask, the given commands, and one command in the menu of a message", async () => {
     const discord = await startDiscord();
     await startAdapter(discord, { commands: [HELP, { name: "model", description: "Chooses the model." }] });
     await discord.until(() => discord.commands().length > 0);
@@ -39,7 +39,7 @@ describe("registering the commands", () => {
     expect(discord.commands()).toEqual([]);
   });
 
-  test("the bot answers without its commands if registering fails, and retries a little later", async () => {
+  test("if registering its commands fails, the bot still answers messages, and retries a little later", async () => {
     const discord = await startDiscord();
     discord.faults.failNext(PUT, { status: 502 });
     const { adapter } = await startAdapter(discord);
@@ -48,7 +48,7 @@ describe("registering the commands", () => {
     await discord.until(() => discord.commands().length > 0);
   });
 
-  test("the bot registers its commands with a server that cannot list them", async () => {
+  test("the bot registers its commands even if the server cannot list the existing ones", async () => {
     const discord = await startDiscord();
     discord.faults.failNext(GET, { status: 404 });
     await startAdapter(discord, { commands: [HELP] });

@@ -92,7 +92,7 @@ describe("a fixed rate-limit counter", () => {
     expect([200, 5_000, 5_200].map(counter.credit)).toEqual([4, 4, 1]);
   });
 
-  test("a fixed counter opens a window with its full limit once it has seen the window restart", () => {
+  test("a fixed counter plans a new window with the full limit after it has seen one window restart", () => {
     const { counter, call } = fixed();
     call(0, 4, 4_900);
     call(3_000, 3, 1_900);
@@ -101,7 +101,7 @@ describe("a fixed rate-limit counter", () => {
     expect(counter.credit(10_400)).toBe(5);
   });
 
-  test("a fixed counter keeps its window if a refusal's wait ends inside it, because another limit refused the call", () => {
+  test("a fixed counter keeps its window if a refusal's wait ends inside that window, because another limit refused the call", () => {
     const { counter, call, send } = fixed();
     call(0, 4, 4_900);
     for (const [at, remaining] of [

@@ -60,7 +60,7 @@ describe("the meaning of Discord's refusals", () => {
     expect(error).toMatchObject({ kind: "rate-limited", retryAfterMs: 700 });
   });
 
-  test("a failure without a response leaves open whether Discord wrote the message, and quotes no text", () => {
+  test("after a failure without a response, it is unknown whether Discord wrote the message, and the error quotes no text", () => {
     const cause = Object.assign(new Error("connect to https://x/webhooks/1/token failed"), { code: "ECONNRESET" });
     const error = toSinkError(toNetworkError("POST", cause), signal);
     expect(error).toMatchObject({ kind: "unavailable", message: expect.stringContaining("ECONNRESET") });

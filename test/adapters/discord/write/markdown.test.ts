@@ -48,7 +48,7 @@ describe("Markdown for Discord", () => {
     );
   });
 
-  test("every code fence becomes three backticks with at most one word after them", () => {
+  test("every code fence becomes three backticks, followed by at most one word", () => {
     expect(toDiscordMarkdown("~~~python title=x\nprint(1)\n~~~")).toBe("```python\nprint(1)\n```");
     expect(toDiscordMarkdown("````md\n```js\n```\n````")).toBe("```md\n`\u200B``js\n`\u200B``\n```");
     expect(toDiscordMarkdown("```{.weird}\nx\n```")).toBe("```\nx\n```");
@@ -88,7 +88,7 @@ describe("Markdown for Discord", () => {
     );
   });
 
-  test("every part fits into a message if the splitter uses this length", () => {
+  test("every part fits into a message if the splitter measures length as Discord does", () => {
     fc.assert(
       fc.property(markdown, (text) => {
         const parts = splitMarkdown(text.repeat(3), { maxLength: 200, lengthOf: lengthOfMarkdown });
@@ -242,7 +242,7 @@ describe("a table", () => {
     expect(readTable(["| a | b |", "|---|---|", "```js | x"], 0)).toMatchObject({ count: 2 });
   });
 
-  test("a text without a row of dashes is no table", () => {
+  test("the adapter takes no text without a row of dashes for a table", () => {
     expect(showTable("| a | b |\n| c | d |")).toBeUndefined();
     expect(showTable("a | b\n---")).toBeUndefined();
     expect(showTable("| a | b |\n|---|")).toBeUndefined();

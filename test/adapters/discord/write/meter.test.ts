@@ -41,7 +41,7 @@ describe("the meter of one channel's calls", () => {
     expect([500, 1_300, 2_300].map(meter.credit)).toEqual([3, 4, 5]);
   });
 
-  test("a meter counts its own calls permanently if no model fits, and does not pass this on to other meters", () => {
+  test("a meter permanently counts its own calls if no model fits, and other meters do not learn from that", () => {
     const meter = createMeter(UNLEARNT);
     call(meter, slidingCounter(5, 5_000), [0, 1_000, 2_000, 5_400]);
     expect(meter.learnt().mode).toBe("unknown");
@@ -74,7 +74,7 @@ describe("the meter of one channel's calls", () => {
     expect(meter.keepUntil()).toBe(60_000);
   });
 
-  test("a meter corrects what it learned from another channel", () => {
+  test("a meter corrects a model that it took over from another channel", () => {
     const wrong = createMeter({ mode: "leaky", limit: 5, windowMs: 1_000 });
     call(wrong, fixedCounter(5, 5_000), [0, 300]);
     expect(wrong.learnt()).toEqual({ mode: "fixed", limit: 5, windowMs: 5_000 });
@@ -196,7 +196,7 @@ describe("the model of a counter", () => {
     expect(model.mode()).toBe("sliding");
   });
 
-  test("a counter model plans as leaky before it counts as leaky", () => {
+  test("a counter model makes plans for a leaky counter before it is certain that the counter is leaky", () => {
     const { model, rule, call, answer } = modelOf();
     call(0);
     answer(0, 200, 4, 800);

@@ -65,7 +65,7 @@ describe("the budget of calls to Discord", () => {
     expect(budget.credit(EDIT, 5_000)).toBe(0);
   });
 
-  test("the budget shares what it learned with other channels, and the bot's total limit", () => {
+  test("all channels share the budget's knowledge of the counters, and the bot's total limit", () => {
     const shared = createDiscordShared();
     const first = createDiscordBudget(shared);
     first.sent(EDIT, 0);
@@ -81,7 +81,7 @@ describe("the budget of calls to Discord", () => {
     expect(channels[0]?.creditAt(EDIT, 1, 1_000)).toBe(1_200);
   });
 
-  test("the budget counts a call under the kind that Discord's response proves", () => {
+  test("the budget counts a call under the counter that Discord's response proves", () => {
     const shared = createDiscordShared();
     shared.learnt.isSplit = true;
     const budget = createDiscordBudget(shared);

@@ -19,11 +19,11 @@ function body(markdown: string, buttons: Button[] = []): MessageBody {
   return toMessageBody(draft(markdown, { buttons }), {});
 }
 
-/** Tokens that expire soon, and the writes with them. The first calls fail with `troubles`. */
+/** Creates tokens that expire soon, and records the writes that use them. The first calls fail with `troubles`. */
 function start(...troubles: Error[]) {
   const written: ApiCall[] = [];
   const changed = new Set<() => void>();
-  /** The visible messages, by the end of their route. A promised answer without text counts as waiting. */
+  /** The visible messages, by token and message id. All other messages are deferred answers without text. */
   const standing = new Map<string, object>();
   const api: Api = {
     async call(call) {
@@ -79,11 +79,11 @@ describe("the closing note of a private answer", () => {
   });
 
   test("the closing note does not overwrite an answer that is finishing at the same moment", async () => {
-    // Even on a busy machine, the edit starts before the time is over and ends after it.
+    // Even on a busy machine, the edit starts before the closing note is due, and ends later.
     const { discord, channel, sink, id } = await startGrowing(1_000);
     discord.faults.slow(EDIT, 1_300, { times: 1 });
     await sink.edit(id, draft("So far so good."), signal);
-    // Calls to one route run one after another, so an ending would come before this call.
+    // Calls to one route run one after another, so a closing note would come before this call.
     await sink.edit(id, draft("So far so good!"), signal);
     const states = botMessages(discord, channel)[0]?.states ?? [];
     expect(states.map(({ content }) => content)).toEqual(["", "So far", "So far so good.", "So far so good!"]);

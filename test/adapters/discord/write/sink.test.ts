@@ -62,7 +62,7 @@ describe("a reply on Discord", () => {
     expect(messages.map(({ reference }) => reference?.messageId)).toEqual([question.id, one?.id, two?.id]);
   });
 
-  test("a reply refers to the previous message even if an earlier attempt wrote that one", async () => {
+  test("a reply refers to the previous message even if an earlier attempt wrote that message", async () => {
     const { discord, channel, ada, address, question, sink } = await startSink();
     const { id } = await sink.post(draft("one"), "n:one", signal);
     const { adapter: next } = await startAdapter(discord, { listens: false });
@@ -171,7 +171,7 @@ describe("a reply on Discord", () => {
     expect(sink.budget.key).toBe(`discord:${channel.id}`);
   });
 
-  test("a reply reports a rate limit with its wait, because the library neither delays nor sends anything later", async () => {
+  test("a reply reports a rate limit and its wait, because the library does not delay calls", async () => {
     const { discord, sink } = await startSink({ simulator: { allow: { "rate-limited": 1 } } });
     const { id } = await sink.post(draft("a"), "n", signal);
     for (const text of ["ab", "abc", "abcd", "abcde"]) await sink.edit(id, draft(text), signal);
@@ -183,7 +183,7 @@ describe("a reply on Discord", () => {
     expect(discord.requests.filter(({ route }) => route === EDIT)).toHaveLength(5);
   });
 
-  test("a reply continues if Discord gives calls back one by one, which the library takes for an empty window", async () => {
+  test("a reply continues if Discord makes calls available one by one, which the library takes for a used-up window", async () => {
     const clock = createStillClock();
     const messages = { kind: "leaky" as const, limit: 2, windowMs: 2_000 };
     const { sink, discord, channel } = await startSink({ simulator: { clock, limits: { messages } } });
@@ -340,7 +340,7 @@ describe("buttons and files", () => {
     expect(Buffer.from(file?.bytes ?? []).equals(Buffer.from(bytes))).toBe(true);
   });
 
-  test("the sink refuses files that are too many or too large before it sends them", async () => {
+  test("the sink refuses too many or too large files before it sends any", async () => {
     const { discord, sink } = await startSink();
     const file = { name: "a", contentType: "text/plain", bytes: new Uint8Array(1) };
     const large = { ...file, bytes: new Uint8Array(10 * 1024 * 1024 + 1) };
@@ -361,7 +361,7 @@ describe("the typing indicator", () => {
     expect(discord.typing).toEqual([expect.objectContaining({ channelId: channel.id })]);
   });
 
-  test("the bot does not repeat the typing indicator once there is text, even if no one stops it", async () => {
+  test("the bot does not repeat the typing indicator once there is text, even if nothing stops the indicator", async () => {
     vi.useFakeTimers();
     try {
       const routes: string[] = [];

@@ -32,14 +32,14 @@ describe("the typing indicator", () => {
     expect(shown).toHaveLength(4);
   });
 
-  test("the bot ends the typing indicator by itself if no text comes", () => {
+  test("the bot stops repeating the typing indicator after a while if no text comes", () => {
     const { shown, typingIn } = start();
     typingIn("1").start();
     vi.advanceTimersByTime(3_600_000);
     expect(shown.length).toBeLessThan(40);
   });
 
-  test("all answers in a channel share the typing indicator, which lasts until the last of them has started", () => {
+  test("all answers in a channel share the typing indicator, which lasts until the last answer has started", () => {
     const { shown, typingIn } = start();
     const typings = Array.from({ length: 20 }, () => typingIn("1"));
     for (const typing of [...typings, typingIn("2")]) typing.start();

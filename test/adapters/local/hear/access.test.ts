@@ -134,7 +134,7 @@ describe("access to the local page", () => {
     }
   });
 
-  test("the page requires the password before it reads a body, and for requests without one", async () => {
+  test("the page requires the password before it reads a body, and also for requests without a body", async () => {
     const { url } = await start({ password: "opensesame" });
     for (const path of ["/local/files", "/local/messages", "/local/nothing"]) {
       const outgoing = request(url + path, {

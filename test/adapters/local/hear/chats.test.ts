@@ -76,7 +76,7 @@ describe("a chat at the local page", () => {
     expect(page.events).toHaveLength(2);
   });
 
-  test("a chat stays complete if the queue does not accept the command to forget it", async () => {
+  test("a chat stays complete if the queue does not accept the command to forget the chat", async () => {
     await page.send({ text: "hello" });
     isRefusing = true;
     expect(await change("chat-1", "delete")).toMatchObject({ status: 503 });

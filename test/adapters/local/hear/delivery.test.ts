@@ -46,7 +46,7 @@ describe("the delivery of an event at the local page", () => {
     expect(deps.outbox.keys()).toEqual([]);
   });
 
-  test("the page reports that it accepts nothing before the start and after the end", async () => {
+  test("the page reports that it accepts nothing before it starts and after it stops", async () => {
     accept = undefined;
     await expect(offer(deps, EVENT, { kind: "none" })).rejects.toMatchObject({ name: "RequestError", status: 503 });
     expect(deps.outbox.keys()).toEqual([]);

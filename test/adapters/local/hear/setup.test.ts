@@ -51,7 +51,7 @@ describe("the first-run setup", () => {
     },
   );
 
-  test("the setup accepts a proxy's requests with the page's password, and none without one", async () => {
+  test("the setup accepts a proxy's requests only with the page's password", async () => {
     const { offered, post, url, file } = await open({ password: "a-long-password" });
     const authorization = `Basic ${Buffer.from("me:a-long-password").toString("base64")}`;
     expect((await fetch(`${url}/local/setup`)).status).toBe(401);

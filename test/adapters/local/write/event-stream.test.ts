@@ -73,7 +73,7 @@ describe("the event stream of the local page", () => {
     }
   });
 
-  test("the event stream sends edits as they come, each with its number", async () => {
+  test("the event stream sends every edit at once, with the number of the change", async () => {
     const { id } = await sink.post(draft("1"), "n", signal);
     const seen: string[] = [];
     const ids: number[] = [];
@@ -107,7 +107,7 @@ describe("the event stream of the local page", () => {
     );
     tables.inTransaction(() => messages.erase(ids[1] ?? 0));
 
-    // The stream produces one step per read, and nothing in advance.
+    // The stream prepares nothing in advance: each read produces one step.
     const reader = eventStream.open(0).getReader();
     const read = async () => new TextDecoder().decode((await reader.read()).value);
     expect(await read()).toContain("event: hello");

@@ -74,7 +74,7 @@ describe("the sink of the local page", () => {
     });
   });
 
-  test("the sink refuses too many files, and files that are too large", async () => {
+  test("the sink refuses a message with too many or too large files", async () => {
     const sink = page.adapter.sink(address, NO_RIGHT);
     const eleven = Array.from({ length: 11 }, () => file(1));
     await expect(sink.upload(eleven, undefined, randomUUID(), signal)).rejects.toMatchObject({ kind: "rejected" });

@@ -122,7 +122,7 @@ describe("the reading of a delivery from Slack", () => {
     await expect(tell("agent_session_stopped", { team_id: "T1" })).rejects.toThrow("disk");
   });
 
-  test("a paused adapter rejects interactions, and leaves messages to the listener", async () => {
+  test("a paused adapter rejects interactions, and the listener decides about messages", async () => {
     const { tell, say, heard } = start({ isTaking: false });
     await tell("message", { team_id: "T1" });
     expect(heard).toEqual(["message in T1"]);
@@ -176,7 +176,7 @@ describe("the acknowledgement of a delivery", () => {
     expect(lines.filter(({ level }) => level === 40)).toHaveLength(4);
   });
 
-  test("the adapter logs a failure after the acknowledgement and does not revoke the acknowledgement", async () => {
+  test("the adapter only logs a failure that happens after the acknowledgement", async () => {
     const { say, lines } = start({ result: { events: [], afterwards: () => Promise.reject(new Error("late")) } });
     await say(EVENT);
     await Promise.resolve();

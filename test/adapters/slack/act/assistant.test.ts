@@ -78,7 +78,7 @@ describe("Slack's own Stop", () => {
   });
 });
 
-test("the bot remembers the channel that a person looks at, by thread in the older assistant and else by person", async () => {
+test("the bot remembers the channel that a person looks at, per thread in the older assistant and otherwise per person", async () => {
   const noted: unknown[] = [];
   const looking = { note: async (...given: unknown[]) => void noted.push(given) };
   const { interactions, workspace } = await startInteractions({ looking });

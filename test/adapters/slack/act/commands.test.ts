@@ -111,7 +111,7 @@ describe("/ask", () => {
     expect(events).toEqual([]);
   });
 
-  test("/ask shows the start of a very long question, and asks all of it", async () => {
+  test("/ask shows the start of a very long question, and asks the whole question", async () => {
     const { slack, ada, general, events } = await startInteractions();
     const text = `${"&".repeat(1_998)}${"🍵".repeat(2_000)}`;
     await ada.command("/ask", text, general);

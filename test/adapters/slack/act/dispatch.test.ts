@@ -47,7 +47,7 @@ describe("dispatching a payload from Slack", () => {
     expect(asked.events).toMatchObject([{ kind: "message" }]);
   });
 
-  test("two payloads with the same trigger, or none, are two actions, and a second delivery is none", async () => {
+  test("two payloads with the same trigger, or without one, are two actions, and a repeated payload has the same keys", async () => {
     const { interactions, workspace, general } = await startInteractions();
     const user = { id: "U1" };
     const place = { channel_id: general.id, user_id: "U1" };
@@ -101,7 +101,7 @@ describe("the end of an installation", () => {
     return { ...stage, told };
   }
 
-  test("an uninstall takes effect at the end of Slack's second, and removes an installation made in that second", async () => {
+  test("an uninstall counts from the end of the second that Slack names, so it removes an installation made in that second", async () => {
     const { slack, workspace, told } = await startTold();
     slack.revoke("account_inactive", { isTold: true });
     await slack.acknowledged();

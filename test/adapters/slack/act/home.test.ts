@@ -121,7 +121,7 @@ describe("the home tab", () => {
     expect(new Set(events.map(({ key }) => key)).size).toBe(2);
   });
 
-  test("the home tab opens the form for a picture in the direct conversation", async () => {
+  test("the home tab opens the form for images in the direct conversation", async () => {
     const { slack, ada, events, view } = await openHome();
     await ada.pressInView(view, { type: "button", action_id: HOME_ACTIONS.draw });
     const form = await slack.until(() => slack.view(ada), "the form");
@@ -140,7 +140,7 @@ describe("the messages tab", () => {
     expect(slack.home(ada)).toBeUndefined();
   });
 
-  test("the messages tab suggests the prompts of the channel next to it, or else those of the conversation", async () => {
+  test("the messages tab suggests the prompts of the channel next to the tab, or otherwise those of the conversation", async () => {
     const set = new Map<string, string[]>();
     const readPersona = async ({ channelId }: { channelId: string }) => {
       const prompts = set.get(channelId);

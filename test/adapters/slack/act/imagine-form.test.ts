@@ -144,7 +144,7 @@ describe("the form for images", () => {
     expect(blocks[1]).toMatchObject({ optional: true, element: { type: "file_input", max_files: 3 } });
   });
 
-  test("the imagine form opens without models if they are late", async () => {
+  test("the imagine form opens without models if the list of models comes too late", async () => {
     const stage = await startInteractions({ imagine: { ...MENU, listModels: never } });
     const view = await openForm(stage);
     expect(blocksOf(view.body).map(({ block_id }) => block_id)).not.toContain("model");

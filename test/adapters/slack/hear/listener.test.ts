@@ -64,7 +64,7 @@ describe("the Slack listener", () => {
     expect(events).toMatchObject([{ kind: "edited", text: "hello" }]);
   });
 
-  test("the listener treats a message that gets a mention by an edit as new, unless the message is old", async () => {
+  test("the listener treats a message as new if an edit adds a mention, unless the message is old", async () => {
     const edit = changed(said("hello"), said("<@UBOT> hello"));
     const fresh = start();
     await fresh.hear(edit);
@@ -104,7 +104,7 @@ describe("the Slack listener", () => {
     expect(events).toHaveLength(3);
   });
 
-  test("the listener passes on a deletion even if Slack omits the deleted message, and no edit after it", async () => {
+  test("the listener passes on a deletion even if Slack omits the deleted message, and passes on no later edit", async () => {
     const { events, hear } = start();
     await hear({ subtype: "message_deleted", deleted_ts: "100.0", previous_message: null });
     const id = "slack:T1:C1:100.0";
@@ -212,7 +212,7 @@ describe("other bots on Slack", () => {
     expect(createOtherBots([], () => 0).mayAsk(say(2, { user: "U1" }))).toBe(true);
   });
 
-  test("another bot can ask three times in a thread until a person writes there", () => {
+  test("another bot can ask at most three times in a thread before a person writes there", () => {
     const bots = createOtherBots(["B9"], () => 0);
     expect([2, 3, 4, 5, 6].map((ts) => bots.mayAsk(byBot(ts)))).toEqual([true, true, true, false, false]);
     // A repeated delivery is not another question.

@@ -65,7 +65,7 @@ describe("people on Slack", () => {
     }
   });
 
-  test("admins of a workspace act for others, and can change channel settings like a channel's creator", async () => {
+  test("admins of a workspace can act for others, and can change channel settings as a channel's creator can", async () => {
     const { people } = start(
       { U1: ADA, U2: user({ name: "boss", is_owner: true }), U3: user({ name: "guest", is_restricted: true }) },
       { C1: { channel: { name: "general", creator: "U1" } }, C2: { channel: { name: "other", creator: "U3" } } },
@@ -104,7 +104,7 @@ describe("people on Slack", () => {
     expect(await wide.toAuthor(workspace, "U1", { team: "T2" })).not.toHaveProperty("kind");
   });
 
-  test("a person of another organisation is external even if that has several workspaces too", async () => {
+  test("a person of another organisation is external even if that organisation has several workspaces", async () => {
     const eve = user({ name: "eve", team_id: "T9", is_admin: true, enterprise_user: { enterprise_id: "E9" } });
     const { people } = start({ U1: eve });
     const stranger = { name: "eve", isAdmin: false, isGuest: true, kind: "external" };
@@ -151,7 +151,7 @@ describe("people on Slack", () => {
     expect(asked).toEqual(["U1", "U1", "U1"]);
   });
 
-  test("a Slack that does not answer delays no one, and the name is known the next time", async () => {
+  test("the bot does not wait for a name that Slack does not return in time, and knows the name the next time", async () => {
     const answer = Promise.withResolvers<Body>();
     const { people, asked } = start({ U1: answer.promise });
     expect(await people.person(ACME, "U1")).toBeUndefined();

@@ -160,7 +160,7 @@ describe("requests from Slack", () => {
     expect(await send(stage.url, "/slack/events", again, sign(again))).toBe(503);
   });
 
-  test("the server acknowledges events about the bot's own messages after a pause, because no one would miss them", async () => {
+  test("the server acknowledges events about the bot's own messages even after a pause, because these events can be lost", async () => {
     const { slack, adapter, general, ada, message } = await startStage({ transport: "HTTP" });
     ada.mention(general, "hello");
     const { reply } = await message(0);

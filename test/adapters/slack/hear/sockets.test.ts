@@ -21,7 +21,7 @@ describe("the sockets to Slack", () => {
     expect(events).toHaveLength(1);
   });
 
-  test("the adapter replaces a socket that Slack refreshes at once, and loses nothing", async () => {
+  test("when Slack refreshes a socket, the adapter replaces the socket at once and loses nothing", async () => {
     const { slack, ada, adapter, events, heard } = await startStage();
     slack.disconnect("refresh_requested", { isOne: true });
     expect(adapter.isConnected()).toBe(true);
@@ -70,7 +70,7 @@ describe("the sockets to Slack", () => {
     expect((await message(0)).text).toBe("hello again");
   });
 
-  test("the adapter reopens sockets when Slack allows it, and not before", async () => {
+  test("the adapter reopens sockets as soon as Slack allows that, and not before", async () => {
     const { slack } = await startStage();
     slack.failNext(OPEN, { retryAfterS: 1 });
     slack.disconnect("refresh_requested", { isOne: true });

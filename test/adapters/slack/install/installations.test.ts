@@ -79,7 +79,7 @@ describe("a stored installation", () => {
     expect(await another().find("T2", signal)).toBeUndefined();
   });
 
-  test("an installation stored with another key counts as absent, and the log says what to do without any secret", async () => {
+  test("an installation stored with another key counts as absent, and the log says what to do and contains no secret", async () => {
     const { installations, store } = startInstallations();
     await installations.keep(INSTALLATION);
     const { log, lines } = recordingLog();
@@ -152,7 +152,7 @@ describe("removing an installation", () => {
     expect(await store.get("T1")).toBeUndefined();
   });
 
-  test("a late removal does not end the next installation", async () => {
+  test("a late removal does not remove a newer installation", async () => {
     const { installations } = startInstallations();
     await installations.keep({ ...INSTALLATION, token: "xoxb-second", installedAt: 3_000 });
     expect(await installations.remove("T1", 2_000)).toEqual([]);
@@ -216,7 +216,7 @@ describe("refreshing a token", () => {
     expect(await another().find("T1", signal)).toMatchObject({ token: "xoxb-1" });
   });
 
-  test("a token that Slack no longer refreshes is no installation", async () => {
+  test("an installation is gone once Slack no longer refreshes its token", async () => {
     const { installations, clock } = startInstallations({ refresh: createSlack("xoxe-other").refresh });
     await installations.keep(EXPIRING);
     clock.now = 13 * HOUR_MS;

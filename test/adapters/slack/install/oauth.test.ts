@@ -232,7 +232,7 @@ describe("calls to Slack for several workspaces", () => {
       calls.map(async ({ id }) => ({ id, answer: await api.call(id, "auth.test", { meant: id }, signal) })),
     );
     expect(answers.filter(({ id, answer }) => answer["team_id"] !== id)).toEqual([]);
-    // A call belongs to the workspace of its token.
+    // The workspace of a call is the workspace of the token that the call uses.
     const wrong = slack.requests.slice(from).filter(({ workspaceId, args }) => workspaceId !== args["meant"]);
     expect(wrong).toEqual([]);
   });

@@ -100,7 +100,7 @@ describe("an organisation that installed the bot for all its workspaces", () => 
     const starship = bridge?.organisation;
     if (starship === undefined || bridge === undefined || engine === undefined) throw new Error("There is no world.");
     const { installed } = started.several;
-    // The same in every process of a service.
+    // All processes of a service share these.
     const adapter = await startAdapter(started.slack, { installed, onUninstalled: started.several.onUninstalled });
     return { ...started, ...adapter, starship, bridge, engine };
   }
@@ -161,7 +161,7 @@ describe("an organisation that installed the bot for all its workspaces", () => 
     slack.withdrawFrom(engine);
     await slack.acknowledged();
     expect(erased).toEqual([engine.id]);
-    // The bot itself is still installed.
+    // The organisation's installation still exists.
     slack.user({ name: "Bob", workspace: bridge }).dm("still there?");
     await message(2);
     slack.uninstallFrom(starship);

@@ -49,7 +49,7 @@ describe("the cards of a stream on Slack", () => {
     const after = toCards([done], running);
     const chunk = { type: "task_update", id: "a", title: "Looking at a", status: "complete" };
     expect(toTaskChunks(running, after)).toEqual([{ ...chunk, sources: [{ type: "url", url: one.url, text: "A" }] }]);
-    // Slack appends them to those that the card has.
+    // Slack appends these sources to those that the card already has.
     const again = toCards([{ ...done, title: "looking again" }], after);
     expect(toTaskChunks(after, again)).toEqual([{ ...chunk, title: "Looking again" }]);
     const [full] = toCards([{ ...done, sources: many }], NONE).values();

@@ -63,7 +63,7 @@ describe("a message on Slack", () => {
     ]);
   });
 
-  test("a message shows other buttons next to feedback buttons, and no feedback with only one of them", () => {
+  test("a message shows other buttons next to feedback buttons, and needs both feedback buttons to show Slack's own", () => {
     const types = (...args: Parameters<typeof toButtonBlocks>) => toButtonBlocks(...args).map(({ type }) => type);
     expect(types([RETRY, GOOD, BAD], { hasFeedbackButtons: true })).toEqual(["actions", "context_actions"]);
     expect(types([GOOD], { hasFeedbackButtons: true })).toEqual(["actions"]);

@@ -20,7 +20,7 @@ describe("a refusal to change a message on Slack", () => {
     "unknown_method",
     "not_allowed_token_type",
     "some_error_of_tomorrow",
-  ])("a refusal to change a message seals it, and further messages may be possible: %s", async (code) => {
+  ])("a refusal to change a message seals the message, and the bot can still try to post others: %s", async (code) => {
     expect(await kindOf("chat.update", code)).toBe("sealed");
   });
 

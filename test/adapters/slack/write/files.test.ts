@@ -33,7 +33,7 @@ describe("posting files to Slack", () => {
     expect(String(await read(await outbound.openAttachment(ref, signal)))).toBe("# Long");
   });
 
-  test("pictures are shown inside their message, with text, buttons and alt texts", async () => {
+  test("images are shown inside their message, with text, buttons and alt texts", async () => {
     const { slack, general, question, address, outbound } = await startDesk();
     const files = [picture("fox.png"), picture("owl.png", { altText: "An owl" })];
     const posted = await outbound
@@ -58,7 +58,7 @@ describe("posting files to Slack", () => {
   test.each([
     ["a picture", picture(), picture("owl.png")],
     ["a text", text(), text("rest.md")],
-  ])("files are posted even if Slack describes them to no one: %s", async (_, file, next) => {
+  ])("files are posted even if Slack refuses to describe them to the app: %s", async (_, file, next) => {
     const { slack, general, question, address, outbound, calls } = await startDesk();
     slack.failNext("files.info", { error: "missing_scope" });
     const { id } = await outbound.sink(address, NO_RIGHT).upload([file], finalDraft("One"), "n", signal);
@@ -158,7 +158,7 @@ function smallPicture(bytes: number[] = [1, 2, 3], name = "fox.png"): OutboundFi
   return { name, contentType: "image/png", bytes: Uint8Array.from(bytes), altText: "A fox in the snow" };
 }
 
-/** `refuses` says how this workspace refuses to show a picture inside a message. */
+/** `refuses` says how this workspace refuses to show an image inside a message. */
 async function begin(refuses: "blocks" | "readiness" = "blocks", sharingMs = 5) {
   const readyMs = refuses === "readiness" ? Infinity : 0;
   const desk = await startDesk({ limits: { sharingMs, readyMs, postBurst: 100 }, pollPausesMs: SOON });
@@ -190,9 +190,9 @@ const OTHERS = [
   [0, "Another", 1],
 ];
 
-describe("a picture on Slack if messages cannot show it", () => {
+describe("an image on Slack if messages cannot show it", () => {
   for (const refuses of ["blocks", "readiness"] as const) {
-    test(`a picture is shared separately, followed by its text and buttons: no ${refuses}`, async () => {
+    test(`an image is shared separately, followed by its text and buttons: no ${refuses}`, async () => {
       const { bring, shown, answers, count, outbound } = await begin(refuses);
       const posted = await bring();
       expect(shown()).toEqual(BOTH);
@@ -209,13 +209,13 @@ describe("a picture on Slack if messages cannot show it", () => {
     });
   }
 
-  test("a shared picture has its alt text", async () => {
+  test("a shared image has its alt text", async () => {
     const { bring, answers } = await begin();
     await bring("n", { ...smallPicture(), altText: "x".repeat(1_500) });
     expect(answers()[0]?.content.files[0]?.altText).toBe(`${"x".repeat(999)}…`);
   });
 
-  test("showing pictures inside messages is not tried again in that workspace", async () => {
+  test("the adapter does not try again to show images inside messages in that workspace", async () => {
     const { bring, shown, slack, calls } = await begin();
     await bring("one");
     const before = calls("files.completeUploadExternal");
@@ -225,14 +225,14 @@ describe("a picture on Slack if messages cannot show it", () => {
     expect(slack.requests.filter(({ error }) => error === "invalid_blocks")).toHaveLength(SOON.length);
   });
 
-  test("a shared picture without text needs no second message", async () => {
+  test("a shared image without text needs no second message", async () => {
     const { bring, shown, answers } = await begin();
     const { id } = await bring("n", smallPicture(), finalDraft(""));
     expect(shown()).toEqual([[1, "", 0]]);
     expect(id.endsWith(String(answers()[0]?.ts))).toBe(true);
   });
 
-  test("a shared picture is posted once per nonce, even if another run drew it with another size", async () => {
+  test("a shared image is posted once per nonce, even if another run created it with another size", async () => {
     const { bring, shown, restart, address } = await begin();
     const { id, attachments } = await bring();
     expect((await bring()).id).toBe(id);
@@ -244,7 +244,7 @@ describe("a picture on Slack if messages cannot show it", () => {
     expect(shown()).toEqual(BOTH);
   });
 
-  test("asking for a picture again in the same words posts another one", async () => {
+  test("asking for an image again in the same words posts another image", async () => {
     const { bring, shown, restart, address } = await begin();
     await bring("one");
     await restart().sink(address, NO_RIGHT).upload([smallPicture()], OTHER, "two", signal);
@@ -258,7 +258,7 @@ describe("a picture on Slack if messages cannot show it", () => {
     ["chat.postMessage", { retryAfterS: 1 }],
     ["files.info", { status: 500 }],
     ["files.info", { retryAfterS: 1 }],
-  ])("a picture is posted once if %s fails on the way: %j", async (method, fault) => {
+  ])("an image is posted once if %s fails on the way: %j", async (method, fault) => {
     const { bring, shown, slack, calls } = await begin();
     await bring("first", smallPicture([9]), OTHER);
     const before = [shown().length, calls("files.getUploadURLExternal")];
@@ -282,7 +282,7 @@ describe("a picture on Slack if messages cannot show it", () => {
     expect(posted.attachments).toHaveLength(1);
   });
 
-  test("a picture is not shared again while Slack takes time to show it", async () => {
+  test("an image is not shared again while Slack takes time to show it", async () => {
     const { bring, shown, slack, count } = await begin("blocks", 2_000);
     await expect(bring()).rejects.toMatchObject({ kind: "unavailable" });
     await expect(bring()).rejects.toMatchObject({ kind: "unavailable" });
@@ -292,7 +292,7 @@ describe("a picture on Slack if messages cannot show it", () => {
     expect(shown()).toEqual(BOTH);
   });
 
-  test("a picture is shared separately if a refusal says nothing about pictures", async () => {
+  test("an image is shared separately if a refusal says nothing about images", async () => {
     const { slack, sink, shown } = await begin();
     slack.setUnknown();
     slack.failNext("chat.postMessage", { error: "restricted_action" });
@@ -302,7 +302,7 @@ describe("a picture on Slack if messages cannot show it", () => {
   });
 
   for (const isRestarted of [false, true]) {
-    test(`a shared picture is removed with the message after it, by another run: ${isRestarted}`, async () => {
+    test(`a shared image is removed with the message after it, by another run: ${isRestarted}`, async () => {
       const { bring, shown, count, restart, outbound, address } = await begin();
       const { id } = await bring();
       await (isRestarted ? restart() : outbound).sink(address, NO_RIGHT).remove(id, signal);
@@ -310,7 +310,7 @@ describe("a picture on Slack if messages cannot show it", () => {
     });
   }
 
-  test("the adapter posts a picture for one person in their direct conversation, and removes it there", async () => {
+  test("the adapter posts an image for one person in their direct conversation, and removes it there", async () => {
     const { slack, ada, general, address, outbound } = await begin();
     const sink = outbound.sink({ ...address, visibleTo: ada.id }, NO_RIGHT);
     const { id } = await sink.upload([smallPicture()], CAPTION, "n", signal);

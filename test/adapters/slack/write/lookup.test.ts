@@ -57,7 +57,7 @@ describe("looking up a message of an earlier attempt", () => {
     expect(asked.map(({ args }) => args["limit"])).toEqual(["15", "15"]);
   });
 
-  test("an unfinished stream counts as the message, and a stream with a nonce only for its own", async () => {
+  test("the lookup finds an unfinished stream for any nonce, but a finished stream only for its own nonce", async () => {
     const desk = await startDesk();
     const { api, slack, general } = desk;
     const team = slack.workspace.id;

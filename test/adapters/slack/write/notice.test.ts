@@ -69,7 +69,7 @@ describe("an ephemeral notice whose response URL is not Slack's", () => {
     expect(told()).toEqual([expect.stringMatching(/no longer works/)]);
   });
 
-  test("chat.postEphemeral informs the person about a shortcut on a message without pictures", async () => {
+  test("chat.postEphemeral informs the person about a shortcut on a message without images", async () => {
     const { ada, slack, general, told } = await start({ hasForeignHooks: true });
     await ada.shortcut("imagine_from_message", ada.say(general, "hello"));
     await slack.until(() => told()[0], "the answer");

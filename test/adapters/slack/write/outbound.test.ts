@@ -14,7 +14,7 @@ import { type ProduceText, type ReplyOptions, writeReply } from "../../../../src
 import { createSteps, type Steps } from "../../../../src/reply/steps.ts";
 import { addressOf, type Desk, RETRY, startDesk } from "../writing.ts";
 
-/** These tests are not about the pace, so there are no limits. */
+/** Without limits, because these tests are not about the pace. */
 const UNLIMITED = {
   postBurst: 10_000,
   perMinute: Object.fromEntries(Object.keys(DEFAULT_LIMITS.perMinute).map((method) => [method, 1_000_000])),

@@ -73,7 +73,7 @@ describe("the budget of calls to Slack", () => {
     expect(budget.reserve({ ...demand(0), unfinished: 6 })).toBe(6);
   });
 
-  test("the budget counts a call under the method that was used in the end", () => {
+  test("the budget counts a call under the method that was finally used", () => {
     const budget = createSlackBudget("update");
     budget.sent(EDIT, 0);
     budget.done(EDIT, { kind: "post", sentAt: 0, answer: { ok: true } }, 1_000);
@@ -245,7 +245,7 @@ describe("the plan of edits on Slack", () => {
     expect(planGap(demand([own], [91_000]), bank)).toBe(planGap(demand([own]), bank));
   });
 
-  test("the plan spreads calls over long lifetimes once several replies have lasted", () => {
+  test("the plan spreads calls over long lifetimes once several replies have lasted long", () => {
     const five = (firstText: number) => Array.from({ length: 5 }, (): Growth => ({ ...YOUNG, rate: 0.12, firstText }));
     expect(planGap(demand(five(92_000)), FRESH)).toBeGreaterThan(2 * planGap(demand(five(94_000)), FRESH));
   });
@@ -285,7 +285,8 @@ describe("the turns to post in a channel", () => {
     expect([5_000, 5_200, 5_300].map(turns.credit)).toEqual([0, 0, 1]);
     expect(turns.creditAt(1, 5_000)).toBe(5_250);
     expect(turns.creditAt(2, 5_000)).toBe(Infinity);
-    // A slow call may have been slow before it arrived. Only half of the fastest round trip is certain.
+    // The delay may have been on the way to Slack, so we can only assume that the call arrived half the fastest round
+    // trip before the response.
     turns.sent(10_000);
     turns.done({ ok: true }, 13_000);
     expect(turns.creditAt(1, 13_000)).toBe(13_250);

@@ -31,7 +31,7 @@ async function startEphemeral(hasUrl = true): Promise<Desk & { address: ReplyAdd
 }
 
 describe("an answer on Slack that one person sees", () => {
-  test("an ephemeral answer grows in place, and uses at most the five responses of a command", async () => {
+  test("an ephemeral answer grows in one message, and uses at most the five responses of a command", async () => {
     const { slack, general, address, outbound, shown } = await startEphemeral();
     const sink = outbound.sink(address, NO_RIGHT);
     const { id } = await sink.post(growing("1"), "n", signal);

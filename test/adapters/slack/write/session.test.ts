@@ -74,7 +74,7 @@ describe("the session of an agent on Slack", () => {
     expect(said()).toEqual(["processing", "active", "active"]);
   });
 
-  test("only the newest answer in a thread ends its session, even if it started meanwhile", async () => {
+  test("only the newest answer in a thread ends the session, even if an older answer has not ended it yet", async () => {
     const { slack, sink, outbound, address, api, argsOf } = await startWriting();
     const said = () => argsOf(METHOD).map(({ status }) => status);
     const { id } = await sink.post(growing("One"), "a", signal);

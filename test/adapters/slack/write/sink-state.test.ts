@@ -36,7 +36,7 @@ describe("the state that replies on Slack share", () => {
     expect(state.supports("streams", "T1", "C1")).toBe(true);
   });
 
-  test("the shared state is bounded, and drops its oldest entry first", () => {
+  test("the shared state has a limited size, and drops its oldest entry first", () => {
     const { posted } = createSinkState(() => 0);
     for (let index = 0; index < 2_001; index++) posted.set(`${index}`, { id: `${index}` });
     expect([posted.get("0"), posted.get("1")?.id, posted.get("2000")?.id]).toEqual([undefined, "1", "2000"]);

@@ -31,7 +31,7 @@ describe("steps in a stream on Slack", () => {
     ]);
   });
 
-  test("steps before the first text are shown with it, folded", async () => {
+  test("steps from before the first text appear together with that text, folded", async () => {
     const { sink, argsOf, texts, cards } = await startWriting();
     const { id } = await sink.post(withSteps(growing("It is"), LOOKED), "n", signal);
     expect(argsOf("chat.startStream")[0]).toMatchObject({ task_display_mode: "plan" });

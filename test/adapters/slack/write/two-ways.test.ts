@@ -6,7 +6,7 @@ import type { Pacer, PacerStep } from "../../../../src/port/pace.ts";
 
 const OK = { answer: { ok: true }, behind: false } as const;
 
-/** Takes steps until no call is due any more. */
+/** Steps the pacer until no call is due. */
 function sendAll(pacer: Pacer, now: number): Array<PacerStep & { type: "send" }> {
   const sent: Array<PacerStep & { type: "send" }> = [];
   for (let step = pacer.step(now); step.type === "send"; step = pacer.step(now)) sent.push(step);
@@ -31,7 +31,7 @@ describe("the pacer for two ways to write", () => {
     expect(begun.slice(19).every(({ isFallback }) => isFallback === true)).toBe(true);
   });
 
-  test("the pacer starts a reply in the fallback if it gets more calls there", () => {
+  test("the pacer starts a reply in the fallback if the fallback has more calls left", () => {
     const pacer = createSlackPacer();
     const replies = Array.from({ length: 6 }, (_, index) => pacer.join({ room: `room ${index}` }));
     for (const reply of replies) pacer.text(reply, 10, 0);
@@ -62,7 +62,7 @@ describe("the pacer for two ways to write", () => {
     expect(sendAll(pacer, 50)).toEqual([{ type: "send", reply, kind: "post", isFallback: true }]);
   });
 
-  test("the pacer follows a reply that switched to the fallback, with its text and without its failures", () => {
+  test("when a reply switches to the fallback, the pacer keeps the reply's text and forgets its failures", () => {
     const pacer = createSlackPacer();
     const reply = pacer.join({ room: "general" });
     pacer.text(reply, 10, 0);
