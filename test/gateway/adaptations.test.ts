@@ -175,7 +175,7 @@ describe("changes to a request that the gateway rejected", () => {
     for (const [, words, options] of SAID) expect(find(refusal(words, options), plain)).toBeUndefined();
   });
 
-  test("the client makes another change if it already made the first one", () => {
+  test("the client makes the next change if it has already made the first change", () => {
     const error = refusal("Unexpected role 'user' after role 'tool'");
     const first = find(error);
     expect(first?.name).toBe("one message for each speaker");
@@ -198,7 +198,7 @@ describe("a changed request", () => {
     expect(adapt("max_completion_tokens")).toEqual({ ...rest, max_completion_tokens: 100 });
   });
 
-  test("a changed request alternates between its roles", () => {
+  test("a changed request joins consecutive messages of the same role", () => {
     const { messages: joined } = adapt("one message for each speaker") as { messages: ChatMessage[] };
     expect(joined.map(({ role }) => role)).toEqual(["system", "user", "assistant", "tool", "user"]);
     expect(joined[1]).toEqual({ role: "user", content: "Earlier talk.\n\nWhat time is it?" });
@@ -236,7 +236,7 @@ describe("a changed request", () => {
     expect(plain.messages[3]?.content).toContain("clock({}):\nNoon.");
   });
 
-  test("a changed request has as text only the calls without extra fields of the gateway", () => {
+  test("a changed request turns only calls without extra fields of the gateway into text", () => {
     const own: ChatMessage[] = [
       ...messages,
       { role: "assistant", content: "", tool_calls: [{ ...call, id: "call_2" }], attached },
@@ -285,7 +285,7 @@ describe("a changed request", () => {
     expect(changed).toMatchObject({ tools: [{ function: { name: "clock" } }], tool_choice: "none" });
   });
 
-  test("a changed request has words instead of images, as one text", () => {
+  test("a changed request has words instead of images, joined into one text", () => {
     const { messages: seen } = adapt("pictures") as { messages: ChatMessage[] };
     expect(seen.at(-1)?.content).toBe("Look.\n\n(You cannot see this image. Say so if it matters.)");
   });
@@ -300,7 +300,7 @@ const strict: Answer = (response, received) =>
 const hadUser = (received: ReadonlyArray<{ json: unknown }>) => received.map((one) => "user" in (one.json as object));
 
 describe("a gateway that rejects part of a request", () => {
-  test("the client leaves the rejected part out of the retry and of later requests, for this model only", async () => {
+  test("the client omits the rejected part from the retry and from later requests to the same model", async () => {
     const { url, received } = await startFaultServer(strict);
     const gateway = connect(url);
     for (const model of ["m", "m", "other"]) {
@@ -392,7 +392,7 @@ describe("a gateway that rejects part of a request", () => {
     expect(JSON.stringify(lines)).not.toMatch(/4711|0815/);
   });
 
-  test("a text model of the sandbox answers about an image", async () => {
+  test("the sandbox's model for text alone answers a question with an image", async () => {
     const sandbox = await start();
     const gateway = connect(sandbox.url, { apiKey: "sk-sandbox-all" });
     const asked = {

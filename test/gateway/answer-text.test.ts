@@ -22,7 +22,7 @@ function pieces(text: string, places: readonly number[]): string[] {
   return cuts.slice(1).map((end, index) => text.slice(cuts[index], end));
 }
 
-describe("deltas that repeat the whole text so far", () => {
+describe("deltas that repeat all earlier text", () => {
   const sentence = "The answer is forty-two, as everybody knows.";
 
   test("the client shows repeated deltas once", () => {

@@ -35,7 +35,7 @@ describe("a streaming request", () => {
     });
   });
 
-  test("a chunk is delivered before the next one is sent", async () => {
+  test("the client delivers a chunk before the gateway sends the next chunk", async () => {
     const { promise: seen, resolve: see } = Promise.withResolvers<void>();
     const { url } = await startFaultServer(async (response, received) => {
       hanging(words("one"))(response, received);

@@ -294,7 +294,7 @@ describe("an event that repeats the previous one except for its text", () => {
     }
   });
 
-  test("the client reads a repeated event exactly as the parser does, whatever comes in between", () => {
+  test("the client reads a repeated event exactly as the parser does, whatever events come in between", () => {
     const texts = ["a", "b", "content", "type", "", 'a"b', "a\\", "a\n", "\u2028", "é😀", null];
     const events = [
       ...texts.map((text) => say(text)),

@@ -22,7 +22,7 @@ describe("createGateway", () => {
     expect(received.map(({ path }) => path)).toEqual(Array.from({ length: 4 }, () => "/v1/chat/completions"));
   });
 
-  test("the gateway refuses a key that cannot be a header, without repeating it", () => {
+  test("the gateway refuses a key that cannot be a header, and the error does not contain the key", () => {
     for (const apiKey of ["", "two words", "line\r\nbreak", "schlüssel"]) {
       const create = () => createGateway({ baseUrl: "http://127.0.0.1", apiKey, log: silent });
       expect(create).toThrow(/^The gateway's key must be one word of plain ASCII characters\.$/);
@@ -68,7 +68,7 @@ describe("the base URL of the gateway", () => {
     }
   });
 
-  test("secrets and queries in the base URL are refused, without repeating them", () => {
+  test("the gateway refuses secrets and queries in the base URL, and the error does not contain them", () => {
     for (const text of ["https://user:hunter2@gateway.example", "https://gateway.example/?key=hunter2"]) {
       expect(() => readBaseUrl(text)).toThrow(/^(?!.*hunter2).*must have no user, password, query or fragment/);
     }

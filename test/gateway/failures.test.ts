@@ -54,7 +54,7 @@ describe("the error object", () => {
     expect(refuse(429, '{"error":{"details":[{"retryDelay":"36.2s"}]}}').retryAfterMs).toBe(36_200);
   });
 
-  test("a broken rule has no path if the path is not a list of names and numbers", () => {
+  test("the path of a broken rule leaves out everything that is neither a name nor a number", () => {
     const deep = `${"[".repeat(30_000)}${"]".repeat(30_000)}`;
     expect(refuse(422, `{"detail":[{"msg":"odd","loc":["body",${deep},{"toString":1},"user"]}]}`)).toMatchObject({
       param: "user",
@@ -80,7 +80,7 @@ describe("the error object", () => {
     expect(refuse(400, '{"error":{"message":"the name is too long","code":"name"}}').reason).toBeUndefined();
   });
 
-  test("the client recognises an error object without its envelope inside an answer", () => {
+  test("the client recognises an error object inside an answer even if its envelope is missing", () => {
     expect(hasError({ object: "error", message: "worker died", code: 500 })).toBe(true);
     expect(toStreamError({ object: "error", message: "worker died" }, safe).message).toContain("worker died");
     expect(hasError({ object: "chat.completion.chunk", choices: [] })).toBe(false);

@@ -111,7 +111,7 @@ describe("a fallback to a second model", () => {
     expect(asked()).toEqual([["m", "m"], ["m"]]);
   });
 
-  test("the second gateway uses its second model if it lacks the first one", async () => {
+  test("the second gateway uses its second model if it lacks the first model", async () => {
     const { ask, asked, fallbacks } = await setUp([drop], [refusal(404, "no such model"), good], "small");
     expect(await ask()).toMatchObject({ text: "Hello" });
     expect(asked()[1]).toEqual(["m", "small"]);
@@ -151,7 +151,7 @@ describe("a failure of every fallback", () => {
     expect((await ask()).error).toMatchObject({ kind: "rate-limited" });
   });
 
-  test("all attempts end together when an answer should have started", async () => {
+  test("all attempts of a call share one time limit for the start of the answer", async () => {
     const [one, other] = [await startFaultServer(() => {}), await startFaultServer(() => {})];
     const limits = { firstTokenMs: 200, firstTokenTotalMs: 300 };
     const second = { baseUrl: other.url, apiKey: "key-of-the-second" };

@@ -135,7 +135,7 @@ describe("a gateway without generateContent", () => {
     expect(asked()).toEqual([GOOGLE, IMAGES, CHAT]);
   });
 
-  test("the client tries the other ways again if the remembered way disappears", async () => {
+  test("the client tries the other endpoints again if the remembered endpoint disappears", async () => {
     const { url, asked } = await serve({ [GOOGLE]: [byGoogle, refusal(404, "gone")], [IMAGES]: byImages });
     const gateway = connect(url);
     await gateway.generateImage(request, open);

@@ -108,7 +108,7 @@ describe("the image of an answer", () => {
     }
   });
 
-  test("the client takes an image from the model's thoughts if there is no other", async () => {
+  test("the client uses an image from the model's thoughts only if the answer has no other image", async () => {
     const thought = { thought: true, content: [{ text: "hmm" }, { inlineData: { data: blue } }] };
     const [alone, both] = await Promise.all([
       parse({ parts: [thought, { text: "Here.", inlineData: { data: "" } }] }),

@@ -96,7 +96,7 @@ describe("an answer's text", () => {
     expect(decode(words(" <thi"), event(chunk({ delta: call })))).toMatchObject({ text: " <thi" });
   });
 
-  test("the client expects no thinking tag after any amount of white space", () => {
+  test("the client stops waiting for a thinking tag after a limited amount of white space", () => {
     expect(decode(words(" ".repeat(100)))).toMatchObject({ text: " ".repeat(100) });
   });
 });

@@ -12,7 +12,7 @@ describe("the arguments of a call", () => {
     expect(repairArguments(`{}${whole}`)).toBe(whole);
   });
 
-  test("the client uses arguments that came twice once", () => {
+  test("the client drops the second copy of arguments that came twice", () => {
     expect(repairArguments(`${whole}${whole}`)).toBe(whole);
   });
 

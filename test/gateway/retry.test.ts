@@ -130,7 +130,7 @@ describe("Retry-After", () => {
     expect(failure.retryAfterMs).toBeLessThanOrEqual(3_600_000);
   });
 
-  test("Retry-After longer than the call's limit fails at once and names the wait and the model", async () => {
+  test("a call fails at once if Retry-After is longer than the call's limit, and its error names the wait and the model", async () => {
     const { url, received } = await startFaultServer(rateLimit({ "retry-after": "3600" }), good);
     const failure = await failureOf(connect(url).streamChat(request, open, ignoring));
     expect(failure).toMatchObject({
@@ -242,7 +242,7 @@ describe("a pause that is longer than a call waits", () => {
   });
 });
 
-test("all attempts end together when an answer should have started", async () => {
+test("all attempts of a call share one time limit for the start of the answer", async () => {
   const { url, received } = await startFaultServer(() => {});
   const limits = { attempts: 5, firstTokenMs: 200, firstTokenTotalMs: 300, backoffMinMs: 1, backoffMaxMs: 1 };
   expect(await failureOf(connect(url, { limits }).streamChat(request, open, ignoring))).toMatchObject({

@@ -140,7 +140,7 @@ describe("a partial answer", () => {
     const { text, error } = await read(misbehaving, { maxEventBytes: 1_048_576 });
     expect(text).toBe("Hel");
     expect(error).toMatchObject({ kind: "interrupted" });
-    // The 64 chunks together are eight times this size.
+    // The stream's 64 chunks together are eight times as large as this limit.
     expect(process.memoryUsage().rss - before).toBeLessThan(8 * 1_048_576 * 4);
   });
 
@@ -222,7 +222,7 @@ test("a connection is reused after a complete answer, even if the end of its bod
   expect(server.connections()).toBeLessThan(calls);
 });
 
-test("the client loses no part of an answer that comes all at once", async () => {
+test("the client loses no part of an answer that arrives in one read", async () => {
   const many = 20_000;
   const { url } = await startFaultServer((response) => {
     response.writeHead(200, { "content-type": "text/event-stream" });

@@ -25,7 +25,7 @@ describe("the watch on an answer's timeouts", () => {
     watch.end();
   });
 
-  test("a watch aborts if nothing came while something was expected", async () => {
+  test("a watch aborts if nothing arrives within the current timeout", async () => {
     const watch = createWatch(new AbortController().signal, LONG_MS);
     watch.expect(20);
     expect(await aborted(watch.signal)).toMatchObject({ kind: "stalled" });
@@ -53,7 +53,7 @@ describe("the watch on an answer's timeouts", () => {
     meanwhile.end();
   });
 
-  test("a watch uses a shorter wait first, and replaces it with a longer one", async () => {
+  test("the timeout of a watch can be replaced by a shorter one, and then by a longer one", async () => {
     const watch = createWatch(new AbortController().signal, LONG_MS);
     watch.expect(LONG_MS);
     watch.expect(10);

@@ -74,7 +74,7 @@ describe("a request for a fault of the lab", () => {
 });
 
 describe("faults before the answer", () => {
-  test("the fault 429 names the seconds, 429-date a date, and 429-bare neither", async () => {
+  test("the fault `429` names the seconds, `429-date` a date, and `429-bare` neither", async () => {
     const sandbox = await start();
     const after = async (fault: string) => {
       const response = await ask(sandbox, "hi", { model: `sandbox-chat:${fault}` });
@@ -87,7 +87,7 @@ describe("faults before the answer", () => {
     expect(Date.parse((await after("429-date=5")) ?? "")).toBeGreaterThanOrEqual(askedAt + 5000);
   });
 
-  test("the faults slow-head and slow-first-token wait, then answer whole", async () => {
+  test("with the faults `slow-head` and `slow-first-token`, the gateway waits, then answers whole", async () => {
     const sandbox = await start();
     for (const fault of ["slow-head=0", "slow-first-token=0"]) {
       const text = await (await ask(sandbox, SAY, { stream: true, model: `sandbox-chat:${fault}` })).text();
@@ -101,12 +101,12 @@ describe("faults before the answer", () => {
 });
 
 describe("faults in a stream", () => {
-  test("the faults html and empty have status 200 and no events", async () => {
+  test("the faults `html` and `empty` have status 200 and no events", async () => {
     expect((await streamWith("html")).bytes.toString()).toMatch(/^<!doctype html>/);
     expect(await streamWith("empty")).toEqual({ bytes: Buffer.alloc(0), isCut: false });
   });
 
-  test("the fault json answers with the whole completion", async () => {
+  test("with the fault `json`, the gateway answers with the whole completion", async () => {
     const { bytes } = await streamWith("json");
     expect(JSON.parse(bytes.toString())).toMatchObject({
       object: "chat.completion",
@@ -114,7 +114,7 @@ describe("faults in a stream", () => {
     });
   });
 
-  test("the fault cut breaks between events, cut-in-line inside a line, and cut-in-character inside a character", async () => {
+  test("the fault `cut` drops the connection between events, `cut-in-line` inside a line, and `cut-in-character` inside a character", async () => {
     const cut = await streamWith("cut=3");
     expect([cut.isCut, cut.bytes.toString().endsWith("\n\n"), chunksOf(cut.bytes.toString()).length]).toEqual([
       true,
@@ -129,7 +129,7 @@ describe("faults in a stream", () => {
     expect(inCharacter.bytes.at(-1)).toBe(0xe8);
   });
 
-  test("the fault no-done keeps finish_reason, no-finish loses both, and neither breaks the connection", async () => {
+  test("the fault `no-done` omits [DONE], `no-finish` also omits finish_reason, and neither drops the connection", async () => {
     const noDone = await streamWith("no-done");
     expect([noDone.isCut, chunksOf(noDone.bytes.toString()).at(-1)?.choices[0]?.finish_reason]).toEqual([
       false,
@@ -141,7 +141,7 @@ describe("faults in a stream", () => {
     expect(noFinish.bytes.toString()).not.toMatch(/"finish_reason":"|\[DONE\]/);
   });
 
-  test("the fault stall goes silent, stall-keepalive sends comments, and done-open stays open after [DONE]", async () => {
+  test("with `stall` the gateway goes silent, with `stall-keepalive` it sends comments, and with `done-open` the connection stays open", async () => {
     const sandbox = await start();
     const withFault = (fault: string) => ask(sandbox, SAY, { stream: true, model: `sandbox-chat:${fault}` });
     expect(chunksOf(await readUntil(await withFault("stall=2"), /"content":" two/))).toHaveLength(3);
@@ -149,7 +149,7 @@ describe("faults in a stream", () => {
     expect(await readUntil(await withFault("done-open"), /\[DONE\]\n\n/)).toContain('"finish_reason":"stop"');
   });
 
-  test("the fault malformed-chunk loses no text, and error-mid-stream ends with an error object", async () => {
+  test("the fault `malformed-chunk` loses no text, and `error-mid-stream` ends with an error object", async () => {
     const { bytes } = await streamWith("malformed-chunk=3");
     const lines = bytes
       .toString()
@@ -166,7 +166,7 @@ describe("faults in a stream", () => {
     expect(events).toHaveLength(4);
   });
 
-  test("the fault giant-line is one line of the requested number of MiB", async () => {
+  test("the fault `giant-line` sends one line of the requested number of MiB", async () => {
     const { bytes } = await streamWith("giant-line=2");
     const longest = Math.max(
       ...bytes
@@ -177,7 +177,7 @@ describe("faults in a stream", () => {
     expect(longest).toBeGreaterThan(2 * 1024 * 1024);
   });
 
-  test("the faults crlf and bytes change only the form of the stream", async () => {
+  test("the faults `crlf` and `bytes` change only the form of the stream", async () => {
     const crlf = (await streamWith("crlf")).bytes.toString();
     expect(crlf.replaceAll("\r\n", "")).not.toContain("\n");
     expect(textOf(chunksOf(crlf.replaceAll("\r\n", "\n")))).toBe(SAID);
@@ -186,14 +186,14 @@ describe("faults in a stream", () => {
 });
 
 describe("faults in a whole answer", () => {
-  test("the fault usage-missing leaves usage out", async () => {
+  test("the fault `usage-missing` leaves usage out", async () => {
     const sandbox = await start();
     const body = await (await ask(sandbox, SAY, { model: "sandbox-chat:usage-missing" })).json();
     expect(body).toMatchObject({ choices: [{ message: { content: SAID } }] });
     expect(body).not.toHaveProperty("usage");
   });
 
-  test("the faults broken-arguments and unknown-tool break tool calls", async () => {
+  test("the faults `broken-arguments` and `unknown-tool` break tool calls", async () => {
     const sandbox = await start();
     const tools = [
       {
@@ -217,7 +217,7 @@ describe("faults in a whole answer", () => {
   });
 });
 
-test("the fault not-an-image sends bytes that are no image", async () => {
+test("with the fault `not-an-image`, the gateway sends bytes that are no image", async () => {
   const bytes = await pngOf(draw(await start(), [WORDS], undefined, "sandbox-image:not-an-image"));
   expect(bytes.toString()).toMatch(/^<!doctype/);
 });

@@ -65,7 +65,7 @@ describe("the bot with a vendor's dialect", () => {
     const counted = lines.flatMap(({ msg, usage }) => (msg === "answer complete" && isRecord(usage) ? [usage] : []));
     const reported = requests.flatMap(({ answer }) => (answer ? [answer.usage.total_tokens] : []));
     expect(counted.filter((usage) => !reported.some((total) => total === usage["total_tokens"]))).toEqual([]);
-    // Some answers are estimated while the bot finds out what the gateway accepts.
+    // The bot estimates the tokens of some answers until it knows which options the gateway accepts.
     expect(counted.length).toBeGreaterThan(reported.length / 2);
   });
 

@@ -16,7 +16,7 @@ describe("a request for a fault of the sandbox", () => {
     for (const refusal of refusals) expect(await refusalOf(refusal)).toMatchObject({ status: 503, code: "overloaded" });
   });
 
-  test("the sandbox refuses an unknown fault with the list of names, which a user who mistypes gets too", async () => {
+  test("the sandbox refuses an unknown or mistyped fault, and lists the names of faults", async () => {
     const sandbox = await start();
     const refusal = await refusalOf(ask(sandbox, "hi", { model: "sandbox-chat:stal" }));
     expect(refusal).toMatchObject({
@@ -34,7 +34,7 @@ describe("a request for a fault of the sandbox", () => {
     expect(await contentOf(ask(sandbox, "say: sandbox fault: 500"))).toBe("sandbox fault: 500");
   });
 
-  test("a request that only names a fault gets a text to break, and a request with an echo breaks the echo", async () => {
+  test("a request that only names a fault gets a text that the fault breaks, and a request for an echo gets a broken echo", async () => {
     const sandbox = await start();
     expect((await contentOf(ask(sandbox, "sandbox fault: slow-head=0"))).length).toBeGreaterThan(200);
     expect(await contentOf(ask(sandbox, "sandbox fault: length=2 say: a b c d e f"))).toBe("a b c");
@@ -48,7 +48,7 @@ describe("a request for a fault of the sandbox", () => {
     expect(await contentOf(ask(sandbox, "sandbox fault: 500\n\nsay: a\n\nb"))).toBe("a\n\nb");
   });
 
-  test("a -once fault breaks only the first of two equal requests, and the next two start again", async () => {
+  test("a fault with `-once` breaks only the first of two equal requests, and then again the first of the next two", async () => {
     const sandbox = await start();
     const model = "sandbox-chat:500-once";
     const statuses: number[] = [];
@@ -64,12 +64,12 @@ describe("a request for a fault of the sandbox", () => {
 });
 
 describe("faults before the answer", () => {
-  test("the fault 429 names the seconds", async () => {
+  test("the fault `429` names the seconds", async () => {
     const response = await ask(await start(), "hi", { model: "sandbox-chat:429=7" });
     expect([response.status, response.headers.get("retry-after")]).toEqual([429, "7"]);
   });
 
-  test("the faults 500, 503, 401 and 403 answer with error objects", async () => {
+  test("with the faults `500`, `503`, `401` and `403`, the sandbox answers with error objects", async () => {
     const sandbox = await start();
     for (const status of [500, 503, 401, 403]) {
       expect(await refusalOf(ask(sandbox, "hi", { model: `sandbox-chat:${status}` }))).toMatchObject({
@@ -79,12 +79,12 @@ describe("faults before the answer", () => {
     }
   });
 
-  test("the fault reset closes the connection before the response headers", async () => {
+  test("the fault `reset` closes the connection before the response headers", async () => {
     const sandbox = await start();
     await expect(ask(sandbox, "hi", { model: "sandbox-chat:reset" })).rejects.toThrow(/fetch failed/);
   });
 
-  test("the fault slow-head waits, then answers whole", async () => {
+  test("with the fault `slow-head`, the sandbox waits, then answers whole", async () => {
     const sandbox = await start();
     const startedAt = performance.now();
     const text = await (await ask(sandbox, SAY, { stream: true, model: "sandbox-chat:slow-head=1" })).text();
@@ -94,14 +94,14 @@ describe("faults before the answer", () => {
 });
 
 describe("faults in the answer", () => {
-  test("the fault cut breaks a stream between events, and a whole answer inside its body", async () => {
+  test("the `cut` fault drops the connection between events of a stream, or halfway through a non-streamed body", async () => {
     const sandbox = await start();
     const stream = await ask(sandbox, SAY, { stream: true, model: "sandbox-chat:cut=3" });
     await expect(stream.text()).rejects.toThrow(/terminated/);
     await expect((await ask(sandbox, SAY, { model: "sandbox-chat:cut" })).json()).rejects.toThrow(/terminated/);
   });
 
-  test("the fault stall goes silent after its pieces of text", async () => {
+  test("with the fault `stall`, the sandbox goes silent after the requested number of text chunks", async () => {
     const response = await ask(await start(), SAY, { stream: true, model: "sandbox-chat:stall=2" });
     let text = "";
     const decoder = new TextDecoder();
@@ -112,7 +112,7 @@ describe("faults in the answer", () => {
     expect(chunksOf(text)).toHaveLength(3);
   });
 
-  test("the faults length and content-filter end early with their finish_reason", async () => {
+  test("the faults `length` and `content-filter` end an answer early with their finish_reason", async () => {
     const sandbox = await start();
     for (const [fault, reason] of [
       ["length=2", "length"],

@@ -98,9 +98,9 @@ describe("the sandbox's image generation", () => {
     expect((await post(`${sandbox.url}/v1/models/sandbox-image:generateContent`, body)).status).toBe(200);
   });
 
-  test("the sandbox answers a request for a stream with one event, or without alt=sse with a list of one", async () => {
+  test("the sandbox answers a request for a stream with one event, or without alt=sse with a list of one response", async () => {
     const sandbox = await start();
-    // Compares only the words, because each image is different.
+    // The test compares only the words, because each image is different.
     const body = { contents: [{ parts: [WORDS] }], generationConfig: { responseModalities: ["TEXT"] } };
     for (const version of ["v1", "v1beta"]) {
       const url = `${sandbox.url}/${version}/models/sandbox-image:streamGenerateContent`;

@@ -109,7 +109,7 @@ describe("the practice model chooses tools", () => {
   test("the practice model does not call tools named after say:", () =>
     expect(callsFor("say: use recall")).toEqual([]));
 
-  test('the word "then" takes one round each, and "forever" never ends', () => {
+  test('each "then" adds one round of calls, and "forever" never ends', () => {
     const asked = { role: "user", content: "use current_time, then recall" };
     const once = [asked, called("a", "current_time"), answered("a", "12:00")];
     expect(callsFor([asked]).map(([name]) => name)).toEqual(["current_time"]);

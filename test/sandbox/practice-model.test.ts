@@ -13,7 +13,7 @@ async function talk(...said: Said[]): Promise<string> {
 const tell = (content: unknown) => talk(["user", content]);
 
 describe("the practice model", () => {
-  test("the practice model explains itself and what to try, under the name in the request", async () => {
+  test("the practice model explains itself and suggests requests, under the name in the request", async () => {
     for (const words of ["Hello!", "Who are you?", "What can you do?", ""]) {
       expect(await tell(words)).toMatch(
         /^Hello! I am \*\*sandbox-chat\*\*, a practice model[^]*Connect a model[^]*GATEWAY_BASE_URL[^]*CHAT_MODEL/,
@@ -26,7 +26,7 @@ describe("the practice model", () => {
     expect(await contentOf(said)).toContain("**sandbox-text**");
   });
 
-  test("the practice model quotes the last message, the first and the previous one if it has no better answer", async () => {
+  test("without a better answer, the practice model quotes the last message, the first and the previous one", async () => {
     expect(await tell("hmm")).toMatch(/^You wrote:\n\n> hmm\n\nI am only a practice model/);
     const cats: Said = ["user", "cats\nare red"];
     expect(await talk(cats, ["assistant", "ok"], ["user", "and now?"])).toMatch(
@@ -87,7 +87,7 @@ describe("the practice model", () => {
     expect(await tell([{ type: "text", text: "say: it" }, file("no")])).toBe("it");
   });
 
-  test("the practice model notes under its first text that it is made up, if the user did not ask for a sandbox", async () => {
+  test("the practice model notes under its first text that the text is made up, if the user did not ask for a sandbox", async () => {
     const sandbox = await start({ isPractice: true });
     const say = (...messages: { role: string; content: string }[]) =>
       contentOf(post(`${sandbox.url}/v1/chat/completions`, { model: "sandbox-chat", messages }));
@@ -121,7 +121,7 @@ describe("the practice model", () => {
     expect((await tell("please count up to 1000")).split("\n")).toHaveLength(1000);
   });
 
-  test("the practice model answers the last message, even after two people wrote one after the other", async () => {
+  test("the practice model answers the last message, even if two people wrote in a row", async () => {
     expect(await talk(["user", "say: a"], ["user", "say: b"])).toBe("b");
   });
 });

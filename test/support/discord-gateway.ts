@@ -11,7 +11,7 @@ export interface Frame {
   d: Payload;
 }
 
-/** A gateway connection without the library. It sends nothing by itself. */
+/** A gateway connection without the library. It sends only what the test sends. */
 export interface RawGateway {
   send(op: number, d: unknown): void;
   /** Resolves to the next matching frame, even if it has already arrived. Drops the frames before it. */

@@ -21,7 +21,7 @@ export type Answer = (response: ServerResponse, received: Received) => unknown;
 export interface FaultServer {
   url: string;
   received: Received[];
-  /** The number of connections accepted so far. */
+  /** The number of accepted connections. */
   connections(): number;
 }
 

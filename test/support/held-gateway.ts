@@ -21,7 +21,7 @@ export interface HeldGateway {
   /** Adds to the first answer. Waits for the answer's request first. */
   say(text: string): Promise<void>;
   finish(): Promise<void>;
-  /** The questions so far, oldest first. */
+  /** The questions of all requests, oldest first. */
   asked(): string[];
 }
 

@@ -19,7 +19,7 @@ export function describeKeyvStore(open: (namespace: string) => Keyv): void {
     return new Map(await Array.fromAsync<[string, unknown]>(keyv.iterator?.({}) ?? []));
   }
 
-  test("the store gets what set stored, and undefined for a missing key", async () => {
+  test("the store gets a value that was set, and undefined for a missing key", async () => {
     expect(await keyv.set("foo", "bar")).toBe(true);
     expect(await keyv.get("foo")).toBe("bar");
     expect(await keyv.get("fizz")).toBeUndefined();

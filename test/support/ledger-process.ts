@@ -85,7 +85,7 @@ function toDeadly(keyv: Entries): Entries {
   return keyv;
 }
 
-/** True when the turn has ended. It is not enough to wait for the model. */
+/** True when the turn has ended, which can be later than the model's last word. */
 function isOver({ streaming, buttons }: Draft): boolean {
   return !streaming && buttons.every(({ action }) => action !== "stop");
 }

@@ -78,7 +78,7 @@ function describeConversations(start: StartSurface, not: Differences): void {
     expect(surface.pings()).toEqual([]);
   });
 
-  test("the bot answers the next message of a conversation without a mention, and knows what was said before", async () => {
+  test("the bot answers the next message of a conversation without a mention, and knows the earlier messages", async () => {
     const surface = await start();
     surface.world.script(["One."], ["Two."], ["Apart."]);
     await surface.ask("first");

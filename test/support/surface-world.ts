@@ -38,7 +38,7 @@ export interface World {
   script(...answers: Step[][]): void;
   /** Starts the bot. Its adapter can be created later. */
   start(adapterOf: () => Adapter): ReturnType<typeof startEngine>;
-  /** The bot does what is scheduled until then, Unix milliseconds. */
+  /** Runs everything that is due until this time, in Unix milliseconds. */
   fireAt(at: number): Promise<void>;
 }
 

@@ -68,7 +68,7 @@ export interface Surface {
   /** The people whom the bot has notified. */
   pings(): readonly unknown[];
   press(on: Shown, action: PressedAction, who?: Person): Promise<void>;
-  /** Ada opens the picture's form, enters another prompt and submits it. */
+  /** Ada opens the image's form, enters another prompt and submits the form. */
   editPicture(picture: ShownPicture, prompt: string): Promise<void>;
   /**
    * Ada opens the form of a schedule's button, changes the values in it and submits it. Resolves to the error in the

@@ -115,7 +115,7 @@ describe("the judge of a recorded run", () => {
     expect(columnsOf({ shown, disturbances: [{ ...REDIS_AWAY, fromMs: -1_000 }] })).toEqual([]);
   });
 
-  test("the judge finds an answer that starts while the previous one grows, but ignores a late note under that one", () => {
+  test("the judge finds an answer that starts while the previous answer grows, but ignores a late note under the previous answer", () => {
     const [name, later] = ["q1n2", message("q1n2")];
     const { turns, questions, requestsFor } = toRecord({});
     const second = { ...newRecord([later], [later]), posted: ["second"], phase: "final" as const, ends: ["complete"] };
@@ -143,7 +143,7 @@ describe("the judge of a recorded run", () => {
     ] as const;
     expect(twoQuestions(grown)).toContain("out of order");
     expect(twoQuestions(grown, ["a", "a"])).toContain("out of order");
-    // The second session can read a message that was written between the sessions, even after it received a newer one.
+    // The second session can still read a message from between the sessions after it received a newer message.
     expect(twoQuestions(grown, ["a", "b"])).not.toContain("out of order");
     expect(
       twoQuestions([

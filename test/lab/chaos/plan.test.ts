@@ -21,7 +21,7 @@ describe("a plan of faults", () => {
     expect(aheadMs.filter((ahead) => ahead > 0)).toHaveLength(1);
   });
 
-  test("processes split the roles if the options say so, and at least one of them receives events", () => {
+  test("processes split the roles if the options say so, and at least one process receives events", () => {
     const rolesOf = (processes: number, hasRoles: boolean) => planRun({ ...OPTIONS, processes, hasRoles }).roles;
     expect(rolesOf(2, false)).toEqual(["all", "all"]);
     expect(rolesOf(2, true)).toEqual(["ingress", "worker"]);

@@ -5,7 +5,7 @@ import { planRun } from "../../../lab/chaos/plan.ts";
 import { openSlackStage } from "../../../lab/chaos/slack-stage.ts";
 import { eventually } from "../../support/eventually.ts";
 
-test("a command on Slack has the words of its acknowledgement, and none before it", async () => {
+test("a command on Slack shows the text of its acknowledgement, and nothing before that", async () => {
   const stage = await openSlackStage({
     ...planRun({ seed: 1, turns: 1, platform: "slack", processes: 1 }),
     places: ["direct"],

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { createChanges } from "../../../lab/discord-sim/changes.ts";
 
 describe("waiting for a change of the simulator", () => {
-  test("until resolves at once, or after the change that makes its condition true", async () => {
+  test("`until` resolves at once, or after the change that makes its condition true", async () => {
     const changes = createChanges();
     expect(await changes.until(() => 7)).toBe(7);
     let value = "";
@@ -12,7 +12,7 @@ describe("waiting for a change of the simulator", () => {
     expect(await found).toBe("there");
   });
 
-  test("until rejects with its condition's name if nothing happens for long, the predicate throws, or the simulator closes", async () => {
+  test("`until` rejects with its condition's name if nothing happens for long, the predicate throws, or the simulator closes", async () => {
     const changes = createChanges();
     await expect(changes.until(() => false, "a miracle", 1)).rejects.toThrow("in vain: a miracle");
     const throwing = () => {

@@ -28,7 +28,7 @@ test("the simulator does not fail if a caller disconnects in the middle of a cal
 });
 
 describe("an injected failure", () => {
-  test("an injected failure hits as many calls of its route as requested, after the skipped ones", async () => {
+  test("an injected failure skips the requested number of calls of its route, then hits the requested number", async () => {
     const { discord, channel, post } = await startChannel();
     discord.faults.failNext(POST, { status: 503, skip: 1, times: 2 });
     const answers = [await post("a"), await post("b"), await post("c"), await post("d")];
@@ -80,7 +80,7 @@ describe("an injected failure", () => {
 });
 
 describe("a round trip", () => {
-  test("a round trip takes the configured time, and the call is in flight during it", async () => {
+  test("a round trip takes the configured time, and the call is in flight for that long", async () => {
     const discord = await startDiscord({ latencyMs: 40, allow: { "overlapping-edits": 1 } });
     const channel = discord.addChannel(discord.addGuild(), "general");
     const call = createRawClient(discord);

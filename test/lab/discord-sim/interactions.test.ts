@@ -40,7 +40,7 @@ describe("an interaction in the simulator", () => {
     expect(code(await answer(asked, 5))).toBe(40060);
   });
 
-  test("an interaction expires after three seconds, which the user sees", async () => {
+  test("an interaction expires after three seconds, and the user sees that it failed", async () => {
     const { discord, ask, answer } = await startCommand({ allow: { "late-acknowledgement": 1 } });
     const asked = ask();
     discord.clock.advance(10_000);
@@ -60,7 +60,7 @@ describe("an interaction in the simulator", () => {
     expect(code(await answer(ask(), 7, { content: "x" }))).toBe(50035);
   });
 
-  test("a deferred interaction shows that the bot is thinking until the first follow-up replaces that", async () => {
+  test("a deferred interaction shows that the bot is thinking until the first follow-up replaces that notice", async () => {
     const { discord, channel, ask, answer, hook } = await startCommand();
     const asked = ask();
     expect((await answer(asked, 5)).status).toBe(204);

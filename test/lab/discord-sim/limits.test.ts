@@ -38,7 +38,7 @@ describe("the simulated rate-limit counters", () => {
     expect(remaining(await post())).toBe(4);
   });
 
-  test("a leaky counter returns calls one by one", async () => {
+  test("a leaky counter makes calls available again one at a time", async () => {
     const messages = { kind: "leaky", limit: 5, windowMs: 5000 } as const;
     const { discord, post } = await startChannel({ limits: { messages }, allow: { "rate-limited": 1 } });
     const answers = [await post(), await post(), await post(), await post(), await post()];
@@ -59,7 +59,7 @@ describe("the simulated rate-limit counters", () => {
     expect((await post()).body).toMatchObject({ retry_after: 3.5 });
   });
 
-  test("posts and edits share a counter, or have two, or two behind one hash", async () => {
+  test("posts and edits can share a counter, have two counters, or have two counters under one bucket hash", async () => {
     for (const [postsAndEdits, left, isOneHash] of [
       ["one-bucket", 3, true],
       ["two-buckets", 4, false],

@@ -129,7 +129,7 @@ describe("messages in the simulator", () => {
     expect([refused.status, code(refused), refused.headers.get("retry-after")]).toEqual([429, 20016, "10"]);
   });
 
-  test("a bot cannot send messages to a user who accepts none", async () => {
+  test("a bot cannot send direct messages to a user who accepts no direct messages", async () => {
     const { discord, ada, call } = await startChannel({ allow: { "invalid-request": 1 } });
     ada.acceptsDms = false;
     const { body } = await call("POST", "/users/@me/channels", { recipient_id: ada.id });

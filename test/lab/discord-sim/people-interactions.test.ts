@@ -53,7 +53,7 @@ describe("a command from a user in the simulator", () => {
     expect((await fetch(attachment?.url ?? "")).status).toBe(404);
   });
 
-  test("a user cannot send a command in ways that Discord's clients do not allow", async () => {
+  test("a simulated user cannot send a command that Discord's clients would not allow", async () => {
     const { discord, channel, ada } = await startCommands();
     const imagine = (options: object) => () => discord.people.command(channel, ada, "imagine", { ...options });
     expect(imagine({})).toThrow('cannot be sent without "prompt"');

@@ -47,7 +47,7 @@ describe("permissions in the simulator", () => {
     expect(discord.people.say(hidden, eve, "x").author).toBe(eve);
   });
 
-  test("a bot that cannot read the history sees none, and a reply gets the error 160002", async () => {
+  test("a bot that cannot read the history gets no messages, and its reply gets the error 160002", async () => {
     const discord = await startDiscord();
     const guild = discord.addGuild({ everyone: without("ReadMessageHistory") });
     const channel = discord.addChannel(guild, "general");

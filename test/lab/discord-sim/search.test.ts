@@ -24,7 +24,7 @@ describe("the search of a guild's messages", () => {
     expect(body["messages"]).toMatchObject([[{ content: "boat in open" }]]);
   });
 
-  test("a server that is not indexed yet answers with 202 and a wait", async () => {
+  test("a search on a server that is not indexed yet gets the status 202 and a wait", async () => {
     const { discord, search } = await start();
     discord.search.unready = 1;
     expect(await search("content=boat")).toMatchObject({ status: 202, body: { code: 110000, retry_after: 1 } });

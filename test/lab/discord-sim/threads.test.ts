@@ -20,7 +20,7 @@ async function startGuild({ bot = [], ...options }: DiscordOptions & { bot?: Per
 const code = (answer: { body: Record<string, unknown> }) => answer.body["code"];
 
 describe("threads in the simulator", () => {
-  test("a thread on a message has its id, starts with a pointer to it, and can be opened once", async () => {
+  test("a thread on a message has the message's id, starts with a pointer to the message, and can be opened once", async () => {
     const { discord, channel, ada, call } = await startGuild();
     const said = discord.people.say(channel, ada, "question");
     const path = `/channels/${channel.id}/messages/${said.id}/threads`;

@@ -33,7 +33,7 @@ describe("a stale edit", () => {
     expect(kinds()).toEqual(["stale-edit"]);
   });
 
-  test("the end of a stream, which removes the cursor, is not a stale edit", async () => {
+  test("an edit that removes the cursor at the end of a stream is not a stale edit", async () => {
     const { edit, post, kinds } = await startChannel();
     const id = await post({ content: "```js\nlet a = 1;\n``` ▌" });
     await edit(id, "```js\nlet a = 1;\n```");
@@ -41,7 +41,7 @@ describe("a stale edit", () => {
     expect(kinds()).toEqual([]);
   });
 
-  test("an answer that starts over is not a stale edit", async () => {
+  test("an edit that starts the answer over is not a stale edit", async () => {
     const { edit, post, kinds } = await startChannel();
     await edit(await post({ content: "The capital is Rome." }), "It is Paris");
     expect(kinds()).toEqual([]);
@@ -82,7 +82,7 @@ describe("a double post", () => {
     expect(kinds()).toEqual(["double-post"]);
   });
 
-  test("messages that reply to no message are no double post if their buttons belong to different answers", async () => {
+  test("messages that reply to nothing do not count as a double post if their buttons belong to different answers", async () => {
     const { say, post, kinds } = await startChannel();
     say("question");
     const withRetry = (turn: string) => ({

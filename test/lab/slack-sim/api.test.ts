@@ -70,7 +70,7 @@ describe("the simulated Web API", () => {
   });
 
   test.each(["token_revoked", "account_inactive", "invalid_auth"] as const)(
-    "the simulated API refuses a revoked token with %s, and records a second call with it as a violation",
+    "the simulated API refuses a revoked token with %s, and records a second call with this token as a violation",
     async (reason) => {
       const { slack, post } = await startGeneral();
       slack.revoke(reason);
@@ -93,7 +93,7 @@ describe("the simulated Web API", () => {
     ]);
   });
 
-  test("failNext fails the next calls of a method, and later calls succeed", async () => {
+  test("`failNext` makes the next calls of a method fail, and later calls succeed", async () => {
     const { slack, post } = await startGeneral();
     slack.failNext("chat.postMessage", { retryAfterS: 7 });
     slack.failNext("chat.postMessage", { status: 503, html: "<h1>busy</h1>" });
@@ -105,7 +105,7 @@ describe("the simulated Web API", () => {
     expect(slack.violations).toEqual([]);
   });
 
-  test("a fault with isDone executes a call and loses its response", async () => {
+  test("a fault with `isDone` executes a call and loses its response", async () => {
     const { slack, general, post } = await startGeneral();
     slack.failNext("chat.postMessage", { isDone: true, cutsConnection: true });
     await expect(post("once")).rejects.toBeInstanceOf(webApi.WebAPIRequestError);
@@ -113,7 +113,7 @@ describe("the simulated Web API", () => {
     expect(slack.requests.at(-1)?.status).toBe(0);
   });
 
-  test("a fault with isDone can omit fields of the response, or delay the response", async () => {
+  test("a fault with `isDone` can omit fields of the response, or delay the response", async () => {
     const { slack, general } = await startGeneral();
     slack.failNext("chat.postMessage", { isDone: true, omits: ["ts"], answersLateMs: 20 });
     const answering = callApi(slack, "chat.postMessage", { channel: general.id, text: "said" });
@@ -124,7 +124,7 @@ describe("the simulated Web API", () => {
     expect(body).not.toHaveProperty("ts");
   });
 
-  test("slow delays the calls of a method", async () => {
+  test("`slow` delays the calls of a method", async () => {
     const { slack, general, post } = await startGeneral();
     slack.slow("chat.postMessage", 30);
     const startedMs = performance.now();

@@ -92,7 +92,7 @@ describe("chunks of a stream", () => {
     ]);
   });
 
-  test("chunks are refused if the workspace does not know them", async () => {
+  test("the simulator refuses chunks in a workspace that does not support them", async () => {
     const { slack, append, stop } = await startStream();
     slack.setUnknown("chunks");
     expect(await append(TASK)).toBe("invalid_chunks");
@@ -133,7 +133,7 @@ describe("a task that still runs when its stream ends", () => {
     slack.assertClean();
   });
 
-  test("a running task is no violation if an update rewrites the message", async () => {
+  test("a running task is not a violation if an update rewrites the message", async () => {
     const { slack, append, stop, update } = await startOpen();
     await append(TASK);
     await stop();

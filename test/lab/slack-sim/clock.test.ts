@@ -16,7 +16,7 @@ describe("the clock of the simulator", () => {
     expect(clock.now()).toBe(1_005);
   });
 
-  test("advance runs due alarms in order, each at its own time", () => {
+  test("`advance` runs due alarms in order, each at its own time", () => {
     const clock = createClock({ startMs: 0, isFrozen: true });
     const rung: Array<[string, number]> = [];
     const ring = (name: string) => () => void rung.push([name, clock.now()]);

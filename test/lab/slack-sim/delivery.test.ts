@@ -17,7 +17,7 @@ async function startEar() {
 }
 
 describe("deliveries of the Slack simulator", () => {
-  test("redeliver repeats a delivery with the same event id", async () => {
+  test("`redeliver` repeats a delivery with the same event id", async () => {
     const { slack, ada, heard, envelopes } = await startEar();
     const question = ada.dm("hi");
     await slack.acknowledged();
@@ -27,7 +27,7 @@ describe("deliveries of the Slack simulator", () => {
     expect(new Set(envelopes).size).toBe(1);
   });
 
-  test("hold keeps deliveries back and releases them in another order", async () => {
+  test("`hold` keeps deliveries back and releases them in another order", async () => {
     const { slack, ada, heard } = await startEar();
     const release = slack.hold();
     ada.dm("one");

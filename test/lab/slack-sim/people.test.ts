@@ -30,7 +30,7 @@ describe("people in the Slack simulator", () => {
     expect(mention).toBe(message);
   });
 
-  test("a direct message causes only a message event, even with a mention in it", async () => {
+  test("a direct message causes only a message event, even if it contains a mention", async () => {
     const { ada, told, bot } = await startGeneral();
     ada.dm(`<@${bot.id}> hello`);
     expect(told()).toMatchObject([["message", { channel_type: "im" }]]);

@@ -142,7 +142,7 @@ describe("the simulated Socket Mode", () => {
     },
   );
 
-  test("the simulator completes the close handshake, or leaves it open if a test asks for that", async () => {
+  test("the simulator completes the close handshake, unless a test leaves the handshake open", async () => {
     const { slack } = await startQuestion();
     const polite = await connect(slack);
     slack.disconnect("warning");

@@ -19,7 +19,7 @@ async function startThread() {
     return String(body["ts"]);
   }
   const update = (ts: string, text: string) => client.chat.update({ channel: general.id, ts, text });
-  /** The kinds of violations recorded so far, all expected. */
+  /** The kinds of all recorded violations. The test expects them all. */
   function kinds(): string[] {
     const found = slack.violations.map(({ kind }) => kind);
     slack.allow(...found);
@@ -48,7 +48,7 @@ describe("the watchdog of the Slack simulator", () => {
     expect(kinds()).toEqual(["double-post"]);
   });
 
-  test("the same answer to two messages, or in two threads, is no double post", async () => {
+  test("the same answer to two messages, or in two threads, is not a double post", async () => {
     const { ada, general, question, post, kinds } = await startThread();
     await post("four");
     ada.say(general, "and again?", { thread: question });

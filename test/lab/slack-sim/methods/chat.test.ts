@@ -145,7 +145,7 @@ describe("the simulated methods of chat", () => {
     );
   });
 
-  test("the id of a person stands for the direct conversation with them", async () => {
+  test("an app can post to a person's id, which leads to their direct conversation", async () => {
     const { slack, ada, client } = await startGeneral();
     await postMessage(client, { channel: ada.id, text: "psst" });
     expect(slack.texts(ada.direct())).toEqual(["psst"]);

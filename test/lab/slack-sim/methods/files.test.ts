@@ -43,7 +43,7 @@ describe("the simulated methods of files", () => {
     expect(await errorOf(slack, "files.completeUploadExternal", { files })).toBe("file_not_found");
   });
 
-  test("an upload must have the announced length, and needs its bytes before it is completed", async () => {
+  test("an upload must have the announced length, and the app can complete it only after sending the bytes", async () => {
     const { slack } = await startGeneral();
     const { body } = await callApi(slack, "files.getUploadURLExternal", { filename: "a.txt", length: 3 });
     const files = [{ id: body["file_id"] }];

@@ -25,7 +25,7 @@ async function start() {
 }
 
 describe("the simulated assistant.search.context", () => {
-  test("a search finds what Slack documents for the channel of the question", async () => {
+  test("a search finds the messages that Slack documents for the channel of the question", async () => {
     const { slack, ada, general, hers, search } = await start();
     const ask = async (channel: Channel) => {
       ada.mention(channel, "look");
