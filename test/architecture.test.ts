@@ -45,7 +45,7 @@ function offenders(among: Iterable<Source>, find: (source: Source) => readonly s
 describe("the sources", () => {
   test("the checks find the repository's sources", () => expect(sources.length).toBeGreaterThan(20));
 
-  test("every source keeps to its side of the port", () => expect(offenders(sources, findForeignImports)).toEqual([]));
+  test("every source stays on its side of the port", () => expect(offenders(sources, findForeignImports)).toEqual([]));
 
   test("the sources import nothing from the lab, and the lab imports nothing from the tests", () => {
     const lab = [...scripts.values()].filter(({ path }) => path.startsWith("lab/"));
@@ -57,10 +57,10 @@ describe("the sources", () => {
   test("only one module and one process decodes images, and only one reads documents", () =>
     expect(offenders(sources, findMisplacedImports)).toEqual([]));
 
-  test("no two folders import each other, not even indirectly or only types", () =>
+  test("no two folders import each other, not even indirectly or for types alone", () =>
     expect(findCycles(sources, moduleOf)).toEqual([]));
 
-  test("no files import each other in a circle, not even only types", () =>
+  test("no files import each other in a circle, not even for types alone", () =>
     expect(findCycles(sources, (path) => path)).toEqual([]));
 
   test("the core names no platform, except in the list of adapters and for limits in listed comments", () =>

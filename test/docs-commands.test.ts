@@ -68,7 +68,7 @@ test.skipIf(isRedisMissing)("the commands of docs/operations.md save Redis's dat
   expect(stdout).toMatch(/^before$/m);
 });
 
-test("the commands of docs/sandbox.md get a growing answer and a picture", async () => {
+test("the commands of docs/sandbox.md get a growing answer and an image", async () => {
   const { url } = await start();
   const [commands = ""] = commandsWith("docs/sandbox.md", "curl");
   const { stdout } = await run("bash", ["-ec", commands.replaceAll("http://127.0.0.1:8787", url)], {

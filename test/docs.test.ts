@@ -108,7 +108,7 @@ const CHECKS = [
     on: "both",
     ids: ["edit"],
     path: "test/imagine/menu.test.ts",
-    name: "the menu describes nothing to people who cannot see the picture",
+    name: "the menu describes nothing to people who cannot see the image",
   },
   {
     on: "slack",
@@ -162,7 +162,7 @@ const CHECKS = [
     on: "discord",
     ids: ["form:edit"],
     path: "test/bot/every-way.test.ts",
-    name: "a forged image id in a form creates nothing from it for a person in another channel",
+    name: "a forged image id in a form creates no image for a person in another channel",
   },
   {
     on: "discord",

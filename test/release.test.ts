@@ -44,7 +44,7 @@ function makeRepository(changelog: string) {
   return { run, read: (name: string) => readFileSync(join(folder, name), "utf8") };
 }
 
-test("npm run release makes a section of the unreleased notes, and one commit and tag with the version", () => {
+test("npm run release turns the unreleased notes into a section, and makes one commit and one tag with the version", () => {
   const { run, read } = makeRepository(
     "# Changelog\n\n## [Unreleased]\n\n### Added\n\n- A thing.\n\n## [0.1.0] - 2026-11-20\n\nFirst.\n",
   );

@@ -35,7 +35,7 @@ describe("access to the dashboard", () => {
     expect((await ask("settings")).status).toBe(200);
   });
 
-  test("wrong passwords let no one in, and slow down their sender", async () => {
+  test("wrong passwords let no one in, and a client that tries several must wait", async () => {
     const { url } = await startReplica();
     const statuses = [];
     for (let n = 0; n < 8; n++) statuses.push((await tryPassword(url, `wrong password ${n}`)).status);
@@ -51,7 +51,7 @@ describe("access to the dashboard", () => {
     expect((await admin.ask("settings")).status).toBe(401);
   });
 
-  test("a new password ends the sessions of the old one", async () => {
+  test("a session ends when a process starts with another password", async () => {
     const database = new DatabaseSync(":memory:");
     const before = await startReplica({ database });
     const admin = await comeIn(before.url);

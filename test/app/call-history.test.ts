@@ -49,7 +49,7 @@ test("a process ignores an unreadable call history", () => {
   expect(recalled.size).toBe(0);
 });
 
-test("the rate limit of an event is that of its replies", () => {
+test("an event belongs to the rate limit that its replies count against", () => {
   const event = message("hello");
   expect(startOne().budgetOf(event)).toBe(event.reply.channelId);
 });

@@ -6,7 +6,7 @@ import { readConfig } from "../support/config.ts";
 import { eventually } from "../support/eventually.ts";
 import { refusal, startFaultServer } from "../support/fault-server.ts";
 
-test("the service also checks the fallback model and the second gateway, and shows users only the first gateway's state", async () => {
+test("the service also checks the fallback model and the second gateway, but users see only the first gateway's state", async () => {
   const [first, second] = [await start(), await start()];
   const config = readConfig({
     GATEWAY_BASE_URL: first.url,

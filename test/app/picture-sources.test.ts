@@ -21,7 +21,7 @@ import { startImageGateway } from "../support/image-gateway.ts";
 const never = new AbortController().signal;
 const HERE = "http://127.0.0.1:3000";
 
-/** All gateways except the embedded one need this. */
+/** All gateways except the embedded sandbox need this address. */
 const REAL = { GATEWAY_API_KEY: "key", CHAT_MODEL: "m" };
 
 describe("the address of the relay for images", () => {
@@ -170,7 +170,7 @@ describe("the sources of images", () => {
     expect((await readKept(database)).join("\n")).not.toContain("marmalade");
   });
 
-  test("deleting a message, or editing it so that it loses its files, ends the links to these", async () => {
+  test("deleting a message, or removing its files by an edit, ends the links to these files", async () => {
     const { references, platform, database, adapter, gateway, toLink, ref } = await startLinks();
     const { accept, idle } = startEngine({ gateway, references, platform, database, adapterOf: () => adapter });
     const [first, second] = [message("one"), message("two")];

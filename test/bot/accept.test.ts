@@ -91,7 +91,7 @@ describe("an event that the bot accepts", () => {
     expect((await history.read("test:own", { maxEntries: 10 })).entries).toHaveLength(2);
   });
 
-  test("an event that the bot cannot accept rejects and is counted, so the platform can redeliver it", async () => {
+  test("the bot rejects and counts an event that it cannot accept, so the platform can redeliver the event", async () => {
     const { accept, queue, metrics } = startEngine();
     await queue.close(0);
     await expect(accept(message("too late"))).rejects.toThrow("shutting down");
@@ -102,7 +102,7 @@ describe("an event that the bot accepts", () => {
 describe("a private question", () => {
   const only = { platform: "test", channelId: "general", visibleTo: "ada" };
 
-  test("each private question starts a new conversation, and the next asker sees nothing of it", async () => {
+  test("each private question starts a new conversation, and a later asker sees nothing of the earlier conversations", async () => {
     const { accept, idle, requests, history } = startEngine({ scripts: [["A secret."], ["Hello."], ["Yes."]] });
     await accept(message("my secret", { reply: only }));
     await idle();
@@ -132,7 +132,7 @@ describe("a private question", () => {
     expect((await history.read("test:a", { maxEntries: 10 })).entries).toEqual([]);
   });
 
-  test("a public message never joins a private question's conversation, even as a reply to it", async () => {
+  test("a public message never joins a private question's conversation, even in reply to the question", async () => {
     const { accept, idle, requests } = startEngine();
     const question = message("my secret", { reply: only });
     await accept(question);
@@ -142,7 +142,7 @@ describe("a private question", () => {
     expect(JSON.stringify(requests[1])).not.toContain("my secret");
   });
 
-  test("a private question is in its author's /export, and no one else's /forget erases it", async () => {
+  test("a private question is in its author's /export, and another person's /forget does not erase the question", async () => {
     const { accept, idle, history } = startEngine();
     const question = message("my secret", { reply: only });
     await accept(question);
@@ -196,7 +196,7 @@ describe("a spoken command", () => {
     expect(texts()).toEqual(["Hello.", expect.stringContaining("/forget")]);
   });
 
-  test("the bot runs a spoken command once however often it arrives, and answers words that only look like a command", async () => {
+  test("the bot runs a spoken command once however often it arrives, and answers a text that only looks like a command", async () => {
     const { accept, idle, texts, requests } = startEngine();
     const said = message("!help");
     await Promise.all([accept(said), accept(said)]);

@@ -11,7 +11,7 @@ import { eventually } from "../support/eventually.ts";
 const held = () => Promise.withResolvers<void>();
 
 describe("a message", () => {
-  test("the bot answers a message once, and sends the conversation with it", async () => {
+  test("the bot answers a message once, and sends the model the conversation up to that message", async () => {
     const { accept, idle, texts, requests, violations } = startEngine({ scripts: [["Hello ", "Ada."], ["Ada."]] });
     await accept(message("I am Ada."));
     await idle();
@@ -37,7 +37,7 @@ describe("a message", () => {
     expect(requests).toHaveLength(1);
   });
 
-  test("an answer grows in place: the bot edits one message as the text streams", async () => {
+  test("an answer grows in one message, which the bot edits as the text streams", async () => {
     const hold = held();
     const { accept, idle, channel, until, calls } = startEngine({ scripts: [["One", hold.promise, " two"]] });
     await accept(message("Count"));
@@ -62,7 +62,7 @@ describe("a message", () => {
     expect(requests[1]?.messages.at(-1)?.content).toBe("two\n\nthree");
   });
 
-  test("the bot answers a message without a mention only while it follows the conversation", async () => {
+  test("the bot answers a message without a mention only in a conversation that the bot follows", async () => {
     const { accept, idle, texts } = startEngine();
     await accept(message("Lunch?", { addressed: "open" }));
     await idle();
@@ -130,7 +130,7 @@ describe("the end of an answer", () => {
 });
 
 describe("a question that the gateway refuses", () => {
-  test("the bot leaves a question that the gateway refused out of later requests, and Retry still asks it", async () => {
+  test("later requests leave out a question that the gateway refused, and Retry still asks that question", async () => {
     const refusal = new GatewayError("rejected", "no", { status: 400, reason: "filtered" });
     const { accept, idle, requests } = startEngine({ scripts: [["Hello."], [refusal], ["Fine."], ["After all."]] });
     const question = message("something forbidden");

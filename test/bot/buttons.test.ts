@@ -341,7 +341,7 @@ describe("a button", () => {
     ]);
   });
 
-  test("a button of an unknown answer says so to the person who pressed it", async () => {
+  test("a button of an unknown answer gives that reason to the person who pressed", async () => {
     const { accept, idle, texts } = startEngine();
     await accept(action("retry", "unknown"));
     await idle();

@@ -38,7 +38,7 @@ describe("a deletion that comes before its message", () => {
 });
 
 describe("an edit of a message", () => {
-  test("an edit that addresses a message to the bot gets one answer, if it had none", async () => {
+  test("an edit that addresses a message to the bot gets one answer if the message had none", async () => {
     const { accept, idle, texts, requests } = startEngine({ scripts: [["Soup."], ["Salad."], ["Tea."]] });
     const open = message("Soup or salad?", { addressed: "open" });
     await accept(open);
@@ -58,7 +58,7 @@ describe("an edit of a message", () => {
     expect(texts()).toEqual(["Salad.", "Tea."]);
   });
 
-  test("an edit that arrives while the end of the answer is being written still restarts it", async () => {
+  test("an edit that arrives while the bot writes the end of the answer still restarts the answer", async () => {
     const [rest, slow] = [held(), held()];
     const { accept, idle, texts, channel, setTrouble, until, calls, openStreams } = startEngine({
       scripts: [["Wrong", rest.promise], ["Right"]],

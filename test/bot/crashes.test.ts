@@ -23,7 +23,7 @@ describe.skipIf(isOnRedis)("the crash of a process", () => {
     expect(platform.channel[0]?.draft).toMatchObject({ streaming: false, buttons: [] });
   });
 
-  test("after a crash, the next process keeps the sources cited until then", async () => {
+  test("after a crash, the next process keeps the sources that the answer had already cited", async () => {
     const [database, platform] = [new DatabaseSync(":memory:"), fakePlatform()];
     const source = { url: "https://a.example/", title: "A", marks: [1] };
     const beginning = `${"So far, so good, says the page. ".repeat(3)}[1] And`;
@@ -58,7 +58,7 @@ describe.skipIf(isOnRedis)("the crash of a process", () => {
     expect(platform.texts()).toEqual(["It rains.\n\n-# Sources:\n-# 1. [a.example](https://a.example/)"]);
   });
 
-  test("after a crash while a message shows a wait, the next process writes the answer into that message", async () => {
+  test("after a crash while a message says that the bot waits, the next process writes the answer into that message", async () => {
     const [database, platform] = [new DatabaseSync(":memory:"), fakePlatform({ tellsWaits: true })];
     const first = startEngine({ database, platform, scripts: [[held().promise]] });
     await first.accept(message("Hello"));
@@ -107,7 +107,7 @@ describe.skipIf(isOnRedis)("the crash of a process", () => {
     expect(platform.texts()).toEqual(["First.", "Second."]);
   });
 
-  test("after a crash, the next process answers started messages together, and later messages after them", async () => {
+  test("after a crash, the next process answers the started messages together, and then the later messages", async () => {
     const [database, platform] = [new DatabaseSync(":memory:"), fakePlatform()];
     const first = startEngine({ database, platform, scripts: [["So f", held().promise]] });
     await first.accept(message("one"));
@@ -127,7 +127,7 @@ describe.skipIf(isOnRedis)("the crash of a process", () => {
     const question = message("Hello");
     await first.accept(question);
     await platform.until(() => platform.channel.length === 1);
-    // A process claimed it and died before it could act.
+    // Another process received this Stop and died before it could act.
     await acceptElsewhere(database, action("stop", toTurnId(question.key)));
     const second = startEngine({ database, platform });
     await second.idle();
@@ -162,7 +162,7 @@ describe.skipIf(isOnRedis)("the crash of a process", () => {
     expect(second.requests[0]?.messages.at(-1)?.content).toBe("kept");
   });
 
-  test("a crash between a post and its record never leaves the old text", async () => {
+  test("after a crash between a post and its record, no message keeps the old text", async () => {
     const [database, platform] = [new DatabaseSync(":memory:"), fakePlatform({ maxLength: 200 })];
     const first = startEngine({ database, platform, scripts: [["So f", held().promise]] });
     const question = message("Hello");

@@ -244,7 +244,7 @@ describe("a forged id", () => {
     expect(await remembered()).toEqual(known);
   });
 
-  test("a forged image id in a form creates nothing from it for a person in another channel", async () => {
+  test("a forged image id in a form creates no image for a person in another channel", async () => {
     const world = await startWorld([]);
     const options = { basis: toTarget("picture", world) };
     await world.accept({ ...command("imagine", "a cat", { author: boss }), reply: elsewhere, options });

@@ -108,7 +108,7 @@ describe("a denied question", () => {
     expect(texts().join()).toContain("You can't ask me here.");
   });
 
-  test("a denied edit that addresses the bot does not ask while the message waits", async () => {
+  test("a denied edit that addresses the bot asks no question, even while the message waits", async () => {
     const hold = Promise.withResolvers<void>();
     const { accept, idle, privatePosts, requests, texts, until } = start([{ deny: "chat", to: "person:ben" }], {
       scripts: [["One ", hold.promise, "more."], ["Two."]],

@@ -45,7 +45,7 @@ describeWithBrowser("the dashboard, seen from a browser", () => {
     return replica;
   }
 
-  test("the dashboard shows running answers by itself, and stops them with the keyboard", async () => {
+  test("the dashboard shows running answers without a reload, and a person can stop them with the keyboard", async () => {
     const replica = await startReplica({ scripts: [["Well,", new Promise(() => {})]] });
     const { tab, problems } = await open(replica.url);
     await tab.getByText("No answer is running.").waitFor();

@@ -98,7 +98,7 @@ describeWithBrowser("drawing with the whole service, seen from a browser", () =>
     const address = tab.url();
     await tab.click('[aria-label="Delete the chat"]');
     await tab.waitForSelector(".welcome");
-    // Leaving the page brings nothing back.
+    // The chat does not come back when the person leaves the page.
     await tab.goto("about:blank");
     await eventually(() => readDatabase(dataDir)).not.toContain("Zebulon");
     await tab.goto(address);

@@ -12,7 +12,7 @@ const whole = (markdown: string) => ({ markdown, buttons: [], streaming: false }
 describeWithBrowser("the tools of a message at the local page in a browser", () => {
   const desk = sitDown();
 
-  test("the page copies an answer in several messages whole from each of them, without other text", async () => {
+  test("the page copies all messages of a long answer from any of them, without other text", async () => {
     await desk.tab.context().grantPermissions(["clipboard-read", "clipboard-write"]);
     await desk.write("a question");
     const { sink } = await desk.takeUp();

@@ -52,7 +52,7 @@ describeWithBrowser("saved and deleted content at the local page in a browser", 
     expect(await desk.tab.inputValue(COMPOSER)).toBe("");
   });
 
-  test("the page sends a message written before it was connected afterwards, with its files", async () => {
+  test("once the page is connected, it sends a message that was written before, with its files", async () => {
     const connection = Promise.withResolvers<void>();
     await desk.tab.route("**/local/events*", async (route) => {
       await connection.promise;

@@ -209,7 +209,7 @@ describeWithBrowser("details of the local page in a browser", () => {
     expect(await desk.lastEvent(2)).toMatchObject({ kind: "deleted" });
   });
 
-  test("leaving a page completes its deletions", async () => {
+  test("the page carries out pending deletions when a person leaves it", async () => {
     await desk.write("first");
     await desk.lastEvent(1);
     await desk.tab.hover("main .message");

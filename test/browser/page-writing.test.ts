@@ -136,7 +136,7 @@ describeWithBrowser("writing at the local page in a browser", () => {
     await eventually(() => desk.tab.locator(".editing").count()).toBe(0);
   });
 
-  test("the up key edits the last own message, and its button deletes it", async () => {
+  test("the up key edits the person's last message, and a button next to the message deletes it", async () => {
     await desk.write("fisrt");
     await desk.takeUp();
     await desk.tab.waitForSelector(".message:not(.pending)");

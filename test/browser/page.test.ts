@@ -54,7 +54,7 @@ describeWithBrowser("the look of an answer in a browser", () => {
     expect(await shownText()).toMatch(/word word\s+Stopped\./);
   });
 
-  test("the page renders headings, code, tables and lists, and shows every character in the end", async () => {
+  test("the page renders headings, code, tables and lists, and finally shows every character", async () => {
     await desk.write("hello");
     const { sink } = await desk.takeUp();
     const { id } = await sink.post({ markdown: "#", buttons: [], streaming: true }, "n", signal);
@@ -73,7 +73,7 @@ describeWithBrowser("the look of an answer in a browser", () => {
     expect(await desk.tab.evaluate("document.documentElement.scrollWidth <= innerWidth")).toBe(true);
     await desk.tab.reload();
     await desk.tab.waitForSelector("message-body ol");
-    // The result after the text has grown step by step is the same as the result of the whole text at once.
+    // A text that grows step by step has the same result as the whole text at once.
     expect(await body.innerHTML()).toBe(streamed);
   });
 
@@ -152,7 +152,7 @@ describeWithBrowser("the look of an answer in a browser", () => {
     expect(requests.filter((url) => !url.startsWith(desk.page.url))).toEqual([]);
   });
 
-  test("the page follows the end until the reader scrolls up, and a button leads back", async () => {
+  test("the page scrolls with a growing answer until the reader scrolls up, and a button leads back to the end", async () => {
     await desk.write("hello");
     const { sink } = await desk.takeUp();
     const { id } = await sink.post({ markdown: "line\n\n".repeat(60), buttons: [], streaming: true }, "n", signal);

@@ -19,7 +19,7 @@ const SETUP: Setup = {
 describeWithBrowser("the setup in a browser on another machine", () => {
   const desk = sitDown();
 
-  test("setup asks for ADMIN_PASSWORD before it shows its steps, and keeps a key for one address only", async () => {
+  test("setup asks for ADMIN_PASSWORD before it shows its steps, and keeps a key only for the address it was entered for", async () => {
     await desk.tab.setExtraHTTPHeaders({ "X-Forwarded-For": "203.0.113.7" });
     await desk.visit({ setup: SETUP, adminPassword: "an-administrator-€" });
     await desk.tab.getByRole("button", { name: "Set up…" }).click();

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { startEngine } from "../../lab/support/engine.ts";
 import { ada, command } from "../../lab/support/events.ts";
 
-test("/listen shows everyone the setting, and lets the channel's managers change it in every process", async () => {
+test("/listen shows everyone the setting, and only the channel's managers can change it, for every process", async () => {
   const { accept, idle, texts, isListening } = startEngine();
   const here = { platform: "test", channelId: "general" };
   for (const event of [

@@ -57,7 +57,7 @@ describe("a spoken command", () => {
     "Imagine you’re a pirate and tell me of the sea",
     "imagine that I won",
     "imagine a fox: what would it say?",
-  ])("the words %j are no spoken command", (text) => {
+  ])("the bot takes the words %j for no spoken command", (text) => {
     expect(spoken(text)).toBeUndefined();
   });
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { createByteBudget } from "../../src/concurrency/byte-budget.ts";
 
 describe("createByteBudget", () => {
-  test("a byte budget lets one body hold at most as many bytes as it leaves free", () => {
+  test("a byte budget lets one body hold at most as many bytes as remain free for others", () => {
     const budget = createByteBudget(100);
     const [first, second] = [budget.open(), budget.open()];
     expect([first.hold(50), first.hold(51)]).toEqual([true, false]);
@@ -28,7 +28,7 @@ describe("createByteBudget", () => {
     expect(budget.open().hold(50)).toBe(false);
   });
 
-  test("a byte budget never exceeds its limit, and is whole again after all releases, even repeated ones", () => {
+  test("a byte budget never exceeds its limit, and is fully available again after all releases, even repeated ones", () => {
     const step = fc.record({ body: fc.nat(4), sizeBytes: fc.nat(120), isOver: fc.boolean() });
     fc.assert(
       fc.property(fc.array(step), (steps) => {

@@ -47,7 +47,7 @@ describe("runWithin", () => {
     await new Promise(setImmediate);
   });
 
-  test("runWithin leaves nothing behind on a signal that outlives it", async () => {
+  test("runWithin leaves no listener on a signal that outlives the task", async () => {
     const { signal } = new AbortController();
     await runWithin(LONG_MS, async () => {}, signal);
     await untilAborted(Promise.resolve(), signal);

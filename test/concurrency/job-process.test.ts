@@ -19,7 +19,7 @@ const startServing = (run: string) =>
   start(`import { serveJobs } from ${JSON.stringify(SERVE_JOBS)}; serveJobs(${run});`);
 
 describe("a job for a separate process", () => {
-  test("a job's bytes travel next to the messages, wherever the job and the answer contain them", async () => {
+  test("a job's bytes travel separately from its messages, wherever the job or its result contains bytes", async () => {
     const ask = startServing("async (job) => ({ ...job, seen: job.parts.map(({ bytes }) => bytes.length) })");
     const large = Buffer.alloc(17 * 1024 * 1024, "large");
     const job = {

@@ -5,7 +5,7 @@ import type { Claim } from "../../src/port/shares.ts";
 
 const MEMBER_MS = 3_000;
 
-/** Processes that claim in turn until nothing changes. Each connects its parts before the next claim. */
+/** Processes that claim shares in turn until nothing changes. Each one connects its shares before the next claim. */
 function createWorld(count: number, atOnce = 1) {
   let shares: Shares = NO_SHARES;
   let now = 0;
@@ -87,7 +87,7 @@ describe("shares of work divided among processes", () => {
     const world = createWorld(2);
     world.settle(["a", "b"]);
     world.pass(MEMBER_MS);
-    // The process has not connected the other process's part yet.
+    // The process has not connected the other process's share yet.
     expect(world.claim("b").own).toEqual([0, 1]);
     world.inUse.set("b", [1]);
     expect(world.claim("a").own).toEqual([0]);

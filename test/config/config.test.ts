@@ -368,7 +368,7 @@ describe("misspelled variables", () => {
     ]);
   });
 
-  test("readConfig takes a variable similar to a set one for another program's", () => {
+  test("readConfig assumes that a variable belongs to another program if the similar variable is set", () => {
     expect(problemsOf({ REDIS_URL: "redis://127.0.0.1:6379", REDIS_URI: "x" })).toEqual([]);
   });
 

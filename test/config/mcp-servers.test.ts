@@ -48,7 +48,7 @@ describe("the file of the MCP servers", () => {
     expect(servers.flatMap(secretsOfMcp)).toEqual(["tracker-secret", "Bearer wiki-secret", "wiki-secret"]);
   });
 
-  test("the program of an MCP server gets the network variables, which are secret only with a password in them", () => {
+  test("the program of an MCP server gets the network variables, which count as secret only if they contain a password", () => {
     const network = {
       NODE_EXTRA_CA_CERTS: "/etc/ca.pem",
       SSL_CERT_FILE: "/etc/all.pem",
@@ -121,7 +121,7 @@ describe("the file of the MCP servers", () => {
     expect(servers).toMatchObject([{ name: "one", ...expected }]);
   });
 
-  test("mcp.json denies the tools of both fields for denied tools, and accepts only lists there", () => {
+  test("mcp.json denies the tools that either of two fields denies, and accepts only lists in fields for tools", () => {
     const { servers, refused } = read({
       both: { command: "x", tools: { allow: ["a"], deny: ["b"] }, excludeTools: ["c"] },
       word: { command: "x", includeTools: "a" },

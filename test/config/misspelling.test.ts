@@ -12,7 +12,7 @@ describe("similarNames", () => {
     expect(similarNames("discord_token", known, OWN_WORDS)).toEqual(["DISCORD_TOKEN"]);
   });
 
-  test("similarNames finds the right words in the wrong number", () => {
+  test("similarNames finds a name with a missing or an extra word", () => {
     expect(similarNames("DISCORD_URL", known, OWN_WORDS)).toEqual(["DISCORD_API_URL"]);
     expect(similarNames("SLACK_BOT_USER_TOKEN", known, OWN_WORDS)).toEqual(["SLACK_BOT_TOKEN"]);
   });

@@ -82,7 +82,7 @@ describe("findConflicts", () => {
     });
   });
 
-  test("findConflicts asks for the other half of the shards, and for shards that exist", () => {
+  test("findConflicts requires SHARDS and SHARD_COUNT together, and shard numbers below the count", () => {
     expect(findConflicts({ SHARDS: "0" })).toEqual([expect.stringMatching(/^SHARD_COUNT is missing/)]);
     expect(findConflicts({ SHARD_COUNT: "2" })).toEqual([expect.stringMatching(/^SHARDS is missing/)]);
     expect(findConflicts({ SHARDS: "0, 2", SHARD_COUNT: "2" })).toEqual([
@@ -104,7 +104,7 @@ describe("findConflicts", () => {
     expect(findConflicts({ HOST: "localhost" })).toEqual([]);
   });
 
-  test("findConflicts refuses a role that shares its work with no process, or that only one process can have", () => {
+  test("findConflicts refuses an ingress or worker without Redis, with the local page or with the console", () => {
     const shared = { REDIS_URL: "redis://x", DISCORD_TOKEN: "t" };
     for (const ROLE of ["ingress", "worker"]) {
       expect(findConflicts({ ...shared, ROLE })).toEqual([]);

@@ -51,7 +51,7 @@ describe("fitting a conversation into the window", () => {
     expect(fitWindow([], { maxEntries: 10, maxTokens: 1_000 })).toEqual({ kept: [], dropped: 0, tokens: 0 });
   });
 
-  test("fitWindow counts the content of attachments, and shortens the question to leave room for its own", () => {
+  test("fitWindow counts the content of attachments, and shortens a question so that its attachments fit", () => {
     const entries = [said("old", "x"), said("file", "x"), said("question", "x".repeat(900))];
     const filesOf = ({ id }: HistoryEntry) => (id === "old" ? 0 : 400);
     const { kept, tokens } = fitWindow(entries, { maxEntries: 9, maxTokens: 1_000, filesOf }, perCharacter);
@@ -74,7 +74,7 @@ describe("fitting a conversation into the window", () => {
     expect(idsOf(fitWindow(entries, { maxEntries: 9, maxTokens: all - 1 }, perCharacter).kept)).toEqual(["q"]);
   });
 
-  test("fitWindow keeps the newest question even if an answer after it uses the whole budget", () => {
+  test("fitWindow keeps the newest question even if a later answer uses the whole budget", () => {
     const entries = [said("old", "x"), said("q", "x"), answered("a", "x".repeat(5_000))];
     expect(fitWindow(entries, { maxEntries: 9, maxTokens: 100 }, perCharacter)).toMatchObject({
       kept: [entries[1]],
@@ -83,7 +83,7 @@ describe("fitting a conversation into the window", () => {
     expect(idsOf(fitWindow(entries, { maxEntries: 1, maxTokens: 10_000 }, perCharacter).kept)).toEqual(["q"]);
   });
 
-  test("fitWindow shortens the middle of a question that alone exceeds the budget, and says so in it", () => {
+  test("fitWindow shortens the middle of a question that alone exceeds the budget, and notes that in the question", () => {
     const text = `What is wrong here?${"log line 🦊 ".repeat(2_000)}Answer in one word.`;
     const { kept, dropped } = fitWindow(
       [said("old", "x"), said("q", text)],
@@ -265,7 +265,7 @@ describe("repairToolCalls", () => {
     expect(repairToolCalls([calls("", "a", "b"), result("b")])).toEqual([calls("", "b"), result("b")]);
   });
 
-  test("repairToolCalls removes results without a call, duplicate ones, and those that come too early or too late", () => {
+  test("repairToolCalls removes results without a call, duplicate results, and results that come too early or too late", () => {
     expect(repairToolCalls([result("a"), calls("", "a"), user, result("a")])).toEqual([user]);
     expect(repairToolCalls([calls("", "a"), result("a", "1"), result("a", "2"), result("x")])).toEqual([
       calls("", "a"),
@@ -364,7 +364,7 @@ describe("messages from before the bot was mentioned", () => {
     expect(only?.content).toEqual([{ type: "text", text: expect.stringContaining("Somebody wrote:\n> look") }, image]);
   });
 
-  test("earlier messages mark what an app or the bot wrote, and don't count as several people talking", () => {
+  test("earlier messages are marked if an app or the bot wrote them, and don't count as several people talking", () => {
     const messages = toMessages(
       "Be kind.",
       [
@@ -411,7 +411,7 @@ describe("the window on a thread", () => {
   const root = { ...earlier("root", "The plan"), isRoot: true };
   const limits = { maxEntries: 3, maxTokens: 4_000 };
 
-  test("the window on a thread keeps its root and the newest messages that fit, which don't count as messages", () => {
+  test("the window on a thread keeps the root and the newest messages that fit, beyond the maximum number of entries", () => {
     const { kept, dropped } = fitWindow([root, ...thread, said("q", "Sum up")], limits);
     expect(kept[0]).toMatchObject({ id: "root", isApart: true });
     expect(kept.at(-1)?.id).toBe("q");

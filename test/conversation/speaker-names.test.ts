@@ -20,7 +20,7 @@ describe("createSpeakerNames", () => {
     expect(createSpeakerNames()(speaker("千恵", "U2"))).not.toBe(first);
   });
 
-  test("createSpeakerNames never gives two people the same name, and one person always gets the same one", () => {
+  test("createSpeakerNames never gives two people the same name, and always gives one person the same name", () => {
     const people = fc.array(
       fc.record({
         platform: fc.constantFrom("a", "b"),

@@ -15,7 +15,7 @@ describe("checkData", () => {
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  test("checkData tests a folder that does not exist yet, and leaves nothing of it", () => {
+  test("checkData can test a folder that does not exist yet, and does not leave that folder behind", () => {
     const [found] = checkData(join(folder, "deep", "inside"));
     expect(found).toEqual({ ok: true, what: expect.stringMatching(/will be created/) });
     expect(readdirSync(folder)).toEqual([]);

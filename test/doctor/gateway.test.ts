@@ -51,7 +51,7 @@ describe("checkGateway", () => {
     expect(found[4]?.what).toMatch(/^IMAGE_MODEL sandbox-image creates images through POST \S+:generateContent\./);
   });
 
-  test("checkGateway aborts a long answer, and asks no question if it is told not to", async () => {
+  test("checkGateway aborts a long answer, and asks no question with --no-chat", async () => {
     const list = (response: { end(text: string): void }) => response.end('{"data":[{"id":"sandbox-chat"}]}');
     const left = Promise.withResolvers<void>();
     const server = await startFaultServer(list, (response) => {
@@ -215,7 +215,7 @@ describe("checkGateway", () => {
     });
   });
 
-  test("checkGateway does not guess the image request of a gateway that fails at the empty one", async () => {
+  test("checkGateway does not guess the image request if the gateway fails on an empty request", async () => {
     const path = "/v1beta/models/painter:generateContent";
     const { url } = await serve({ [path]: refusal(503, "busy"), "/v1/chat/completions": good });
     const found = await check(url, { imageModel: "painter" });

@@ -38,7 +38,7 @@ describe("checkOllama", () => {
     expect(await check("nothing")).toEqual(unknown);
   });
 
-  test("checkOllama finds nothing about another gateway, or about an unreachable one", async () => {
+  test("checkOllama reports nothing about a gateway other than Ollama, or about an unreachable gateway", async () => {
     expect(await check(running(1), { error: "no such page" })).toEqual([]);
     const { origin } = await serveAnswers({ "/api/version": (response) => response.end("<p>Hello</p>") });
     for (const baseUrl of [origin, "http://127.0.0.1:1"]) {

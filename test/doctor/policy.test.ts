@@ -41,7 +41,7 @@ test("the doctor explains the effect of a policy without admins", () => {
   });
 });
 
-test("the doctor reports that a policy without rules or quotas allows everything, and counts the warning as wrong", () => {
+test("the doctor reports that a policy without rules or quotas allows everything, and counts the policy's warning as a problem", () => {
   const findings = checkPolicy({}, [], ["The policy file has lost its rules since this process started."]);
   expect(findings.map(({ ok, what }) => [ok, what])).toEqual([
     [false, "The policy file has lost its rules since this process started."],

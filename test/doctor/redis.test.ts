@@ -10,7 +10,7 @@ describe.skipIf(isRedisMissing)("checkRedis", () => {
   beforeAll(async () => void (redis = await startRedis()));
   afterAll(() => redis.stop());
 
-  /** Changes settings until the test ends. */
+  /** Changes settings of the server, and changes them to `then` when the test ends. */
   async function configure(settings: Record<string, string>, then: Record<string, string>): Promise<void> {
     const client = createClient({ url: redis.url });
     await client.connect();

@@ -4,7 +4,7 @@ import { formatFinding, formatSummary } from "../../src/doctor/report.ts";
 const plain = { redact: (text: string) => text.replaceAll("secret", "[redacted]"), hasColor: false };
 
 describe("a finding", () => {
-  test("a finding is one line with a mark, its section, the result and the fix", () => {
+  test("a finding is one line with ✓ or ✗, its section, the result and the fix", () => {
     expect(formatFinding("Redis", { ok: true, what: "It answers." }, plain)).toBe("✓ Redis: It answers.");
     expect(formatFinding("Redis", { ok: false, what: "It is away.", fix: "Start it." }, plain)).toBe(
       "✗ Redis: It is away. Start it.",

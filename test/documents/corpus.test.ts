@@ -26,7 +26,7 @@ const readElsewhere = createReadDocument({ program });
 async function read({ name, make }: CorpusFile) {
   const bytes = make();
   const isShortText = kindOf(bytes, name) === "text" && bytes.byteLength <= PLAIN_BYTES;
-  // The document process reads the files that could block an event loop, so this process must get a text from it.
+  // The document process reads the files that could block an event loop, so its result must be a text.
   if (!isShortText) {
     expect(await readElsewhere(bytes, name, "ada", never)).toEqual({ text: `read elsewhere: ${bytes.length}` });
   }
@@ -75,7 +75,7 @@ describe("ordinary documents", () => {
 });
 
 describe("unusual files", () => {
-  /** The note below the answer. Empty if the whole file was read. */
+  /** The note below the text. Empty if the reader read the whole file. */
   const notes: Record<string, string> = {
     "thick.pdf": "`thick.pdf`: only pages 1 to 500 of 100,000 were read.",
     "trace.log": "`trace.log` is long, so I only read the beginning.",

@@ -26,7 +26,7 @@ describe("an append to the history", () => {
     expect(storedIn(conversation).join()).not.toContain("after");
   });
 
-  test("an append of an answer further on stores the position of its question", async () => {
+  test("an append of an answer with entries between it and its question stores the question's position", async () => {
     const [question, answer] = [uniqueId(), uniqueId()];
     await history.append(conversation, said(question, "q"));
     await history.append(conversation, said(uniqueId(), "in between"));
@@ -34,7 +34,7 @@ describe("an append to the history", () => {
     expect(storedIn(conversation).at(-1)).toContain('"after":');
   });
 
-  test("an append to a message of another conversation continues nothing of this one", async () => {
+  test("an append in reply to a message of another conversation continues no entry of this conversation", async () => {
     const [elsewhere, here] = [uniqueId(), uniqueId()];
     await history.append(uniqueId(), said(elsewhere, "x"));
     await history.append(conversation, said(here, "y"), [], elsewhere);
@@ -59,7 +59,7 @@ describe("messages of others in the history", () => {
     expect(entries.map(({ id }) => id)).toEqual([first, second, question, fourth]);
   });
 
-  test("the history knows messages of others up to a time, and takes a conversation with nothing else for new", async () => {
+  test("the history stores up to which time it has the messages of others, and a conversation with only that time counts as new", async () => {
     expect(await history.broughtUntil(conversation)).toBeUndefined();
     await history.setFollowed(conversation, true);
     expect(await history.broughtUntil(conversation)).toBeUndefined();
@@ -68,7 +68,7 @@ describe("messages of others in the history", () => {
     expect(await history.broughtUntil(conversation)).toBe(7);
   });
 
-  test("messages of others before a conversation without such a time are older than its newest entry", async () => {
+  test("without a stored time, the history has the messages of others up to the conversation's newest entry", async () => {
     const id = uniqueId();
     await history.append(conversation, { ...said(id, "x"), at: 9 });
     expect(await history.broughtUntil(conversation)).toBe(9);

@@ -98,7 +98,7 @@ function authorsContract(start: () => { open: (namespace: string) => Entries; du
     expect(await dump()).not.toMatch(/changed it|longer/);
   });
 
-  test("erasing a person from the history takes their unreadable entries too", async () => {
+  test("erasing a person from the history also erases their unreadable entries", async () => {
     const keyv = open("history");
     const { first } = (await keyv.get(`h:${encodeURIComponent(shared)}`)) as { first: number };
     const key = `e:${encodeURIComponent(shared)}:${first + 2}`;
@@ -108,7 +108,7 @@ function authorsContract(start: () => { open: (namespace: string) => Entries; du
     expect(await history.find("p1")).toBeUndefined();
   });
 
-  test("the history keeps an entry that changed its author from one person to another", async () => {
+  test("erasing a person keeps an entry whose author changed from that person to another", async () => {
     const keyv = open("history");
     const { first } = (await keyv.get(`h:${encodeURIComponent(shared)}`)) as { first: number };
     const key = `e:${encodeURIComponent(shared)}:${first + 1}`;
@@ -150,7 +150,7 @@ function authorsContract(start: () => { open: (namespace: string) => Entries; du
     const kept = await observed.exportAuthor("test", "ada");
     expect(kept.conversations.flatMap(({ entries }) => entries)).toHaveLength(253);
     expect(await observed.forgetAuthor("test", "ada")).toBe(253);
-    // If it worked on entries one by one, there would be more than a thousand.
+    // One step per entry would make more than a thousand steps.
     expect(steps).toBeLessThan(50);
   });
 

@@ -77,7 +77,7 @@ describe("a branch of the history", () => {
     expect(await ids()).toEqual([q0, a0, q2, a2, q3]);
   });
 
-  test("a message without a predecessor sees a branch whole", async () => {
+  test("a message without a predecessor continues all earlier entries, including a branch", async () => {
     const [q0, a0, q1, a1, q2, q3] = names("q0", "a0", "q1", "a1", "q2", "q3");
     await ask(q0);
     await answer(a0, q0);

@@ -51,20 +51,20 @@ async function setUp(limit: BodyLimit = { maxBytes: 10 }, maxBodyBytes?: number)
 const PIECES = "POST /echo HTTP/1.1\r\nTransfer-Encoding: chunked";
 
 describe("limitBody", () => {
-  test("limitBody passes short bodies, with a length, in chunks, and requests without a body", async () => {
+  test("limitBody passes on short bodies, whether they have a Content-Length or are chunked, and requests without a body", async () => {
     const { send } = await setUp();
     expect(await send("POST /echo HTTP/1.1\r\nContent-Length: 10", "0123456789")).toMatch(/ 200 [^]*said: 0123456789$/);
     expect(await send(PIECES, "5\r\n01234\r\n5\r\n56789\r\n0\r\n\r\n")).toMatch(/ 200 [^]*said: 0123456789$/);
     expect(await send("POST /echo HTTP/1.1")).toMatch(/ 200 [^]*said: $/);
   });
 
-  test("limitBody passes on a request that can be copied, even without a body", async () => {
+  test("limitBody passes on a request that a handler can clone, even without a body", async () => {
     const { send } = await setUp();
     expect(await send("POST /copy HTTP/1.1")).toMatch(/ 200 [^]*copied: $/);
     expect(await send(PIECES.replace("/echo", "/copy"), "1\r\nx\r\n0\r\n\r\n")).toMatch(/ 200 [^]*copied: x$/);
   });
 
-  test("limitBody rejects a long body before it has arrived, with a length and in chunks", async () => {
+  test("limitBody rejects an oversized body early, whether it has a Content-Length or is chunked", async () => {
     const { send } = await setUp();
     expect(await send("POST /echo HTTP/1.1\r\nContent-Length: 11")).toMatch(/ 413 [^]*10 bytes/);
     expect(await send(PIECES, "b\r\n01234567890\r\n")).toMatch(/ 413 [^]*10 bytes/);
@@ -76,7 +76,7 @@ describe("limitBody", () => {
     expect(await send(PIECES, "2\r\n01\r\n")).toMatch(/ 408 [^]*took too long/);
   });
 
-  test("limitBody serves a short body next to many endless ones, and tells others to retry", async () => {
+  test("limitBody serves a short body next to many endless bodies, and answers the others with a request to retry", async () => {
     const [maxBytes, maxBodyBytes] = [256 * 1024, 1024 * 1024];
     const { open, send } = await setUp({ maxBytes, timeoutMs: 600_000 }, maxBodyBytes);
     const unfinished = `${maxBytes.toString(16)}\r\n${"x".repeat(maxBytes - 1)}`;

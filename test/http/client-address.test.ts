@@ -8,7 +8,7 @@ function source(remoteAddress: string, forwardedFor?: string): string {
 }
 
 describe("nameSource", () => {
-  test("nameSource returns the connecting address in one form", () => {
+  test("nameSource returns the connecting IPv4 address, or the /64 network of an IPv6 address", () => {
     expect(source("8.8.8.8")).toBe("8.8.8.8");
     expect(source("::ffff:8.8.8.8")).toBe("8.8.8.8");
     expect(source("2a00:1450:4001:81b::200e")).toBe("2a00:1450:4001:81b::/64");

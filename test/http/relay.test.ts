@@ -61,7 +61,7 @@ async function send(url: string, target: string, method = "GET"): Promise<string
   return Buffer.concat(chunks).toString("latin1");
 }
 
-/** Removes the part in which two equal responses can differ. */
+/** Removes the Date header, which can differ between two equal responses. */
 function withoutDate(answer: string): string {
   return answer.replace(/^date: .*\r\n/im, "");
 }

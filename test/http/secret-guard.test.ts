@@ -49,7 +49,7 @@ describe("an address that guesses", () => {
     expect(waits).toEqual([1, 2, 4, 8, 16, 32, 60, 60].map((seconds) => seconds * 1_000));
   });
 
-  test("the guard checks a dozen guesses of an address in five minutes, and rejects even the right one after that", () => {
+  test("the guard checks a dozen guesses of an address in five minutes, and then rejects even the right secret", () => {
     const { countJudged, guess, enter, advance } = setUp();
     expect(countJudged(() => attacker, 5 * 60_000)).toBeLessThan(20);
     guess(attacker);
@@ -102,7 +102,7 @@ describe("guesses from many addresses", () => {
     countJudged(guesses, 100_000);
     const tries = [];
     for (let n = 0; n < 5; n++) {
-      // A guess is always the first one that is checked.
+      // Each time, a guess arrives before the owner's attempt.
       guess(guesses());
       tries.push(enter({ address: "7.7.7.7" }));
       countJudged(guesses, 2_000);

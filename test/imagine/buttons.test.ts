@@ -105,7 +105,7 @@ describe("Retry of failed images", () => {
     expect([...drawn, ...other.drawn]).toEqual([]);
   });
 
-  test("Retry creates what failed in another process, even if this process knew only the waiting turn", async () => {
+  test("Retry creates the images that failed in another process, even if this process knew only the waiting turn", async () => {
     const { imagine, press, hold, records, drawn } = await start();
     const asked = { ...command("imagine", "a boat"), lane: { id: "d", kind: "drawing", workId: "w" } as const };
     imagine.onWaiting(asked);
@@ -117,7 +117,7 @@ describe("Retry of failed images", () => {
     expect((await records.loadPicture(id))?.parts).toMatchObject([{ state: "done" }]);
   });
 
-  test("Retry does nothing if nothing failed, and continues what a crash interrupted", async () => {
+  test("Retry does nothing if no image failed, and continues a turn that a crash interrupted", async () => {
     const { press, hold, drawn, records } = await start({ parts: [done("test:1")] });
     hold.resolve();
     await press("retry", "job.0");
@@ -169,7 +169,7 @@ describe("Stop on an image turn", () => {
     expect(await press("stop", "job.0", ben)).toContain("Only the person who asked");
   });
 
-  test("a Stop that waits with its turn ends the turn before any request", async () => {
+  test("a Stop that waits together with its turn ends the turn before any request", async () => {
     const { imagine, drawn, texts } = await start();
     const asked = command("imagine", "a boat");
     const press = action("stop", toPictureId(toTurnId(asked.key), 0));

@@ -26,7 +26,7 @@ function run(record: PictureTurn) {
   return running;
 }
 
-test("the lookup of an image finds a running turn instead of the stored one", async () => {
+test("the lookup of an image prefers a running turn to the stored turn", async () => {
   const { find, turns } = start(pictureTurn({ prompt: "stored" }));
   const turn = pictureTurn({ prompt: "running" });
   expect(await turns.whileRunning(run(turn), () => find("job"))).toBe(turn);
@@ -60,7 +60,7 @@ describe("a button of an image that is not in the record yet", () => {
     expect((await found)?.parts).toEqual([shown]);
   });
 
-  test("a button does not wait for an image that failed, is unknown, or does not come", async () => {
+  test("a button does not wait for an image that failed, is unknown, or does not appear in time", async () => {
     const { findSettled } = start(pictureTurn({ phase: "final" }));
     expect(await findSettled("job", 1, signal)).toMatchObject({ phase: "final" });
     expect(await findSettled("gone", 1, signal)).toBeUndefined();
@@ -68,7 +68,7 @@ describe("a button of an image that is not in the record yet", () => {
     expect(await cut.findSettled("job", 1, signal)).toMatchObject({ parts: [{ state: "pending" }] });
   });
 
-  test("a button waits no longer than its own work", async () => {
+  test("a button stops waiting when its work is aborted", async () => {
     const { findSettled, asked } = start(pictureTurn());
     const controller = new AbortController();
     const isAsked = asked();

@@ -116,7 +116,7 @@ describe("generate_image", () => {
     ]);
   });
 
-  test("generate_image starts from images of the command in the same conversation, by name or by number", async () => {
+  test("generate_image can start from images that /imagine created in the same conversation, by name or by number", async () => {
     const { accept, idle, calls } = await start([
       [draw({ prompt: "both", use_references: ["2", "a-tree.png"] })],
       ["Here."],

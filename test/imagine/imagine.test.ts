@@ -224,7 +224,7 @@ describe("a button that a person presses before the record knows its image", () 
     const { sink } = platform;
     const upload = sink.upload.bind(sink);
     let count = 0;
-    // People see the picture at once, but the bot learns of it later.
+    // People see the image at once, but the bot gets the response to its upload later.
     sink.upload = async (...given) => {
       const posted = await upload(...given);
       if (count++ === 0) await gate.promise;
@@ -260,7 +260,7 @@ describe("a button that a person presses before the record knows its image", () 
     expect(calls[1]?.body.contents[0]?.parts).toMatchObject([{ text: "at night" }, { fileData: {} }]);
   });
 
-  test("an early button works if the process dies in between", async () => {
+  test("an early button works even if the process dies before the record knows the image", async () => {
     const database = new DatabaseSync(":memory:");
     const { platform, gate } = held();
     const { accept, channel, until, queue, again, texts } = await start({ platform, database });

@@ -26,14 +26,14 @@ describe("the menu for images", () => {
       prompt: "a fox",
       options: { size: "2K", model: "painter", basis: "job.1" },
     });
-    // The picture has only just appeared, so its record may not contain it yet.
+    // The image has only just appeared, so its record may not contain it yet.
     expect(await menu.describe("job.3", by, signal)).toMatchObject({ prompt: "a fox" });
     for (const id of ["job.2", "job.4", "job.0", "gone.1", "turn"]) {
       expect(await menu.describe(id, by, signal)).toBeUndefined();
     }
   });
 
-  test("the menu describes nothing to people who cannot see the picture", async () => {
+  test("the menu describes nothing to people who cannot see the image", async () => {
     const reply = { platform: "test", channelId: "general" };
     const menu = start(pictureTurn({ parts: [done], reply }));
     const elsewhere = { author: ben, reply: { platform: "test", channelId: "elsewhere" } };

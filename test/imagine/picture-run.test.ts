@@ -159,7 +159,7 @@ describe("an image turn", () => {
     await rejected;
   });
 
-  test("an image turn gives up images that it no longer tries, and says so", async () => {
+  test("an image turn that the queue gave up makes no more images, and says so", async () => {
     const { run, records, texts, calls } = start();
     await run(pictureTurn(), { isGivenUp: true });
     expect(calls).not.toContain("upload");

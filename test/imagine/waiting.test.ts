@@ -141,7 +141,7 @@ describe("a waiting image turn", () => {
     expect(texts()).toEqual([]);
   });
 
-  test("a waiting image turn continues without a message if it could not post one", async () => {
+  test("a waiting image turn that could not post its message continues without the message", async () => {
     const { messages, setTrouble, texts, fresh } = start();
     setTrouble(() => ({ kind: "forbidden" }));
     messages.announce(fresh);

@@ -58,7 +58,7 @@ describe("the trends of several processes", () => {
     expect(sum((await trends.read("hour")).counts.turns["complete"])).toBe(1_000);
   });
 
-  test("the trends add counts that the store did not accept once, when the store accepts them", async () => {
+  test("the trends repeat counts that the store did not confirm, and each of these counts once", async () => {
     let isAway = true;
     const { open } = openTrends((counters) => ({
       ...counters,

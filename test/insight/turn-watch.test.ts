@@ -31,7 +31,7 @@ function openWatches() {
   return { open, push: shared.push };
 }
 
-test("the list of failures gets a failure whose process died while recording it once the turn resumes", async () => {
+test("if a process dies while it records a failure, the list of failures gets that failure once the turn resumes", async () => {
   const { open, push } = openWatches();
   let pushes = 0;
   const died = Promise.withResolvers<void>();
@@ -49,7 +49,7 @@ test("the list of failures gets a failure whose process died while recording it 
   }
 });
 
-test("the list of failures gets a failure during a restart of the store once the store is back", async () => {
+test("a failure that happens while the store restarts is in the list of failures once the store is back", async () => {
   const { open, push } = openWatches();
   let failures = 3;
   const watch = open("first", async (list, ...given) => {
@@ -84,7 +84,7 @@ test("a turn that another process can resume counts as ended once its end is sto
   const endOnce = (right: Right) => watch.begin({ ...turn, askedAt: 0, attempts: 1 }, right).end({ ...end, note: "" });
   let isOver = false;
   const shared = endOnce(withFence(NO_RIGHT, fence)).then(() => (isOver = true));
-  // Twice as long as for a turn that no other process would report.
+  // Twice the wait for a turn whose end no other process would report.
   await endOnce(NO_RIGHT);
   await endOnce(NO_RIGHT);
   expect(isOver).toBe(false);

@@ -80,7 +80,7 @@ describe("createLogger", () => {
       });
     });
 
-    test("the frames of an error's stack appear at every level, but not a line of its message that looks like one", () => {
+    test("the frames of an error's stack appear at every level, but a line of the message that looks like a frame does not", () => {
       const { log, last } = createRecorder("info");
       log.warn({ err: said });
       expect((last() as { err: { stack: string } }).err.stack).toMatch(/^at .*log\.test\.ts/);

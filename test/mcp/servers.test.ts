@@ -366,7 +366,7 @@ test("a call for which the server asks a person for input fails, because no one 
   await expect(run(servers, "shop__buy")).rejects.toThrow(ToolError);
 });
 
-test("the client reads a reply designed to slow down regular expressions at once", async () => {
+test("the client needs no time for a reply that is designed to slow down regular expressions", async () => {
   const spaces = `${" ".repeat(2_000_000)}!`;
   const raw = await startRawServer((method, params, response) => {
     if (method !== "tools/call")

@@ -141,7 +141,7 @@ describe("the files of a message", () => {
     });
   });
 
-  test("reading a file stops at the size limit, whatever size was announced", async () => {
+  test("reading a file stops at the size limit, whatever size the platform announced", async () => {
     let given = 0;
     async function* endless(): AsyncGenerator<Uint8Array> {
       for (;;) {

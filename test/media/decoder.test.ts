@@ -127,7 +127,7 @@ describe("decode", () => {
     await expect(fit(false)).rejects.toMatchObject({ problem: { kind: "undecodable" } });
   });
 
-  test("the decoder opens only its own SVG, before and after it drew one", async () => {
+  test("the decoder opens only SVG that it wrote itself, before and after it drew an image", async () => {
     const fit = () => decode({ type: "fit", bytes: Buffer.from(toSvg(20)), mimeType: undefined, limits }, "ada", never);
     const inset = {
       sidePx: 8,
@@ -189,7 +189,7 @@ describe("decode", () => {
     expect(await next).toEqual({ width: 1, height: 1 });
   });
 
-  test("the decoder keeps its process while there is work, then ends it", async () => {
+  test("the decoder keeps its process while there is work, then ends the process", async () => {
     const kept = startOther(PID);
     const { width: pid } = await kept();
     expect(await kept()).toEqual({ width: pid, height: 0 });

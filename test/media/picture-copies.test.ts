@@ -46,7 +46,7 @@ function start(given: Partial<PictureCopiesOptions> & { sizeBytes?: number } = {
   return { copies, reads, bytes, bytesOf, left, lines };
 }
 
-describe("copies of pictures", () => {
+describe("copies of images", () => {
   test("files that expire are copied once and can be opened like the originals", async () => {
     const { copies, reads, bytes, bytesOf } = start({ sizeBytes: LARGE });
     const stays: AttachmentRef = { platform: "test", id: "stays", name: "s.png", sizeBytes: 1 };
@@ -89,7 +89,7 @@ describe("copies of pictures", () => {
     expect(await left()).toBe(0);
   });
 
-  test("copying blocks nothing while the store is down, and stops with the job", async () => {
+  test("copying delays no job while the store is down, and stops with the job", async () => {
     const database = new DatabaseSync(":memory:");
     const { open, inTurn } = createStores({ redisUrl: undefined, database, log: silent }, NO_RIGHT);
     const { copies, lines } = start({ open, inTurn });

@@ -127,7 +127,7 @@ describe("the references of an image request", () => {
     expect(read).toEqual(["as-it-is.png"]);
   });
 
-  test("a request sends a public file that should be converted unchanged if the relay cannot serve it", async () => {
+  test("if the relay cannot serve a public file that should be converted, the request sends the file unchanged", async () => {
     const { prepare } = setUp({ relayUrl: () => undefined });
     expect(await prepare([toRef("discord", "animated.gif")], owner, never)).toEqual({
       ok: true,
@@ -186,7 +186,7 @@ describe("the references of an image request", () => {
     await expect(setUp({ read }).prepare([toRef("slack", "lies.jpg")], owner, left)).rejects.toThrow("I left.");
   });
 
-  test("a request contains private files as bytes if there is no address for links", async () => {
+  test("a request contains private files as bytes if the service has no address for links", async () => {
     const { load, published } = setUp({ relayUrl: () => undefined });
     expect(await load([toRef("slack", "lies.jpg"), toRef("discord", "scan.tiff")], owner, never)).toEqual({
       ok: true,

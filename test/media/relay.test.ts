@@ -136,7 +136,7 @@ describe("createRelay", () => {
     expect(await open(path, never)).toBeDefined();
   });
 
-  test("the relay logs that an image is unreadable without its path, address or token", async () => {
+  test("the relay's log line about an unreadable image contains no path, address or token", async () => {
     const failure = new Error("GET https://files.slack.com/F123?token=xoxb-1 failed");
     const { publish, restart, lines } = setUp(() => Promise.reject(failure));
     const path = await publish(ref, picture, owner);

@@ -2,7 +2,7 @@ import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { createMetrics } from "../../src/metrics/metrics.ts";
 
 describe("createMetrics", () => {
-  test("the metrics count what is reported to them", async () => {
+  test("the metrics count every event that the bot reports", async () => {
     const metrics = createMetrics();
     metrics.turnEnded("complete");
     metrics.turnEnded("complete");
@@ -52,7 +52,7 @@ describe("createMetrics", () => {
     const readDelay = async () => {
       const { body } = await metrics.render();
       const [, delay] = /^palaver_nodejs_eventloop_lag_p50_seconds (.+)$/m.exec(body) ?? [];
-      // The time between two samples. If a sample is late, it is longer.
+      // The time between two samples. It is longer if a sample is late.
       expect(Number(delay)).toBeGreaterThan(0.09);
     };
     // Each reading resets the samples.

@@ -45,7 +45,7 @@ describe("the list of models", () => {
     expect(calls).toHaveLength(1);
   });
 
-  test("the service uses an old list of models if it cannot refresh it, and requests a list again that never arrived", async () => {
+  test("the service uses an old list of models if it cannot refresh the list, and requests a list that never arrived again", async () => {
     const { list, clock } = listOver(new Error("down"), ["one"], new Error("down"));
     await expect(list(open)).rejects.toThrow("down");
     expect(await list(open)).toEqual(["usual", "one"]);

@@ -39,7 +39,7 @@ describe("the log of calls to a platform", () => {
     expect(log.keepUntil()).toBe(610_000);
   });
 
-  test("the call log spends its few calls after a rate limit one by one", () => {
+  test("after a rate limit, the call log spends the few remaining calls one at a time", () => {
     const log = createCallLog(60, 60_000);
     log.done({ ok: false, retryAfterMs: 0 }, 0);
     log.sent(10_000);

@@ -93,7 +93,7 @@ describe("the even pacer of replies", () => {
     expect(waits).toEqual([500, 1_000, 2_000, 4_000, 8_000, 8_000]);
   });
 
-  test("the even pacer continues while a reply is behind, with the kind of call that it needs", () => {
+  test("the even pacer continues while a reply is behind, with the kind of call that the reply needs next", () => {
     const pacer = createEvenPacer({ gapMs: 1_000 });
     const reply = pacer.join();
     pacer.text(reply, 1, 0);

@@ -121,7 +121,7 @@ describe("the pacer of replies", () => {
     expect(pacer.step(2_000).type).not.toBe("send");
   });
 
-  test("a reply without text makes no call before its end, and then one", () => {
+  test("a reply without text makes no call before its end, and one call at its end", () => {
     const pacer = createPacer(budgetOf(100).budget);
     const reply = pacer.join();
     pacer.text(reply, 0, 0);
@@ -290,7 +290,7 @@ describe("the urgency of a call", () => {
     expect(toUrgency(reply, momentAt(10_400))).toEqual({ rank: 1, kind: "post", at: 10_400 });
   });
 
-  test("steady text goes out exactly the planned gap after it arrived", () => {
+  test("steady text goes out exactly one planned gap after it arrived", () => {
     const reply = growing({ until: 10_980 });
     const { at } = toUrgency(reply, momentAt(10_980));
     expect(at).toBeGreaterThan(10_980);
@@ -303,7 +303,7 @@ describe("the urgency of a call", () => {
     expect(toUrgency(eager, momentAt(10_300, { plenty: { credit: 1 } })).at).toBeGreaterThan(10_500);
   });
 
-  test("text never waits longer than one and a half gaps of its turn", () => {
+  test("text never waits longer than one and a half of the planned gaps", () => {
     const reply = growing({ until: 10_020 });
     expect(toUrgency(reply, momentAt(10_020, { gap: 2_000, plenty: { credit: 1 } })).at).toBeCloseTo(
       10_000 + 1_000 / 60 + 3_000,
@@ -311,7 +311,7 @@ describe("the urgency of a call", () => {
     );
   });
 
-  test("an edit goes out before its price is reached if no reply used a shared budget for a gap", () => {
+  test("an edit goes out early if no reply has used the shared budget for a whole gap", () => {
     const reply = growing({ until: 10_900 });
     const dueAfter = (lastCall: number) =>
       toUrgency(
@@ -394,7 +394,7 @@ describe("the state of a reply", () => {
     expect(reply.arrivalGap).toBe(2_000);
   });
 
-  test("a failed call returns its text, as if it had never been made", () => {
+  test("after a failed call, its text counts as unsent again", () => {
     const reply = replyWith([0, 4], [1_000, 4]);
     applySend(reply, "post", 1_000);
     applyText(reply, 4, 2_000);
@@ -422,7 +422,7 @@ describe("the state of a reply", () => {
     expect([reply.failures, reply.next, isWaiting(reply)]).toEqual([0, "edit", false]);
   });
 
-  test("a reply needs a call after the end until one that started later showed everything", () => {
+  test("a reply needs further calls until a call that started after the reply's end has shown everything", () => {
     const reply = replyWith([0, 4]);
     applySend(reply, "post", 0);
     applyEnd(reply);
@@ -439,7 +439,7 @@ describe("the state of a reply", () => {
     expect(isWaiting(reply)).toBe(false);
   });
 
-  test("a reply needs the rest of text that did not fit in one message, but not text that came meanwhile", () => {
+  test("a reply still waits for text that did not fit in one message, but not for text that came during the call", () => {
     const reply = replyWith([0, 4]);
     applySend(reply, "post", 0);
     applyWritten(reply, { answer: { ok: true }, behind: true }, 1_000);

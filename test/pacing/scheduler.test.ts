@@ -51,7 +51,7 @@ function quick(pacerFor: (key: string) => Pacer = () => createEvenPacer({ gapMs:
 afterEach(() => void vi.useRealTimers());
 
 describe("the scheduler of replies", () => {
-  test("the scheduler writes while text grows and ends with a write that started after the end", async () => {
+  test("the scheduler writes while text grows, and its last write starts after the end of the text", async () => {
     const reply = heldReply();
     const pace = quick().join("channel", reply.paced);
     pace.text(5);
@@ -146,7 +146,7 @@ describe("the scheduler of replies", () => {
     joined.pace.leave();
   });
 
-  test("ending a reply rejects with its signal's reason, and no call starts after that", async () => {
+  test("ending a reply rejects with the reason of the reply's signal, and then no call starts", async () => {
     const reply = heldReply();
     const pace = quick().join("channel", reply.paced);
     const controller = new AbortController();
@@ -194,7 +194,7 @@ describe("the scheduler of replies", () => {
     expect(attempts).toBe(2);
   });
 
-  test("a budget keeps its experience from one reply to the next", async () => {
+  test("a budget keeps its knowledge of the limits from one reply to the next", async () => {
     const opened: string[] = [];
     const scheduler = quick((key) => {
       opened.push(key);
@@ -209,7 +209,7 @@ describe("the scheduler of replies", () => {
     expect(opened).toEqual(["channel"]);
   });
 
-  test("an idle budget is dropped after a minute, or when its experience expires if that is later", async () => {
+  test("an idle budget is dropped after a minute, or when its knowledge expires if that is later", async () => {
     vi.useFakeTimers();
     const opened: string[] = [];
     const open = (key: string): Pacer => {

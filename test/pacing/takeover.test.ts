@@ -24,7 +24,7 @@ function takenOver(create: () => Pacer, killedAt: number, isTold = true): Pacer 
     const pacer = create();
     if (isTold) pacer.recall?.(calls);
     for (const reply of replies.values()) {
-      // A stream ends with the process that started it. From then on, its message is updated.
+      // A stream ends with the process that started it. The next process updates the stream's message instead.
       reply.number = pacer.join({ ...reply.options, first: "edit", isFallback: true });
       pacer.text(reply.number, reply.units, now);
       if (reply.ended) pacer.end(reply.number);

@@ -39,7 +39,7 @@ test("a person who never wrote sees the configured model, and that nothing is st
   });
 });
 
-test("a person sees their own settings, and how much is stored about them in all conversations", async () => {
+test("a person sees their own settings, and how much data all conversations store about them", async () => {
   const { history, settings, usage, readAbout } = start();
   await usage.note(
     randomUUID(),

@@ -112,7 +112,7 @@ describe("the erasure of a workspace's conversations", () => {
     expect(await usage.readMonth(channel("T2", "C1"))).toMatchObject({ answers: 1 });
   });
 
-  test("erasing a workspace resumes after an interruption, and finds nothing the next time", async () => {
+  test("erasing a workspace can resume after an interruption, and a repeated erasure finds nothing", async () => {
     const { eraseTeam, talk } = await start();
     await talk("T1", "C1");
     await eraseTeam("T1");

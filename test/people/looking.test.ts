@@ -13,7 +13,7 @@ function setUp() {
   return { begin, pass: (ms: number) => void (time += ms) };
 }
 
-test("another process knows the channel that a person has open, by thread or else by conversation", async () => {
+test("another process knows the channel that a person has open, per thread or otherwise per conversation", async () => {
   const { begin } = setUp();
   const [one, other] = [begin(), begin()];
   await one.note(ada, "C1");

@@ -27,7 +27,7 @@ async function startWithAdmin(failing = { isOut: false }) {
 }
 
 describe("/forget and /export for another person", () => {
-  test("an admin erases everything about a person with /forget @someone for good", async () => {
+  test("an admin permanently erases everything about a person with /forget @someone", async () => {
     const { say, left, audit } = await startWithAdmin();
     const asked = await say("forget", "<@ben>");
     expect(asked?.draft.markdown).toMatch(/Nothing is erased yet.*`\/forget person:ben for good`/);

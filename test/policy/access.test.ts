@@ -6,7 +6,8 @@ import type { Actor } from "../../src/port/catalogue.ts";
 import type { Author, ReplyAddress } from "../../src/port/events.ts";
 
 /**
- * A company that lets guests chat, limits costs and actions to its own people, and reserves one channel for a group.
+ * A company where guests can chat, only employees can do things that cost money or change something, and one channel is
+ * reserved for a group.
  */
 const policy = accessSchema.parse({
   admins: ["person:T1/UROOT", "group:SOPS", "role:900"],
@@ -141,7 +142,7 @@ function describeActor({ author, reply }: Actor): string {
 }
 
 describe("the policy of a company", () => {
-  test("the access policy of a company is tried in more than sixty cases", () =>
+  test("more than sixty cases try the access policy of a company", () =>
     expect(DECISIONS.length).toBeGreaterThanOrEqual(60));
 
   test.each(DECISIONS.map(([by, permission, isAllowed]) => [describeActor(by), permission, isAllowed, by] as const))(

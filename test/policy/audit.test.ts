@@ -44,7 +44,7 @@ describe("the audit log of changes", () => {
     expect(await audit.note({ event: command("access"), what: "access", after: "another" })).toBe(false);
   });
 
-  test("the audit log exports a person's entries, and erases who they were and what they wrote", async () => {
+  test("the audit log exports a person's entries, and erases the person's name and words from them", async () => {
     const audit = start();
     await audit.note({ event: command("persona"), what: "persona", after: "Ada's pirate" });
     const other = command("persona", "", { author: ben });

@@ -68,7 +68,7 @@ describe("the cheaper model of a policy", () => {
     });
   });
 
-  test("the cheaper model does not answer if enough is left, if there is no limit, or if the channel chose a model", async () => {
+  test("the cheaper model does not answer if enough of the limit is left, without a limit, or if the channel chose a model", async () => {
     expect(await start(cheaper, budget(0.25)).choose(undefined, by())).toEqual({ model: "large" });
     expect(await start(cheaper).choose(undefined, by())).toEqual({ model: "large" });
     expect(await start(cheaper, budget(0.1)).choose("own", by())).toEqual({ model: "own" });

@@ -73,7 +73,7 @@ describe("a platform that is one folder and one line", () => {
     expect(setup.toEnvFile({ PIGEON_TOKEN: TOKEN })).toEqual({ text: `PIGEON_TOKEN=${TOKEN}\n`, problems: [] });
   });
 
-  test("the log redacts a made-up platform's tokens, and those of others in JSON too", () => {
+  test("the log redacts a made-up platform's tokens, and also other platforms' tokens in JSON", () => {
     const lines: string[] = [];
     const config = configured();
     const destination = { write: (line: string) => void lines.push(line) };

@@ -17,7 +17,7 @@ describe("the steps of a finished answer", () => {
     expect(foldSteps([step(0, 4)])).toBe("Used 1 tool, 0.1 s");
   });
 
-  test("folded steps name what ended the answer while a step ran, and never suggest that work continues", () => {
+  test("folded steps say whether a stop or an error ended the answer during a step, and never suggest that work continues", () => {
     const cut = (cutBy: "stop" | "error"): Step => ({ ...step(0, 2_000), state: "failed", cutBy });
     expect(foldSteps([step(0, 1_000), cut("stop")])).toBe("Stopped: 2 tools, 2.0 s");
     expect(foldSteps([cut("error")])).toBe("Error: 1 tool, 2.0 s");

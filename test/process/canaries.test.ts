@@ -113,7 +113,7 @@ async function startGateway(): Promise<string> {
   return url;
 }
 
-/** Both platforms and the page at once, with a gateway that uses the words wherever it can. */
+/** Both platforms and the page at once, with a gateway that puts the words into every text that it can. */
 async function startEverything() {
   const folder = await makeDataDir();
   onTestFinished(folder.remove);

@@ -64,7 +64,7 @@ describe.skipIf(isRedisMissing)("the checker of processes on one Redis (needs re
     { kind: "stop" as const, atMs: 10_000, lastsMs: 8_000, share: 0.9 },
   ];
 
-  // Breaks that do not hide each other run together, because each run needs two processes.
+  // Several breaks share a run if none hides another, because each run needs two processes.
   const runs: ReadonlyArray<[names: string, columns: Column[], quiet: Quiet]> = [
     ["missed entries", ["lost"], { platform: "slack" }],
     ["no claim", ["doubled", "acted twice"], { platform: "slack", ways: ["tool"] }],

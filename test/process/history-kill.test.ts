@@ -27,7 +27,7 @@ describe("a history in a process that is killed", () => {
     const path = join(folder, "p.sqlite");
     const acknowledged = new Map<string, string[]>();
     for (let round = 0; round < ROUNDS; round++) {
-      // Also kills it before the first acknowledgement.
+      // Some processes are killed before the first acknowledgement.
       await writeUntilKilled(path, round, Math.floor(Math.random() * 60), acknowledged);
       await checkEverything(path, acknowledged);
     }

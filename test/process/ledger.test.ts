@@ -51,7 +51,7 @@ test("an acting call runs at most once per approval, wherever kill -9 interrupts
   expect(counter.marks).toEqual([]);
   const rerun = action("rerun", unknown?.[0]?.buttons[0]?.turnId ?? "");
 
-  // The call is made, and the process dies before it records this.
+  // The process dies after it made the call and before it records the call.
   expect(await live({ ...common, events: [rerun], death: { state: "done", isBefore: true } })).toBeUndefined();
   expect(counter.marks).toEqual(["tea"]);
   const after = await live({ ...common, events: [] });

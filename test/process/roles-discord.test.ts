@@ -79,7 +79,7 @@ describe.skipIf(isRedisMissing)("an ingress and two workers on Discord (needs re
     expect(shown(second).content).toContain("1 reference picture");
   });
 
-  test("the bot answers an event that two ingresses receive once, before and after one of them leaves", async () => {
+  test("the bot answers once an event that two ingresses receive, before and after one ingress leaves", async () => {
     const { discord, channel, ada, crew } = scene();
     const first = crew.ingress;
     const before = discord.gateway.heardBy(0).length;

@@ -128,7 +128,7 @@ describe.skipIf(isRedisMissing)("an ingress and two workers on Slack (needs redi
 });
 
 test.skipIf(isRedisMissing)(
-  "the bot answers an event that Slack delivers to two ingresses over HTTP once (needs redis-server)",
+  "the bot answers once an event that Slack delivers to two ingresses over HTTP (needs redis-server)",
   async () => {
     const slack = await startSlack();
     const ada = slack.user({ name: "Ada" });

@@ -49,7 +49,7 @@ describe("the service as a process", () => {
     expect(answer?.buttons.map(({ action }) => action)).toEqual(["regenerate", "explain", "good", "bad"]);
   });
 
-  test("ten conversations at once keep their order, and none waits for a flooded one", async () => {
+  test("ten conversations at once keep their order, and none waits for a flooded conversation", async () => {
     const flooded = await shared().enter("flood");
     const flood = Array.from({ length: 40 }, (_, index) => flooded.send(`say: flood ${index}`));
     const calm = Array.from({ length: 9 }, async (_, index) => {
@@ -140,7 +140,7 @@ describe("kill -9 in the middle of a stream", () => {
       const client = await connectLocal(service.url);
       if (round === 0) await client.send("Count");
       const before = shown;
-      // The previous run's text is there at once. Longer text is from this run.
+      // The previous run's text is visible at once. Longer text is from this run.
       shown = toText(await client.until((all) => toText(all).length > before.length));
       expect(text.startsWith(shown)).toBe(true);
       const known = ids;

@@ -223,7 +223,7 @@ describe("the setup script", () => {
       expect(existsSync(join(packaged(), "node"))).toBe(false);
     });
 
-    test("the setup script finds the packaged Node outside of npm, before it is on the PATH", async () => {
+    test("the setup script finds the packaged Node outside of npm, even if that Node is not on the PATH", async () => {
       install();
       makeNode(packaged(), saying("26.10.0"));
       const PATH = makeNode(join(root, "bin"), saying("20.20.2"));
@@ -245,7 +245,7 @@ describe("the setup script", () => {
       expect(result.said).toContain("npm left out optional packages");
     });
 
-    test("the setup script says in one sentence that the packaged Node does not run and that there is no other", async () => {
+    test("the setup script says in one sentence that the packaged Node does not run and that the machine has no other Node", async () => {
       install();
       makeNode(packaged(), forAnotherMachine);
       expect(await setUp(["start"], { PATH: join(root, "bin") })).toMatchObject({
@@ -272,7 +272,7 @@ describe("the setup script", () => {
     const bin = join(root, "bin");
     mkdirSync(bin);
     for (const name of ["redis-server", "promtool", "node"]) symlinkSync(process.execPath, join(bin, name));
-    // A program that refuses and leaves a trace.
+    // A program that fails, and creates a file to show that it ran.
     writeFileSync(join(bin, "apt-get"), `#!/bin/sh\n: > ${join(root, "apt-get-ran")}\nexit 1\n`, { mode: 0o755 });
     const isAsked = () => existsSync(join(root, "apt-get-ran"));
     expect(await setUp(["test"], { PATH: bin })).toEqual({

@@ -23,7 +23,7 @@ describe.concurrent("the service on a Slack that refuses edits", () => {
       await slack.until(shows(BEGINNING), "the beginning");
       await gateway.say(CHANGED.slice(BEGINNING.length));
       await slack.until(shows(CHANGED), "a change");
-      // If a call were in flight, it would be unknown what the message shows.
+      // While a call is in flight, the test cannot know the text of the message.
       const updates = () => slack.requests.filter(({ method }) => method === "chat.update");
       await slack.until(() => updates().every(({ status }) => status !== 0), "the end of it");
       slack.setSealed("edit_window_closed");

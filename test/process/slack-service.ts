@@ -37,7 +37,7 @@ export async function makeFolder(onEnd: OnEnd = onTestFinished): Promise<string>
   return path;
 }
 
-/** The bot's messages in a thread, when there are this many and none of them is growing. */
+/** Resolves to the bot's messages in a thread, when there are `count` messages and none is growing. */
 export async function answersIn(slack: Slack, channel: Channel, thread: Message, count = 1): Promise<string[]> {
   const isDone = () => {
     const answers = slack.answers(channel, thread);

@@ -79,9 +79,7 @@ describe.concurrent("the service on Slack in trouble", () => {
     expect(answer).toMatch(/I couldn't read `notes\.txt`: .*the scope files:read is missing/);
   });
 
-  test("the service answers elsewhere after a channel was archived in the middle of an answer", async ({
-    onTestFinished,
-  }) => {
+  test("the service still answers elsewhere after a channel is archived mid-answer", async ({ onTestFinished }) => {
     const { slack, ada, general } = await start("HTTP", {}, onTestFinished);
     const asked = ada.mention(general, `At 10 tokens per second, say: ${EIGHT}`);
     await slack.until(() => hasShown(slack, general, "one"), "the first word");

@@ -74,7 +74,7 @@ describe("strangers who send requests to the service", () => {
     const stream = open(service, "GET /local/events HTTP/1.1");
     await once(stream, "data");
     stream.destroy();
-    // A later request, and then a regular shutdown. After these, every line is in the log.
+    // After a later request and a regular shutdown, every line is in the log.
     await fetch(`${service.url}/healthz`);
     await service.end("SIGTERM");
     expect(service.lines.filter((line) => /"level":"(warn|error|fatal)"/.test(line) || !line.startsWith("{"))).toEqual(

@@ -19,7 +19,7 @@ import { answersIn } from "./slack-service.ts";
 interface Watch {
   /** The methods with which this process has written to Slack. */
   calls: string[];
-  /** Calls `act` once, before the next call is forwarded to Slack. */
+  /** Calls `act` once, before the proxy forwards the next call to Slack. */
   atNext(act: () => void): void;
 }
 
@@ -108,7 +108,7 @@ describe.skipIf(isRedisMissing)("two processes on one Redis (needs redis-server)
     if (one === undefined || other === undefined) throw new Error("There is no process.");
     rooms += 1;
     const general = slack.channel({ name: `room-${rooms}`, members: [ada] });
-    /** From now on this process receives the events. */
+    /** Makes this process the one that receives the events. */
     const hear = (service: RunningService) => slack.deliverTo(`${service.url}/slack/events`);
     hear(one);
     return { slack, ada, general, redis, one, other, hear, open };
@@ -130,7 +130,7 @@ describe.skipIf(isRedisMissing)("two processes on one Redis (needs redis-server)
   }
 
   const NUMBERS = Array.from({ length: 150 }, (_, index) => String(index + 1)).join(" ");
-  /** True while it is answering. */
+  /** True while this process is answering. */
   const asks = async (service: RunningService) => {
     const text = await (await fetch(`${service.url}/metrics`)).text();
     return Number(/^palaver_queue_\w*active\w* (\d+)/m.exec(text)?.[1] ?? 0) > 0;
@@ -215,9 +215,9 @@ describe.skipIf(isRedisMissing)("two processes on one Redis (needs redis-server)
     working.atNext(() => stopped.resolve(void process.kill(working.pid, "SIGSTOP")));
     await stopped.promise;
     const before = { calls: [...working.calls], lines: working.lines.length, callsOfLeft: left.calls.length };
-    // Waits until the other process has really taken over. Before that, it would notice that the first one woke up.
+    // Waits until the second process has taken over. Earlier, it would notice that the first process woke up.
     await eventually(() => left.calls.length > before.callsOfLeft).toBe(true);
-    // Either its right or its store can refuse first.
+    // Either the lost right or the store can refuse the write first.
     const wasTold = () =>
       working.lines.slice(before.lines).some((line) => /another process has taken over a lane|FencedError/.test(line));
     process.kill(working.pid, "SIGCONT");

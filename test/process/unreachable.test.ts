@@ -12,7 +12,7 @@ const EDIT = "PATCH /channels/:channel/messages/:message";
 const POST = "POST /channels/:channel/messages";
 const WAYS: readonly Shut[] = ["never answers", "refuses"];
 
-/** Separate for each test, because they run in parallel. */
+/** Each test passes its own `onTestFinished`, because the tests run in parallel. */
 type OnFinished = TestContext["onTestFinished"];
 
 async function launch(env: Record<string, string>, onFinished: OnFinished): Promise<LaunchedService> {
@@ -28,7 +28,7 @@ interface Scene {
   service: LaunchedService;
   /** Resolves when a part of a long answer is visible. */
   ask(): Promise<void>;
-  /** From now on, every edit must wait for a minute. Resolves when the bot has received that response. */
+  /** Makes Discord answer every edit with a wait of a minute. Resolves when the bot has received such an answer. */
   limitEdits(): Promise<void>;
   /** Asks for an image. Resolves during the image's upload, which never ends. */
   askForPicture(): Promise<void>;
@@ -121,12 +121,12 @@ const PLATFORMS: ReadonlyArray<[string, StartScene]> = [
   ["Slack over HTTP", onSlack("requests")],
   ["Discord", onDiscord],
 ];
-/** HTTP keeps no connection open, so it differs only at the start. */
+/** With events over HTTP, the service keeps no connection open, so only its start differs. */
 const CONNECTED = PLATFORMS.filter(([name]) => name !== "Slack over HTTP");
 const ALL = PLATFORMS.flatMap(([name, start]) => WAYS.map((way) => ({ name, start, way })));
 const HELD = CONNECTED.map(([name, start], index) => ({ name, start, way: WAYS[index] as Shut }));
 
-describe.concurrent("SIGTERM in unreachable services", () => {
+describe.concurrent("SIGTERM while other services are unreachable", () => {
   test.for(ALL)(
     "SIGTERM ends the service while it connects to $name, which $way",
     async ({ start, way }, { onTestFinished }) => {
@@ -146,7 +146,7 @@ describe.concurrent("SIGTERM in unreachable services", () => {
       await service.ready;
       await ask();
       door.shut(way);
-      // The bot could not acknowledge events while the door is shut.
+      // While the door is shut, the bot cannot acknowledge events.
       drop();
       expect(await service.end("SIGTERM"), service.lines.join("\n")).toBe(0);
     },
@@ -164,7 +164,7 @@ describe.concurrent("SIGTERM in unreachable services", () => {
   );
 
   test.for(CONNECTED)(
-    "SIGTERM ends the service while it uploads a picture to %s",
+    "SIGTERM ends the service while it uploads an image to %s",
     async ([, start], { onTestFinished }) => {
       const { service, askForPicture } = await start(onTestFinished);
       await service.ready;

@@ -85,7 +85,7 @@ describe("slots for questions in the queue", () => {
     expect(fill([question("ada"), question("ada")], [], 1)).toHaveLength(1);
   });
 
-  test("quick work waits for a free slot but does not occupy one", () => {
+  test("quick work waits for a free slot but does not occupy a slot", () => {
     const running = many(8, () => question("ada"));
     expect(fill([{ ...question("ada"), kind: "errand" }], running)).toHaveLength(9);
     expect(fill([{ ...question("ben"), kind: "errand" }], running, 8)).toHaveLength(8);
@@ -93,7 +93,7 @@ describe("slots for questions in the queue", () => {
 });
 
 describe("turns between people in the queue", () => {
-  test("people take turns, each in order, however much one of them asks", () => {
+  test("people take turns, however much one person asks, and each person's questions keep their order", () => {
     const order = takeTurns([...many(4, () => question("ada")), question("ben"), question("ben"), question("cleo")]);
     expect(order).toEqual(["ada", "ben", "cleo", "ada", "ben", "ada", "ada"]);
   });
@@ -137,8 +137,8 @@ describe("turns between people in the queue", () => {
   });
 });
 
-describe("the admission of work on which the process died", () => {
-  test("work on which the process died runs alone among its kind, next to other work", () => {
+describe("the admission of work during which a process died", () => {
+  test("work during which a process died runs next to ordinary work, but only one such work at a time", () => {
     const suspects = many(3, (index) => ({ ...question(`${index}`), isSuspect: true }));
     expect(fill([...suspects, question("ada")]).filter(({ isSuspect }) => isSuspect)).toHaveLength(1);
     expect(fill([...suspects, question("ada")])).toHaveLength(2);

@@ -59,7 +59,7 @@ describe("the queue over a journal in SQLite", () => {
     expect(lines.map(({ key }) => key)).toEqual(["queue_event"]);
   });
 
-  test("the queue resumes open events after a restart, in order, and no finished ones", async () => {
+  test("after a restart, the queue resumes open events in order, and no finished events", async () => {
     const database = new DatabaseSync(":memory:");
     const first = open(database);
     for (const text of ["one", "two", "three"]) await first.accept(message(text));
@@ -68,7 +68,7 @@ describe("the queue over a journal in SQLite", () => {
     await untilBegun(1);
     ends[0]?.resolve();
     await untilBegun(2);
-    // The process "dies" here, in the middle of the second event. Nothing of `first` is closed.
+    // The process "dies" here, in the middle of the second event: the test does not close anything of `first`.
 
     const texts: string[] = [];
     const done = Promise.withResolvers<void>();
@@ -104,7 +104,7 @@ describe("the queue over a journal in SQLite", () => {
     expect(open(database).depth().waiting).toBe(0);
   });
 
-  test("messages that a turn took and returned are not blamed for a death", async () => {
+  test("the queue does not blame a death on messages that a turn took and returned", async () => {
     const database = new DatabaseSync(":memory:");
     await open(database).accept(message("deadly"));
     await open(database).accept(message("innocent"));
@@ -145,7 +145,7 @@ describe("the queue over a journal in SQLite", () => {
     expect(database.prepare("SELECT max(begun) AS begun FROM queue_event").get()).toEqual({ begun: 0 });
   });
 
-  test("work that a shutdown aborted is not blamed, even if it did not finish in time", async () => {
+  test("the queue does not blame work that a shutdown aborted, even if the work did not finish in time", async () => {
     const database = new DatabaseSync(":memory:");
     const queue = openQueue({ database, maxActive: 1, cutMs: 5 });
     const { worker, untilBegun } = heldWorker();
@@ -172,7 +172,7 @@ describe("the queue over a journal in SQLite", () => {
     await closing;
   });
 
-  test("the queue drops an event whose giving up kills the process too", async () => {
+  test("the queue drops an event if giving the event up also kills the process", async () => {
     const database = new DatabaseSync(":memory:");
     await open(database).accept(message("deadly"));
     let given = 0;
@@ -320,7 +320,7 @@ describe("the queue with partitions that the process gains and loses", () => {
     expect(signals.some(({ aborted }) => aborted)).toBe(false);
   });
 
-  test("the new owner gets the waiting events once the kept work has ended", async () => {
+  test("a queue that gives a partition away finishes the running work, and leaves the waiting events to the new owner", async () => {
     const { opened, queue, begun, untilBegun, ends, settled } = openJournal();
     const reader = await opened;
     reader.onTaken(PARTITION);

@@ -64,7 +64,7 @@ describe.skipIf(isRedisMissing)("a partition that a leaving process gives away (
     expect(heir.texts()).toEqual(["2"]);
   });
 
-  test("interruptions reach the running work of a given-away partition, and the next question waits until it has ended", async () => {
+  test("interruptions reach the running work of a given-away partition, and the next question waits until that work has ended", async () => {
     const { leaver, heir, closed } = await leave();
     const next = ask("1", "next");
     await heir.queue.accept(next);
@@ -113,7 +113,7 @@ describe.skipIf(isRedisMissing)("a partition that a leaving process gives away (
     expect(heir.texts()).toEqual(["of Ben"]);
   });
 
-  test("the new owner gets the calls against the rate limits before it starts work", async () => {
+  test("the new owner learns which calls count against the rate limits before it starts work", async () => {
     const steps: string[] = [];
     const calls = {
       budgetOf: ({ reply }: InboundEvent) => reply.workspaceId,

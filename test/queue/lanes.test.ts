@@ -29,7 +29,7 @@ function openLanes() {
 }
 
 describe("the lanes of the queue", () => {
-  test("a conversation has one position in the line, however much waits in it", () => {
+  test("a conversation has one position in the line, however many of its events wait", () => {
     const lanes = openLanes();
     for (const text of ["a1", "a2", "a3"]) lanes.add(message(text, { conversationId: "a" }));
     lanes.add(message("b1", { conversationId: "b" }));
@@ -87,7 +87,7 @@ describe("the lanes of the queue", () => {
     expect(lane.waiting).toEqual([entry]);
   });
 
-  test("lanes recognize an entry that they read again, and put a forgotten one before later ones", () => {
+  test("lanes recognize an entry that they read again, and put a forgotten entry before later entries", () => {
     const lanes = createLanes();
     const entries = ["9-2", "10-1", "10-10"].map((id) => ({ id, event: message(id), partition: 0, deaths: 0 }));
     const [first, second, third] = entries;

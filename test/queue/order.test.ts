@@ -41,7 +41,7 @@ describe.skipIf(isRedisMissing)("one conversation over four workers (needs redis
 
   test("one worker at a time handles a thousand messages in order and once each, while workers come and go", async () => {
     const done: string[] = [];
-    /** The number of workers on the conversation at the moment, and the highest number so far. */
+    /** The number of workers on the conversation now, and the highest number until now. */
     let [writing, mostWriting] = [0, 0];
     const by = new Set<number>();
     let workers = 0;

@@ -114,7 +114,7 @@ describe.skipIf(isRedisMissing)("processes that share partitions (needs redis-se
 
   const findRefusedOwners = () => said("refused").filter(({ isOwner }) => isOwner === true);
 
-  /** A new running lane in a partition that this process owns. */
+  /** Starts a lane in a partition that this process owns. */
   async function runLane(member: Member): Promise<string> {
     const owned = ownedBy(member);
     const ids = Array.from({ length: 1_000 }, (_, index) => `test:${member.name.slice(-1)}${since}-${index}`);
@@ -191,7 +191,7 @@ describe.skipIf(isRedisMissing)("processes that share partitions (needs redis-se
     const writes = async () => client().lLen(`trial:${lane}`);
     const before = await writes();
     await eventually(writes).toBeGreaterThan(before);
-    // Longer than the time in which owners have precedence.
+    // After this time, the former owners no longer have precedence.
     await sleep(4_000);
     expect(await readOwners()).toEqual(owners);
     expect([...said("lost"), ...said("given")].filter(({ given }) => given === undefined)).toEqual([]);

@@ -213,7 +213,7 @@ describe.skipIf(isRedisMissing)("partitions of the queue (needs redis-server)", 
     const one = await openStarted({ onGiving });
     const right = one.rightOf(PARTITION, LANE);
     await other.set(PART_KEYS.owner(PARTITION), "99:other");
-    // Longer than the process certainly owns its partitions.
+    // After this time, the process can no longer be certain that it owns its partitions.
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_600);
     const left = one.leave();
     await giving.promise;
@@ -221,13 +221,13 @@ describe.skipIf(isRedisMissing)("partitions of the queue (needs redis-server)", 
     await left;
   });
 
-  test("a process takes partitions by the outage that it knew about when it sent the command", async () => {
+  test("a process decides about partitions with the knowledge of outages that it had when it sent the command", async () => {
     await addMember("other", 10_000);
     let backMs = Number.POSITIVE_INFINITY;
     const held = hold(() => backMs);
     const one = open({ connection: held.connection });
     const started = one.start();
-    // Only while this waits for the connection does it turn out that Redis was away.
+    // The process learns that Redis was away only while the command waits for the connection.
     backMs = 0;
     held.pass();
     await started;
@@ -247,7 +247,7 @@ describe.skipIf(isRedisMissing)("partitions of the queue (needs redis-server)", 
     isHanging = true;
     const right = one.rightOf(PARTITION, LANE);
     const ask = () => Promise.race([right?.check().then(() => "sure"), sleep(1, "unsure")]);
-    // A heartbeat is due by then, and it hangs.
+    // Meanwhile a heartbeat is due, and Redis does not answer it.
     await eventually(ask).toBe("unsure");
     const before = beats;
     isHanging = false;
@@ -269,7 +269,7 @@ describe.skipIf(isRedisMissing)("partitions of the queue (needs redis-server)", 
     await eventually(ask).toBe("sure");
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2_000);
     const awokeAt = performance.now();
-    // By then Redis counts as unreachable again.
+    // After this time, Redis counts as unreachable again.
     await eventually(() => performance.now() - awokeAt).toBeGreaterThan(3_000);
     expect(await ask()).toBe("unsure");
     isAway = false;

@@ -66,7 +66,7 @@ describe.skipIf(isRedisMissing)("the queue on Redis, with processes that die or 
   });
 
   test.each([false, true])(
-    "the process that resumes aborted work knows that it was started, and does not take later work for resumed (having progressed: %s)",
+    "the process that resumes aborted work knows that the work was resumed, and does not take later work for resumed (with progress: %s)",
     async (hasProgressed) => {
       const taken: boolean[] = [];
       const countBegun = () => shared.connection.client.hVals(begun(partition));
@@ -143,7 +143,7 @@ describe.skipIf(isRedisMissing)("the queue on Redis, with processes that die or 
     await eventually(() => said("call").length).toBeGreaterThan(3);
     first.kill("SIGSTOP");
     const lastBeats = async () => Object.values(await shared.connection.client.hGetAll(members)).map(Number.parseFloat);
-    // Longer than any process waits before it takes a partition over.
+    // Longer than any process waits before it takes over a partition.
     await eventually(async () => Date.now() - Math.max(...(await lastBeats()))).toBeGreaterThan(3_000);
     first.kill("SIGCONT");
     const calls = said("call").length;

@@ -113,7 +113,7 @@ describe.skipIf(isRedisMissing)("the queue on Redis (needs redis-server)", () =>
     await eventually(() => one.conversationOf(event.messageId)).toBeUndefined();
   });
 
-  test("processes that only accept are counted while they run, and work on nothing", async () => {
+  test("processes that only accept events count as running, and work on nothing", async () => {
     const world = startWorld();
     const [ingress, worker] = [world.open(), world.open()];
     const done: string[] = [];

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { runCounted } from "../../lab/bench/support/counted-run.ts";
 import { isRedisMissing } from "../../lab/support/redis.ts";
 
-// `npm run bench -- usage` is the longer version.
+// `npm run bench -- usage` runs a longer version of this test.
 describe.skipIf(isRedisMissing)("processes that are killed while they answer (needs redis-server)", () => {
   test("killed processes count every request that the gateway accepted, and never exceed the limit", async () => {
     const tokens = 40_000;
@@ -17,7 +17,7 @@ describe.skipIf(isRedisMissing)("processes that are killed while they answer (ne
     });
     expect(isDone).toBe(true);
     expect(served.promptTokens + served.completionTokens).toBeLessThanOrEqual(tokens);
-    // A request that was counted at the moment of a kill may never have been sent.
+    // A killed process may have counted a request without sending it.
     expect(counted.requests).toBeGreaterThanOrEqual(served.requests);
     expect(counted.promptTokens).toBeGreaterThanOrEqual(served.promptTokens);
   }, 180_000);

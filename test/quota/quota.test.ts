@@ -64,7 +64,7 @@ describe("a quota", () => {
     expect(await quota.read(need({}, ben).by)).toMatchObject([{ used: 0 }]);
   });
 
-  test("a quota allows a shorter answer if little is left, and then refuses with the limit, the rest and the reset time", async () => {
+  test("a quota allows a shorter answer if little is left, and then refuses with the limit, the remaining amount and the reset time", async () => {
     const { quota } = start({ quotas: { channel: { day: { tokens: 500 } }, answerTokens: 300 } });
     const first = await quota.reserve(need(), signal);
     expect(first.maxTokens).toBe(300);
@@ -171,7 +171,7 @@ describe("a quota", () => {
     expect(await refusalOf(quota)).toContain("Your limit of 1 request per month");
   });
 
-  test("a crash leaves the limits one request too low until their window ends", async () => {
+  test("after a crash, one request too many counts against the limits until their window ends", async () => {
     const { quota, usage, clock } = start({ quotas: { person: { day: { tokens: 1_000 } }, answerTokens: 300 } });
     await quota.reserve(need(), signal);
     expect(await usage.readMonth("everyone")).toMatchObject({ requests: 1, promptTokens: 80, estimatedTokens: 80 });
@@ -193,7 +193,7 @@ describe("a quota", () => {
     expect(await usage.readMonth("everyone")).toMatchObject({ requests: 2, completionTokens: 70, estimatedTokens: 0 });
   });
 
-  test("a quota counts a request in its own window even if it ends later, and removes its estimate there", async () => {
+  test("a quota counts a request in the window in which it started, even if it ends later, and removes its estimate there", async () => {
     const { quota, usage, clock } = start({ quotas: { person: { day: { tokens: 1_000 } } } });
     clock.now = Date.parse("2026-11-20T23:59:59Z");
     const { settle } = await quota.reserve(need({ maxTokens: 300 }), signal);

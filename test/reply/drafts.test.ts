@@ -63,7 +63,7 @@ describe("reply drafts", () => {
     ["- item\n\n  ~~~\n  code\n", "- item\n\n  ~~~\n  code\n  ~~~"],
     ["```js\ndone();\n```", "```js\ndone();\n```"],
     ["2*3 and `half", "2*3 and `half"],
-  ])("drafts close code that broke off before the text below it, and change nothing else: %j", (text, closed) => {
+  ])("drafts close code that broke off before they add text below, and change nothing else: %j", (text, closed) => {
     const drafts = open();
     drafts.append(text);
     drafts.end({ note: "_Interrupted._", buttons: [retry] });
@@ -159,7 +159,7 @@ describe("reply drafts", () => {
     ["Look: **here", ["Look: **here**\n\n_Not taken._"]],
     ["x".repeat(170), ["x".repeat(170), `_${"Not taken. ".repeat(3)}_`]],
   ])(
-    "drafts show the refusal under the text that people have read, or after it if it does not fit: %j",
+    "drafts show the refusal under the text that people have read, or in the next message if there is no room: %j",
     (read, texts) => {
       const drafts = open();
       drafts.append(read);
@@ -208,7 +208,7 @@ describe("messages that accept no more edits", () => {
     ["One, two\n\n- ", "\n\n- "],
     ["ha ha ha ha ha ha", ""],
     ["```ts\nconst a = 1;\nconst b", ""],
-  ])("sealed messages show of %j everything except %j", (text, rest) => {
+  ])("of %j, sealed messages show everything except %j", (text, rest) => {
     const drafts = grow(text);
     const [draft] = drafts.render();
     if (draft === undefined) throw new Error("There is no draft.");
@@ -231,7 +231,7 @@ describe("messages that accept no more edits", () => {
     }
   });
 
-  test("sealed messages are followed by the rest of the same text, or by all of a different one", () => {
+  test("after sealed messages comes the rest of the same text, or the whole of a different text", () => {
     const before = grow("One");
     const [draft] = before.render();
     if (draft === undefined) throw new Error("There is no draft.");

@@ -29,7 +29,7 @@ function start(gapMs = 1) {
 }
 
 describe("a paced sink", () => {
-  test("a paced sink retries a call when the platform asks for time, and counts that", async () => {
+  test("a paced sink retries a call when the platform asks for time, and counts the retry", async () => {
     const { paced, texts, calls, setTrouble, metrics } = start();
     setTrouble(() => (calls.length < 3 ? { kind: "rate-limited", retryAfterMs: 1 } : undefined));
     await paced.post(draft("hello"), "n", never);
@@ -64,7 +64,7 @@ describe("a paced sink", () => {
     expect(calls.toSorted()).toEqual(["edit", "edit", "upload"]);
   });
 
-  test("a paced sink makes no call that was given up while it waited", async () => {
+  test("a paced sink does not make a waiting call that the caller gave up", async () => {
     const { paced, calls } = start(60);
     await paced.post(draft("first"), "1", never);
     const controller = new AbortController();
@@ -74,7 +74,7 @@ describe("a paced sink", () => {
     expect(calls).toEqual(["post"]);
   });
 
-  test("a paced sink reports the outcome of a call that was given up in flight", async () => {
+  test("a paced sink reports the outcome of a call that the caller gave up in flight", async () => {
     const { paced, setTrouble, calls } = start();
     const gate = Promise.withResolvers<void>();
     setTrouble(() => gate.promise);
@@ -86,14 +86,14 @@ describe("a paced sink", () => {
     expect(await posting).toEqual({ id: "test:reply1" });
   });
 
-  test("a paced sink ends with its scheduler", async () => {
+  test("a paced sink makes no calls once its scheduler is closed", async () => {
     const { paced, scheduler } = start();
     scheduler.close();
     await expect(paced.post(draft("late"), "1", never)).rejects.toThrow("no longer paced");
   });
 });
 
-/** The whole bot with a sandbox that creates pictures, at the real service's pace. */
+/** The whole bot with a sandbox that creates images, at the real service's pace. */
 async function startBot(adapterOf: () => Adapter) {
   const words = Array.from({ length: 60 }, (_, index) => `word ${index} `);
   const { gateway: images } = await startImageGateway();
@@ -116,8 +116,8 @@ async function startBot(adapterOf: () => Adapter) {
   });
 }
 
-describe("four pictures next to an answer", () => {
-  test("Discord refuses none of four pictures because of its rate limit", async () => {
+describe("four images next to an answer", () => {
+  test("Discord refuses none of four images because of its rate limit", async () => {
     const stage = await startDiscordStage({ listens: false });
     const { discord, channel } = stage;
     const { accept, idle } = await startBot(() => stage.adapter);
@@ -129,7 +129,7 @@ describe("four pictures next to an answer", () => {
     expect(discord.requests.filter(({ fileNames }) => fileNames.length > 0)).toHaveLength(4);
   });
 
-  test("Slack refuses none of four pictures because of its rate limit", async () => {
+  test("Slack refuses none of four images because of its rate limit", async () => {
     const stage = await startSlackStage({ listens: false });
     const { slack, general, ada } = stage;
     const { accept, idle } = await startBot(() => stage.adapter);

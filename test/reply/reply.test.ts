@@ -12,7 +12,7 @@ describe("writeReply", () => {
   test.each([
     ["stop", "stopped"],
     ["error", new Error("cut")],
-  ] as const)("ends a running step as one that was cut, by a stop or by an error (%s)", async (cutBy, reason) => {
+  ] as const)("a running step is marked as cut by the %s that ends the reply", async (cutBy, reason) => {
     const { options } = setUp();
     const steps = createSteps();
     const shown: Draft[] = [];
@@ -38,7 +38,7 @@ describe("writeReply", () => {
     expect(shown.at(-1)?.steps).toMatchObject([{ state: "failed", cutBy }]);
   });
 
-  test("a reply skips drafts while the platform is slow, but never the last one", async () => {
+  test("a reply skips drafts while the platform is slow, but never the last draft", async () => {
     const { options, texts, calls, setTrouble, violations } = setUp();
     const slow = Promise.withResolvers<void>();
     setTrouble(() => slow.promise);
@@ -121,7 +121,7 @@ describe("writeReply", () => {
     expect(calls.filter((call) => call === "edit")).toHaveLength(1);
   });
 
-  test("a reply uses the fallback for a message that is complete before it is posted", async () => {
+  test("a reply uses the fallback for a message that is complete before its post", async () => {
     const { options, texts } = setUp();
     const fallback = { isActive: false, activate: () => void (fallback.isActive = true) };
     const taken: boolean[] = [];
@@ -138,7 +138,7 @@ describe("writeReply", () => {
     expect(taken).toEqual([true]);
   });
 
-  test("a reply shows the newest text after a rate limit, not the refused one", async () => {
+  test("after a rate limit, a reply shows the newest text, not the refused text", async () => {
     const { options, setTrouble, texts, until, calls } = setUp();
     const rest = Promise.withResolvers<void>();
     let refuse = true;
@@ -178,7 +178,7 @@ describe("writeReply", () => {
     expect(posted).toHaveLength(1);
   });
 
-  test("a reply posts again what was removed before, and finds no message that is gone", async () => {
+  test("a reply that grows again posts new messages, and does not find those that it removed before", async () => {
     const record = { id: "turn", posted: [] as string[], removed: 0, isPosting: false, seen: 0 };
     const { options, texts } = setUp({ maxLength: 200 });
     const long = "word ".repeat(60).trim();
@@ -186,7 +186,7 @@ describe("writeReply", () => {
     expect(texts().join(" ")).toBe(long);
   });
 
-  test("a reply removes an uncertain post that it does not need in the end", async () => {
+  test("a reply removes an uncertain post that it finally does not need", async () => {
     const record = { id: "turn", posted: [] as string[], removed: 0, isPosting: false, seen: 0 };
     const { options, setTrouble, channel } = setUp({ maxLength: 200, closing: null });
     setTrouble((call) =>
@@ -247,7 +247,7 @@ describe("writeReply", () => {
     expect(refusals).toEqual([]);
   });
 
-  test("a reply says under its text that the platform accepts no more, and does not look unfinished", async () => {
+  test("a reply says under its text that the platform accepts no more text, and does not look unfinished", async () => {
     const { options, sink, channel, refusals } = setUp();
     const picky = {
       ...sink,
@@ -268,7 +268,7 @@ describe("writeReply", () => {
     expect(channel.map((message) => message.draft)).toEqual([draft]);
   });
 
-  test("a reply puts the closing after code that broke off, not into it", async () => {
+  test("a reply puts the closing note below code that broke off, not inside the code", async () => {
     const { options, texts } = setUp({ closing: { note: "_Interrupted._", buttons: [] } });
     await writeReply(events("Look:\n\n```js\nconst a = 1;\n", new Error("cut")), options);
     expect(texts()).toEqual(["Look:\n\n```js\nconst a = 1;\n```\n\n_Interrupted._"]);
@@ -291,7 +291,7 @@ describe("writeReply", () => {
     expect(saved.at(-1)).toHaveLength(counts.length);
   });
 
-  test("a reply puts the closing under the text, with its buttons on the last message only", async () => {
+  test("a reply puts the closing note under the text, and its buttons on the last message only", async () => {
     const buttons = [{ action: "retry" as const, turnId: "turn", label: "Retry" }];
     const { options, channel } = setUp({ maxLength: 300, closing: { note: "_Interrupted._", buttons } });
     await writeReply(events("word ".repeat(100), new Error("cut")), options);
@@ -330,7 +330,7 @@ describe("writeReply", () => {
     expect(channel[0]?.draft.markdown).toBe("ok \ud83d\ude00");
   });
 
-  test("a reply that resumes after a crash shows no less than people have read, and everything in the end", async () => {
+  test("a reply that resumes after a crash never shows less than people have read, and finally shows everything", async () => {
     const { options, sink, channel, until } = setUp();
     const { posted } = options.record;
     const draft = { markdown: "one two three", buttons: [], streaming: true };
@@ -405,7 +405,7 @@ describe("writeReply", () => {
     expect([texts(), calls]).toEqual([["Tea"], ["post"]]);
   });
 
-  test("a reply takes as many messages as it needs if the platform rejects the file", async () => {
+  test("a reply uses as many messages as it needs if the platform rejects the file", async () => {
     const words = Array.from({ length: 600 }, (_, index) => `word${index}`).join(" ");
     for (const kind of ["forbidden", "rejected"] as const) {
       const { options, channel, texts, setTrouble, refusals, violations } = setUp({ maxLength: 300, maxMessages: 3 });

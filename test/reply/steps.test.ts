@@ -24,7 +24,7 @@ describe("the steps of a reply", () => {
     expect(changes).toHaveLength(3);
   });
 
-  test("steps say whether a stop or an error ended them, if they were running", () => {
+  test("steps that were running at the end say whether a stop or an error ended them", () => {
     for (const cutBy of ["stop", "error"] as const) {
       const steps = createSteps();
       for (const one of [step("a", "done"), step("b")]) steps.note(one);
@@ -72,7 +72,7 @@ describe("the steps of a reply", () => {
   });
 });
 
-describe("the places of steps", () => {
+describe("the messages that show steps", () => {
   test("a finished step stays in its message, and a running one moves to the newest", () => {
     const placed = createPlacedSteps();
     placed.place([step("a"), step("b", "done")], 0);

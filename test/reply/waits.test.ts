@@ -60,7 +60,7 @@ describe("a long wait", () => {
     expect(texts()).toEqual(["Hello"]);
   });
 
-  test("a reply posts no message for Stop while the platform has its own Stop, however late that is refused", async () => {
+  test("a reply posts no message for Stop while the platform has its own Stop, however late the platform refuses its Stop", async () => {
     const { options, channel, until } = setUp();
     const [hold, asked] = [held(), held()];
     let isOffered = true;
@@ -87,7 +87,7 @@ describe("a long wait", () => {
     await writing;
   });
 
-  test("a reply writes a wait in the fallback way, because a notice with Stop comes before growing text", async () => {
+  test("a reply uses the fallback to write a wait, because the notice with Stop comes before growing text", async () => {
     const { options, texts, until } = setUp();
     const hold = held();
     const fallback = { isActive: false, activate: () => void (fallback.isActive = true) };
@@ -115,7 +115,7 @@ describe("a long wait", () => {
     expect(texts()).toEqual(["_It failed._"]);
   });
 
-  test("a reply shows a wait only as progress if the platform shows that with Stop, or if an answer is visible", async () => {
+  test("a reply shows a wait only as progress if the platform shows Stop with progress, or if an answer is visible", async () => {
     for (const [traits, posted] of [
       [{}, []],
       [{ waits: "soon" }, ["test:before"]],
@@ -319,7 +319,7 @@ describe("createProgress", () => {
   });
 });
 
-test("a reply without text shows the given words, and removes its message if there is no closing", async () => {
+test("a reply without text shows what it waits for, and finally removes its message if there is no closing note", async () => {
   const { options, texts, channel, until } = setUp();
   const [first, second] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const { describeWait: _, ...silent } = options;

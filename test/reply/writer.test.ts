@@ -64,7 +64,7 @@ async function end(writer: ReplyWriter, closing = NO_CLOSING): Promise<void> {
 }
 
 describe("a reply whose message accepts no more edits", () => {
-  test("a sealed reply continues in one message after it, which is posted when it is complete", async () => {
+  test("a sealed reply continues in one more message, which is posted when the text is complete", async () => {
     const { writer, seal, texts, calls, refusals } = begin();
     await grow(writer, "One, two,");
     seal();
@@ -115,7 +115,7 @@ describe("a reply whose message accepts no more edits", () => {
     expect(texts().join(" ").split(" ")).toEqual(words);
   });
 
-  test("a sealed reply continues after the last accepted edit, not after a refused one", async () => {
+  test("a sealed reply continues after the text of the last accepted edit, not of a refused edit", async () => {
     const { writer, seal, setTrouble, texts } = begin();
     await grow(writer, "One,");
     setTrouble((call) => (call === "edit" ? { kind: "rate-limited" } : undefined));
@@ -182,7 +182,7 @@ describe("a reply whose message accepts no more edits", () => {
       expect(texts()).toEqual(["One, two,", "three, four."]);
     });
 
-    test(`a sealed reply is rewritten after such a crash if the model answers differently; refused before: ${isKnown}`, async () => {
+    test(`after a crash, a sealed reply is rewritten if the model answers differently; refused before: ${isKnown}`, async () => {
       const { writer, platform, seal, kept, texts } = begin();
       await grow(writer, "One, ", "two, ");
       seal({ tells: true });
@@ -194,7 +194,7 @@ describe("a reply whose message accepts no more edits", () => {
     });
   }
 
-  test("a sealed reply is not ended twice if the crash came between its last message and the record", async () => {
+  test("a sealed reply ends only once if the process crashed between its last message and the record", async () => {
     const { writer, platform, seal, kept, texts } = begin();
     await grow(writer, "One,");
     seal({ tells: true });
@@ -265,7 +265,7 @@ async function countNotes(
   return notes;
 }
 
-test("a process records a growing text before people see it, at most once in 0.7 s and at most as far ahead of it", async () => {
+test("a process records a growing text before people see it, at most once in 0.7 s and at most 0.7 s of text ahead", async () => {
   const notes = await countNotes(100, 100, ({ seen }, { length }) => {
     expect(seen).toBeGreaterThanOrEqual(length);
     expect(seen).toBeLessThanOrEqual(length + 84);
@@ -273,7 +273,7 @@ test("a process records a growing text before people see it, at most once in 0.7
   expect(notes).toBeLessThanOrEqual(15);
 });
 
-test("a process records a text that grows by less than a call in 0.7 s no further than people see it", async () => {
+test("a process records a text that grows less often than every 0.7 s only as far as the next call shows it", async () => {
   let first = true;
   const notes = await countNotes(10, 800, ({ seen }, { length }) => {
     // At the first call, it is not known yet when the next one comes.

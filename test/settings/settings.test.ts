@@ -51,7 +51,7 @@ describe("the settings of a channel", () => {
     expect(await settings.list()).toEqual([{ ...here, model: "large" }]);
   });
 
-  test("the settings of a channel keep its options together, and change them one by one", async () => {
+  test("the settings of a channel store all options together, and one option can change without the others", async () => {
     const { settings, age, leftMs } = open();
     const setOptions = (changes: OptionChanges) =>
       settings.change(here, "options", (before = {}) => changeOptions(before, changes));
@@ -115,7 +115,7 @@ describe("the settings of a channel", () => {
 });
 
 describe("the persona of a channel", () => {
-  test("the bot exports a persona to the person who wrote it, and erases it with them", async () => {
+  test("the bot exports a persona to the person who wrote it, and erases it with that person's data", async () => {
     const { database, settings, forget } = open();
     await settings.set(here, "persona", "a pirate", "ada");
     await settings.set(there, "persona", "a nurse", "ben");
@@ -135,7 +135,7 @@ describe("the persona of a channel", () => {
     expect(await settings.read(here)).toEqual({ persona: "a nurse", isKnown: true });
   });
 
-  test("the bot erases a persona that it cannot parse with the person who wrote it", async () => {
+  test("the bot also erases a persona that it cannot parse when its author's data is erased", async () => {
     const { settings, keyv, forget } = open();
     await settings.set(here, "persona", "a pirate", "ada");
     const owner = { platform: "test", id: "ada" };

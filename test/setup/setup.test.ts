@@ -42,7 +42,7 @@ describe("the first run", () => {
     expect(new Set(features.slash_commands.map((command) => command.url))).toEqual(new Set([url]));
   });
 
-  test("the setup reports a value that no file can hold, and shows no lines with it", async () => {
+  test("the setup reports a value that no .env file can contain, and shows no lines with that value", async () => {
     const { setup } = await open();
     const values = { GATEWAY_BASE_URL: "http://127.0.0.1:1", GATEWAY_API_KEY: "a'b\"c`d", CHAT_MODEL: "m" };
     const problems = [expect.stringContaining("These values cannot be added to the file")];
@@ -147,7 +147,7 @@ describe("the first run", () => {
     );
   });
 
-  test("the setup pairs a new gateway address with no old key, wherever that is set", async () => {
+  test("the setup refuses to combine a new gateway address with the old key, wherever the key is set", async () => {
     const before = "GATEWAY_BASE_URL=https://old.example\nGATEWAY_API_KEY=old-key\nCHAT_MODEL=m\n";
     const moved = { GATEWAY_BASE_URL: "https://evil.example" };
     const problem = expect.stringContaining('"Key" (Gateway) belongs to the current address');

@@ -59,7 +59,7 @@ describe("npm run setup", () => {
     await answer("cannot be reached");
     await answer("Try again?", ENTER);
     await answer("Address", "\u0015", gateway.url, ENTER);
-    // An empty key is refused, because the first key was dropped together with its URL.
+    // The setup refuses an empty key, because it dropped the first key together with the first URL.
     await answer("Key", ENTER);
     await answer("This field is required.", "sk-sandbox-all", ENTER);
     await answer("Model that answers", ENTER);

@@ -82,7 +82,7 @@ function countersContract(open: (clients: number) => { clients: Counters[]; cloc
     expect(await read(counters, "person")).toEqual({});
   });
 
-  test("a bound does not apply while the row that suspends it exists", async () => {
+  test("a bound does not apply while a row that suspends the bound exists", async () => {
     const { counters } = one();
     const first = toReservation(100);
     await counters.reserve(first);
@@ -103,7 +103,7 @@ function countersContract(open: (clients: number) => { clients: Counters[]; cloc
     expect(await read(counters)).toEqual({ tokens: 30 });
   });
 
-  test("the counters add further amounts in the same step, once for their own id", async () => {
+  test("the counters add further amounts in the same step, and each id only once", async () => {
     const { counters } = one();
     const first = toReservation(60);
     await counters.reserve(first);

@@ -41,7 +41,7 @@ function storesContract(start: () => { stores: Stores; put: (key: string, text: 
     expect(await stores.open("apart").has("key")).toBe(false);
   });
 
-  test("a store nests namespaces: one write can cover keys of the inner and the outer one", async () => {
+  test("a store nests namespaces: one write can cover keys of the inner and the outer namespace", async () => {
     await stores.open("outer").setMany([
       { key: "in:ner:1", value: 1 },
       { key: "in:ner:2", value: 2 },
@@ -196,7 +196,7 @@ describe.skipIf(isRedisMissing)("createStores on Redis (needs redis-server)", ()
   test.each([
     ["ahead by forty days", 40 * DAY_MS],
     ["back by forty years", -40 * 365 * DAY_MS],
-  ])("a process whose clock is %s, from its start or later, and right again erases nothing early", async (_, byMs) => {
+  ])("a process erases nothing early if its clock is %s for a while, from its start or later", async (_, byMs) => {
     vi.useFakeTimers({ toFake: ["Date"] });
     onTestFinished(() => void vi.useRealTimers());
     const today = Date.now();
@@ -293,7 +293,7 @@ describe.skipIf(isRedisMissing)("an outage of Redis (needs redis-server)", () =>
     await keyv.set("a", 1);
     redis.freeze();
     const results = Promise.allSettled([keyv.get("a"), keyv.getMany(["a"]), keyv.has("a"), keyv.deleteMany(["a"])]);
-    // An operation has started when a later operation had its turn.
+    // After one turn of the event loop, the operations have started.
     await new Promise((resolve) => setImmediate(resolve));
     await redis.kill();
     expect((await results).map(({ status }) => status)).toEqual(["rejected", "rejected", "rejected", "rejected"]);
@@ -326,7 +326,7 @@ describe.skipIf(isRedisMissing)("an outage of Redis (needs redis-server)", () =>
     await expect(keyv.get("a")).rejects.toThrow(StoreError);
     const began = performance.now();
     for (let count = 0; count < 20; count++) await expect(keyv.get("a")).rejects.toThrow(/did not answer/);
-    // If each one waited for the previous one, they would take 40 s.
+    // If each call waited for the previous call, all calls would take 40 s.
     expect(performance.now() - began).toBeLessThan(20_000);
     await stores.close();
   });
@@ -364,7 +364,7 @@ describe.skipIf(isRedisMissing)("an outage of Redis (needs redis-server)", () =>
     await stores.close();
   });
 
-  test("the store on Redis rejects at once after it was closed", async () => {
+  test("the store on Redis rejects operations at once after it was closed", async () => {
     const stores = createStores({ redisUrl: redis.url, database, log: silent }, NO_RIGHT);
     await stores.close();
     await expect(stores.open("closed").get("a")).rejects.toThrow(/is closed/);

@@ -29,7 +29,7 @@ describe("an outage of the store", () => {
     for (const error of [new StoreError("away"), readonly, full]) expect(isStoreOutage(error)).toBe(true);
   });
 
-  test("the store recognises an outage behind the error that wraps it", () => {
+  test("the store recognises an outage inside an error that wraps the original error", () => {
     expect(isStoreOutage(new SinkError("unavailable", "not taken", { cause: full }))).toBe(true);
     expect(isStoreOutage(new SinkError("unavailable", "a platform that is away"))).toBe(false);
   });

@@ -121,7 +121,7 @@ function ownedContract(start: () => Stores) {
     expect(await open().getMany(["b", "c"])).toEqual([undefined, undefined]);
   });
 
-  test("a store appends to a list, which a new start empties, but not to an erased one", async () => {
+  test("a store appends to a list but not to an erased list, and storing the list again empties it", async () => {
     const list = { key: "a", value: null, ttlMs, owner: ada, conversation: "one", isList: true } as const;
     expect(await open().append("a", 1)).toBe(false);
     await open().put(list);

@@ -8,7 +8,7 @@ import { startDoor } from "../support/door.ts";
 import { eventually } from "../support/eventually.ts";
 
 describe.skipIf(isRedisMissing)("a connection to Redis (needs redis-server)", () => {
-  // Work that waits until the holders of lanes return must learn of each return.
+  // Work that waits for the holders of lanes must learn each time that Redis is back.
   test("the first connection counts as a return only if Redis was away at the start", async () => {
     const redis = await startRedis();
     onTestFinished(redis.stop);
@@ -28,7 +28,7 @@ describe.skipIf(isRedisMissing)("a connection to Redis (needs redis-server)", ()
     expect(late.backForMs()).toBeLessThan(Infinity);
   });
 
-  test("a connection stays while another client is silent, which reconnects", async () => {
+  test("a client that gets no answer reconnects, and the connection of the other client stays", async () => {
     const redis = await startRedis();
     onTestFinished(redis.stop);
     const connection = connectToRedis(redis.url, silent);
@@ -37,7 +37,7 @@ describe.skipIf(isRedisMissing)("a connection to Redis (needs redis-server)", ()
     await other.connect();
     onTestFinished(() => other.destroy());
     const id = await connection.run(() => connection.client.clientId());
-    // Redis does nothing else on this connection until this ends.
+    // Redis handles no other command on this connection until the blocking read ends.
     other.blPop("nothing", 0).catch(() => {});
     await expect(connection.run(() => other.ping(), other)).rejects.toThrow("did not answer");
     expect(await connection.run(() => other.ping(), other)).toBe("PONG");
@@ -80,7 +80,7 @@ describe.skipIf(isRedisMissing)("a connection to Redis (needs redis-server)", ()
     await eventually(() => heard).toEqual(["hello"]);
   });
 
-  test("the connection logs one outage while its address leads to a replica, and its end", async () => {
+  test("while its address leads to a replica, the connection logs one outage, and later the end of that outage", async () => {
     const { url, toFirst, demote } = await startPair();
     const { log, lines } = recordingLog();
     const { shared, isReachable, close } = createRedisStore(url, log);

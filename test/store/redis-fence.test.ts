@@ -100,7 +100,7 @@ describe.skipIf(isRedisMissing)("a store that processes share (needs redis-serve
     expect(await keyv.get("late")).toBeUndefined();
   });
 
-  describe("an `inTurn` change under a right that covers it", () => {
+  describe("an `inTurn` change under a right that covers the change", () => {
     /** Adds to a list with `inTurn`. `pause` is the time between reading and writing. */
     const add = ({ inTurn }: Stores, item: string, pause = async (): Promise<void> => {}) =>
       inTurn("one", async (openInTurn) => {
@@ -167,7 +167,7 @@ describe.skipIf(isRedisMissing)("a store that processes share (needs redis-serve
     });
   });
 
-  test("a store keeps every change made in turns, whichever process makes it", async () => {
+  test("a store keeps every `inTurn` change, whichever process makes the change", async () => {
     const processes = [open(), open(), open()];
     const changes = Array.from({ length: 60 }, (_, index) => {
       const { inTurn } = processes[index % processes.length] ?? open();

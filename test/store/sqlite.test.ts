@@ -51,7 +51,7 @@ describe("createSqliteStore", () => {
   test("a store on SQLite writes many keys together or none of them", async () => {
     const entries = [
       { key: "a", value: "1" },
-      // The database has written the first entry when it refuses this one, because a time is a whole number.
+      // The database refuses this entry after it has written the first, because a time must be a whole number.
       { key: "b", value: "2", ttl: 0.5 },
     ];
     await expect(store.setMany(entries)).rejects.toThrow();

@@ -21,7 +21,7 @@ describe("the end of a part of a split text", () => {
     expect(shown("One sentence.\n\nTwo. Three. Four.", 27)).toEqual(["One sentence.", "Two. Three. Four."]);
   });
 
-  test("a part does not end right after a heading", () => {
+  test("a part never ends right after a heading", () => {
     expect(shown("Some words come first.\n\n# Title\n\nThen a paragraph follows.", 40)).toEqual([
       "Some words come first.",
       "# Title\n\nThen a paragraph follows.",
@@ -54,7 +54,7 @@ describe("the end of a part of a split text", () => {
     expect(shown("alpha beta gamma delta epsilon", 20)).toEqual(["alpha beta gamma", "delta epsilon"]);
   });
 
-  test("a part ends between any characters if there is no better place", () => {
+  test("a part ends between any two characters if it has no better place to end", () => {
     expect(shown("x".repeat(50), 20)).toEqual(["x".repeat(20), "x".repeat(20), "x".repeat(10)]);
     expect(shown("👩‍👩‍👧‍👦".repeat(4), 25)).toEqual(["👩‍👩‍👧‍👦👩‍👩‍👧‍👦", "👩‍👩‍👧‍👦👩‍👩‍👧‍👦"]);
     expect(shown("🇩🇪".repeat(10), 22)).toEqual(["🇩🇪".repeat(5), "🇩🇪".repeat(5)]);

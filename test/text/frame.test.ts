@@ -15,7 +15,7 @@ describe("the frame that reopens a part", () => {
     expect(toFrame(fence, ofChars(40)).open).toBe("  ```");
   });
 
-  test("toFrame writes nothing if there is no room for code", () => {
+  test("toFrame writes nothing if it leaves no room for code", () => {
     expect(toFrame(fence, ofChars(14))).toEqual({ fence, open: "", close: "" });
   });
 });

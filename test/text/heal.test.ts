@@ -41,7 +41,7 @@ describe("healMarkdown", () => {
         const healed = healMarkdown(text.slice(0, end));
         expect(isBalanced(healed), healed).toBe(true);
         expect(healed.length).toBeLessThanOrEqual(end + HEAL_ROOM_UNITS);
-        // `[1]` can be complete, so words in brackets are shown until a URL follows.
+        // `[1]` may be plain text and not the start of a link, so bracketed text is shown until a URL follows.
         const marks = strayMarks(healed.replace(/\[(!\[.*\]\(.*\)|[^\]]*)\]([*\s|]*)$/, "$1$2"));
         for (const mark of marks) expect(allowed, JSON.stringify(healed)).toContain(mark);
       }

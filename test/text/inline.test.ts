@@ -34,7 +34,7 @@ describe("scanInline", () => {
     expect(open("`a **b` c_d_e 2 * 3 ``x ` y``")).toEqual([]);
   });
 
-  test("scanInline lists the elements open at the end, outermost first", () => {
+  test("scanInline lists the elements that are still open at the end, outermost first", () => {
     expect(open("**a *b ~~c `d")).toEqual([
       ["*", 0, 2],
       ["*", 4, 1],
@@ -56,7 +56,7 @@ describe("scanInline", () => {
     expect(open("[a]", true)).toEqual([["text", 0, 1]]);
   });
 
-  test("scanInline looks only at its block", () => {
+  test("scanInline finds no element beyond its block", () => {
     expect(scanInline("`a `b` c`", 3, 6, false).spans).toEqual([{ start: 3, end: 6, soft: false }]);
   });
 });

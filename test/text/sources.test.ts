@@ -78,7 +78,7 @@ describe("a citation mark in an answer", () => {
     expect(linkMarks("Old[1].", [read])).toBe("Old[1].");
   });
 
-  test("a growing text with marks only adds to what it showed", () => {
+  test("a growing text with marks never removes visible text", () => {
     const text = "Old[1][3], [2](x), a[0] 【1†source】 `[1]` end [1]";
     let before = "";
     for (let end = 1; end <= text.length; end++) {

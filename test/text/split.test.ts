@@ -80,8 +80,8 @@ describe("splitMarkdown", () => {
     ]);
   });
 
-  // Each of the two unclosed marks joins all text after it, including the fence's line.
-  test("splitMarkdown splits before a fence's line rather than in it, even if the whole text is one element", () => {
+  // Each of the two unclosed marks joins all later text, including the fence's line.
+  test("splitMarkdown splits before a fence's line rather than inside that line, even if the whole text is one element", () => {
     const limits = { maxLength: 49, lengthOf: UNITS.utf8Bytes };
     const text = "` *it is* [ answer नमस्ते a&amp;b\n  ```\n  ```\n\n~~~\n~~~\n\n";
     expect(misfits(text, splitMarkdown(text, limits), limits)).toEqual([]);
@@ -338,7 +338,7 @@ describe("a text that grows while people read it", () => {
     }
   });
 
-  test("the splitter does not split a growing text that fits whole in the end", () => {
+  test("the splitter does not split a growing text whose final version fits whole", () => {
     const text = "Some words of a sentence. ".repeat(75);
     expect(createSplitter({ ...ofChars(2_000), keptLength: 1_700 }).update(text, true)).toHaveLength(1);
   });

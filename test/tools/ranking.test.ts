@@ -17,7 +17,7 @@ describe("the terms of a text", () => {
     expect(toTerms("the deployment")).toEqual(["the", "deployment", "deplo*"]);
   });
 
-  test("the terms of a text split scripts without spaces into pairs, and separate the text between them", () => {
+  test("the terms of a text split scripts without spaces into pairs, and separate any text between those scripts", () => {
     expect(toTerms("東京タワー、夜")).toEqual(["東京", "京タ", "タワ", "ワー", "夜"]);
     expect(toTerms("v2のAPI設計")).toEqual(["v2", "の", "api", "設計"]);
   });

@@ -46,7 +46,7 @@ describe("read_thread", () => {
     expect([content, asked]).toEqual(["You already see all of this conversation: there is nothing before it.", []]);
   });
 
-  test("read_thread returns the messages behind a link, if the asker and the answer's channel can see them", async () => {
+  test("read_thread returns the messages behind a link if the asker, and everyone who sees the answer, can see these messages", async () => {
     const message: EarlierMessage = {
       messageId: "test:1",
       author: { id: "b", name: "Ben" },
@@ -75,7 +75,7 @@ describe("read_thread", () => {
     expect(content).not.toContain("\uFFFD");
   });
 
-  test("read_thread says the same about a broken link and a forbidden one", async () => {
+  test("read_thread gives the same reason for a broken link and a forbidden link", async () => {
     const refused = await read({ link: "https://chat.example/1" }, {}, async () => undefined);
     const unable = await read({ link: "https://chat.example/1" });
     expect(refused.content).toMatch(/^Nothing can be read there/);

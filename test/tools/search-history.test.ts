@@ -63,7 +63,7 @@ describe("createHistorySearch", () => {
     expect(messages.map(({ text }) => text)).toEqual(["newer zebra", "old zebra"]);
   });
 
-  test("the search stops after a bounded number of pages and reports it", async () => {
+  test("the search stops after a bounded number of pages, and reports that it stopped", async () => {
     let pages = 0;
     const endless = async () => ({
       entries: [{ id: `p${++pages}`, at: AT, messages: [{ role: "user" as const, content: "filler" }] }],

@@ -100,7 +100,7 @@ describe("an edit of an answered question", () => {
     expect([requests.length, texts()]).toEqual([1, ["Hello."]]);
   });
 
-  test.skipIf(isOnRedis)("the next process asks an edited question if the first process died before that", async () => {
+  test.skipIf(isOnRedis)("the next process asks an edited question that a killed process did not ask", async () => {
     const database = new DatabaseSync(":memory:");
     const question = message("The capital of France?");
     const first = start({ database, scripts: [["Paris."], [held().promise]] });
@@ -326,7 +326,7 @@ describe("a question that has to wait", () => {
     },
   );
 
-  test("a waiting question has no mark if the platform rejects it, and loses a mark that the platform set late", async () => {
+  test("a waiting question has no mark if the platform rejects the mark, and loses a mark that the platform sets late", async () => {
     const hold = held();
     const engine = start({ scripts: [["Begin ", hold.promise], ["Second."], ["Third."]] });
     const { accept, idle, texts, platform, until } = engine;

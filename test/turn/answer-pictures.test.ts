@@ -34,7 +34,7 @@ async function ask(engine: ReturnType<typeof startEngine>, text: string): Promis
   await engine.idle();
 }
 
-/** The pictures that the latest request names to the model. */
+/** The images that the latest request names to the model. */
 function seenIn({ requests }: ReturnType<typeof startEngine>): string[] {
   const content = JSON.stringify(requests.at(-1)?.messages ?? []);
   return content.match(/image was created and shown here for/g) ?? [];
@@ -158,7 +158,7 @@ describe.skipIf(isOnRedis)("an image in an answer whose process died", () => {
     await takeOver(first, world, [["A fox:", PICTURE]]);
   });
 
-  test("the bot posts an image once and the next question finds it, if the process died in a tool called with it", async () => {
+  test("the bot posts an image once and the next question finds it, if the process died in a tool that the model called after the image", async () => {
     const world = { database: new DatabaseSync(":memory:"), platform: fakePlatform() };
     const running = Promise.withResolvers<void>();
     const call = { index: 0, id: "c", type: "function" as const, function: { name: "look", arguments: "{}" } };

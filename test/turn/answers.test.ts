@@ -220,7 +220,7 @@ describe("messages from before someone asked the bot", () => {
     expect(texts()).toEqual(["Hello.\n\n_I could read only some of the earlier messages here._"]);
   });
 
-  test("the model sees messages to other people, until the bot is asked about them", async () => {
+  test("the model sees a message to another person, until an edit turns the message into a question to the bot", async () => {
     const engine = startEngine({ scripts: [["One."], ["Two."], ["Three."]] });
     const { accept, idle, history } = engine;
     await accept(message("Hello"));
@@ -275,7 +275,7 @@ describe("/forget conversation", () => {
     expect((await history.read("test:a", { maxEntries: 10 })).entries).toEqual([]);
   });
 
-  test("/forget conversation also erases what the adapter stores of it, up to the command itself", async () => {
+  test("/forget conversation also erases the adapter's data about the conversation, up to the command itself", async () => {
     const platform = fakePlatform();
     const forgotten: unknown[][] = [];
     platform.adapter.forget = async (...which) => void forgotten.push(which);

@@ -99,7 +99,7 @@ describe("the fields that a gateway attached to an answer and to its calls", () 
       });
       await first.accept(message("buy tea"));
       await running.promise;
-      // The process "dies" here. Nothing of `first` is closed, and its tool never returns.
+      // The process "dies" here: the test does not close anything of `first`, and its tool never returns.
       await open(bought).idle();
       expect(platform.texts()).toEqual(["Buying.\n\nTea is bought."]);
     },

@@ -71,7 +71,7 @@ describe.skipIf(isOnRedis)("an answer that restarts because of an edit at its ve
     first.setTrouble(() => undefined);
     writing.resolve();
     while (first.requests.length < 2) await new Promise(setImmediate);
-    // The process "dies" here. Nothing of `first` is closed, and its model never answers.
+    // The process "dies" here: the test does not close anything of `first`, and its model never answers.
 
     const second = startEngine({ database, platform, scripts: [["About coffee."]] });
     await second.idle();
@@ -95,7 +95,7 @@ const LOOK = {
 describe.skipIf(isOnRedis)("an answer whose process died", () => {
   const BEGINNING = "Tea is a drink that is made of leaves and hot water. It was first drunk in China";
   const LAST_WORDS = "It was first drunk in China";
-  /** So much longer than the text that was visible before that the record contains it too. */
+  /** Enough new text for the turn's record to contain it. */
   const LONG = `${"Tea is good. ".repeat(40)}${BEGINNING}`;
   /** Three messages. */
   const WHOLE = "Tea is good. ".repeat(400).trim();
@@ -143,7 +143,7 @@ describe.skipIf(isOnRedis)("an answer whose process died", () => {
     expect(platform.texts()).toEqual([expect.stringMatching(shown)]);
   });
 
-  test("a resumed answer keeps what was shown if the model cannot be asked any more", async () => {
+  test("a resumed answer keeps the shown text if the bot can no longer ask the model", async () => {
     const { database, platform } = await dieIn();
     await startEngine({ database, platform, scripts: [[new Error("away")]] }).idle();
     expect(platform.texts()).toEqual([expect.stringMatching(new RegExp(`^${BEGINNING}\n\n_Something went wrong`))]);
@@ -156,7 +156,7 @@ describe.skipIf(isOnRedis)("an answer whose process died", () => {
       { before: ["I look.", LOOK], beginning: LONG },
       /^I look\.\n\n.*in China\n\n_`Ada` stopped this answer/,
     ],
-  ])("a stopped answer keeps what was shown, %s", async (_, how, shown) => {
+  ])("a stopped answer keeps the shown text, %s", async (_, how, shown) => {
     const { database, platform, question } = await dieIn(how);
     await acceptElsewhere(database, action("stop", toTurnId(question.key)));
     const second = startEngine({ database, platform, tools: [look], scripts: [["Tea is a drink."]] });
@@ -164,7 +164,7 @@ describe.skipIf(isOnRedis)("an answer whose process died", () => {
     expect(platform.texts()).toEqual([expect.stringMatching(shown)]);
   });
 
-  test("a resumed answer keeps what was shown if it is stopped before it has caught up", async () => {
+  test("a resumed answer keeps the shown text if a person stops the answer before it has caught up", async () => {
     const { database, platform, question } = await dieIn({ before: ["I look.", LOOK], beginning: LONG });
     const second = startEngine({ database, platform, tools: [look], scripts: [["Well."], ["Tea is a", never]] });
     while (second.requests.length < 2) await new Promise(setImmediate);
@@ -215,7 +215,7 @@ describe.skipIf(isOnRedis)("an answer whose process died", () => {
     expect(platform.texts()).toEqual([`${BEGINNING}, where it grows.`]);
   });
 
-  test("a shutdown hands over an answer with the whole text so far and holds nothing back", async () => {
+  test("a shutdown hands over an answer with all text that the model has written", async () => {
     const [database, platform, question] = [new DatabaseSync(":memory:"), fakePlatform(), message("tea?")];
     const right = { fences: [LANE], isResumed: false };
     const more = Promise.withResolvers<void>();
@@ -242,7 +242,7 @@ describe.skipIf(isOnRedis)("an answer whose process died", () => {
     expect(platform.texts()).toEqual([]);
   });
 
-  test("an answer is removed with its question even if its process died before it knew the answer's message", async () => {
+  test("an answer is removed with its question even if the process died before it knew the id of the answer's message", async () => {
     const [database, platform, question] = [new DatabaseSync(":memory:"), fakePlatform(), message("tea?")];
     const first = startEngine({ database, platform, scripts: [[BEGINNING, never]] });
     let posts = 0;
@@ -347,14 +347,14 @@ describe.skipIf(isOnRedis)("an answer whose process died", () => {
     expect(entries.at(-1)?.messages).toEqual([{ role: "assistant", content: WHOLE }]);
   });
 
-  test("an answer is not given up if processes died only while showing a finished text", async () => {
+  test("the bot does not give up an answer if processes died only while they showed a finished text", async () => {
     const { database, platform } = await dieInPosting();
     database.exec("UPDATE queue_event SET begun = 6");
     await startEngine({ database, platform, scripts: [] }).idle();
     expect(platform.texts().join(" ")).toBe(WHOLE);
   });
 
-  test("an answer is given up if processes died before the model had finished", async () => {
+  test("the bot gives up an answer if processes died before the model had finished", async () => {
     const { database, platform } = await dieIn();
     database.exec("UPDATE queue_event SET begun = 6");
     await startEngine({ database, platform, scripts: [] }).idle();
@@ -464,7 +464,7 @@ describe("an attempt at a turn", () => {
     expect(channel[0]?.draft.buttons.map(({ action }) => action)).toEqual(["retry"]);
   });
 
-  test("the history keeps what the turn added to the context, and nothing else", async () => {
+  test("the history keeps the messages that the turn added to the context, and no others", async () => {
     const { accept, idle, history } = startEngine();
     await accept(message("Hi"));
     await idle();
@@ -475,7 +475,7 @@ describe("an attempt at a turn", () => {
     ]);
   });
 
-  test("a question that the history did not accept is stored before its answer", async () => {
+  test("a question that the history did not accept at first is stored before its answer", async () => {
     const [storeDatabase, held] = [new DatabaseSync(":memory:"), Promise.withResolvers<void>()];
     const { accept, idle, history, requests } = startEngine({ storeDatabase, scripts: [[held.promise, "A leaf."]] });
     storeDatabase.exec("PRAGMA query_only = ON");
@@ -531,7 +531,7 @@ describe("an attempt at a turn", () => {
   });
 });
 
-test("the end of a turn is noted once the store accepts it, even while the store restarts", async () => {
+test("the end of a turn is recorded once the store accepts writes, even if the store is restarting", async () => {
   const wrapStores = refusing(
     (entries) => entries.some(({ value }) => (value as Partial<TurnRecord> | undefined)?.phase === "final"),
     { writes: 3 },
@@ -543,7 +543,7 @@ test("the end of a turn is noted once the store accepts it, even while the store
   expect(await records.load(toTurnId(question.key))).toMatchObject({ phase: "final" });
 });
 
-test("a question that could not be stored before or after its answer is stored with it", async () => {
+test("a question that could not be stored before its answer is stored together with the answer", async () => {
   const refusal = { writes: 2 };
   const wrapStores = refusing((entries) => JSON.stringify(entries).includes('"content":"tea?"'), refusal);
   const engine = startEngine({ wrapStores, scripts: [["A leaf."]] });

@@ -92,7 +92,7 @@ describe("the earlier messages of a thread in a turn's context", () => {
     expect((await kept()).some(({ isEarlier }) => isEarlier)).toBe(false);
   });
 
-  test("bringEarlier first reads everything, then only what is new since the previous question", async () => {
+  test("bringEarlier first reads everything, then only messages since the previous question", async () => {
     const { bringEarlier, history, kept, place, ranges } = setUp({ messages: [said("a")] });
     const [first, second] = [message("Hello"), message("And?")];
     await bringEarlier([first], never);

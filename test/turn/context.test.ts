@@ -201,7 +201,7 @@ describe("files in the context of a turn", () => {
 });
 
 describe("the questions of a turn", () => {
-  /** For each stored message, the message that it continues. */
+  /** The predecessor of each stored message. Undefined if the message has none. */
   async function storedAfter(...messages: Array<ReturnType<typeof message>>): Promise<Array<string | undefined>> {
     const afters: Array<string | undefined> = [];
     const append = async (_: string, __: HistoryEntry, ___?: readonly string[], after?: string) => {
@@ -211,11 +211,11 @@ describe("the questions of a turn", () => {
     return afters;
   }
 
-  test("questions to no message continue none", async () => {
+  test("questions that reply to nothing are stored without a predecessor", async () => {
     expect(await storedAfter(message("one"), message("two"))).toEqual([undefined, undefined]);
   });
 
-  test("questions to one message continue it together, each after the one before", async () => {
+  test("questions in reply to one message are stored after that message, one after another", async () => {
     const [one, two] = [message("one", { inReplyTo: "test:x" }), message("two", { inReplyTo: "test:x" })];
     expect(await storedAfter(one, two, message("three"))).toEqual(["test:x", one.messageId, two.messageId]);
   });
@@ -240,7 +240,7 @@ describe("the questions of a turn", () => {
     expect(stored).toEqual([]);
   });
 
-  test("questions are gone when all of them are deleted", async () => {
+  test("a turn's questions count as gone only when all of them are deleted", async () => {
     const messages = [message("one"), message("two")];
     const record = newRecord(messages, messages);
     const find = async (id: string) =>

@@ -117,7 +117,7 @@ describe("answers that the history has not accepted", () => {
     expect(await records.load("one")).toMatchObject({ phase });
   });
 
-  test("a pending answer replaces the answer to the question before an edit, and no later one", async () => {
+  test("a pending answer replaces the answer to the question before an edit, and no later answer", async () => {
     const { add, history, start, texts } = open();
     await history.append("test:a", said(question.messageId, "tea?"));
     await history.append("test:a", answered("one", "A drink."));
@@ -231,14 +231,14 @@ describe("a turn whose answer the history does not accept", () => {
     expect(lateWrites.count()).toBe(0);
   });
 
-  test("a turn that was taken over writes nothing, now or later", async () => {
+  test("a turn that another process took over never writes again", async () => {
     const { lateWrites, stored, store } = setUp(new FencedError("another process does it"));
     await store();
     expect(stored).toEqual([]);
     expect(lateWrites.count()).toBe(0);
   });
 
-  test("a turn that starts to wait during a replay is not forgotten after it", async () => {
+  test("a turn that starts to wait during a replay is not forgotten after the replay", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     onTestFinished(() => void vi.useRealTimers());
     const { database, history, lateWrites, stored, store } = setUp(new StoreError("away"));
@@ -280,7 +280,7 @@ describe("a turn whose answer the history does not accept", () => {
     expect(stored).toEqual([question.messageId, "one"]);
   });
 
-  test("an answer that cannot be kept on the disk is stored while its turn waits", async () => {
+  test("an answer that the disk cannot keep is stored while its turn waits", async () => {
     const { database, stored, store } = setUp(new StoreError("away"));
     database.exec("PRAGMA query_only = ON");
     await store();

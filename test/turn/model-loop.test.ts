@@ -122,14 +122,14 @@ describe("a turn's loop over the model and its tools", () => {
     ]);
   });
 
-  test("runTurn ends a model that never stops calling tools, and offers none in the last round", async () => {
+  test("runTurn ends with a round without tools if the model never stops calling tools", async () => {
     const { turn, requests, messages } = setUp([call(0, 1)]);
     expect((await collect(turn)).finish).toBe("tool_limit");
     expect(requests.map(({ tools }) => tools !== undefined)).toEqual([true, true, true, false]);
     expect(messages.at(-1)?.role).toBe("tool");
   });
 
-  test("runTurn keeps the text of an interrupted round, and not its calls", async () => {
+  test("runTurn keeps the text of an interrupted round but not its calls", async () => {
     const cut = new GatewayError("interrupted", "The answer broke off.");
     const { turn, messages } = setUp(["So far", call(0, 1), cut]);
     expect(await collect(turn)).toMatchObject({ text: "So far", error: cut });

@@ -36,7 +36,7 @@ async function start() {
   };
 }
 
-test("a post that may exist is looked for once, however often its removal is refused", async () => {
+test("the bot looks once for a post that may exist, however often the platform refuses to remove it", async () => {
   const { platform, records, record, deps } = await start();
   await records.save(record);
   await expect(takeBack(deps, record)).rejects.toThrow("remove was refused");
@@ -87,7 +87,7 @@ describe("a post by a frozen process, when another process has answered meanwhil
     expect(ids().filter((id) => posted.includes(id))).toEqual([]);
   });
 
-  test("a post that the other process found stays", async () => {
+  test("a post stays if the other process has found it", async () => {
     const { records, stored, posted, removing, ids } = await leaveBehind({});
     await records.save({ ...stored, posted, phase: "final" });
     await removing;

@@ -10,7 +10,7 @@ describe("the batch of questions for one turn", () => {
     expect(takeBatch(waiting)).toEqual(waiting);
   });
 
-  test("takeBatch includes a Stop for its turn, and no other", () => {
+  test("takeBatch includes a Stop for the batch's turn, and no other Stop", () => {
     const question = message("one");
     const stop = action("stop", toTurnId(question.key));
     const retry = action("retry", "turn");
@@ -39,7 +39,7 @@ describe("the batch of questions for one turn", () => {
     expect(takeBatch([first, action("retry", "t"), second])).toEqual([first]);
   });
 
-  test("takeBatch includes the edits and deletions of its messages, even from behind other events", () => {
+  test("takeBatch includes the edits and deletions of its messages, even if other events come before them", () => {
     const [first, other] = [message("one"), message("hello", { author: ben })];
     const [change, removal, foreign] = [edited(first, "uno"), deleted(first), edited(other, "hallo")];
     expect(takeBatch([first, other, change, foreign, removal])).toEqual([first, change, removal]);
@@ -90,7 +90,7 @@ describe("the questions of a batch after their changes", () => {
     expect(foldBatch([open, asked, edited(open, "bot, two")])).toMatchObject([{ text: "bot, two", addressed: "bot" }]);
   });
 
-  test("foldBatch leaves out deleted messages, and a later edit does not restore them", () => {
+  test("foldBatch leaves out deleted messages, even if an edit comes after the deletion", () => {
     const [first, second] = [message("one"), message("two")];
     expect(foldBatch([first, second, deleted(first), edited(first, "uno")])).toEqual([second]);
   });
@@ -107,12 +107,12 @@ describe("the part of a batch for a resumed turn", () => {
     });
   });
 
-  test("splitBatch leaves messages from after the turn's start, with their changes", () => {
+  test("splitBatch leaves messages that came after the turn's start, with their changes, for the next turn", () => {
     const split = splitBatch([first, second, change], [first, second], [first.messageId]);
     expect(split).toEqual({ own: [first], done: [first] });
   });
 
-  test("splitBatch takes the deletion of a message that the turn no longer has", () => {
+  test("splitBatch also takes the deletion of a message that the turn no longer has", () => {
     const gone = deleted(first);
     const split = splitBatch([first, second, gone], [second], []);
     expect(split).toEqual({ own: [], done: [first, gone] });

@@ -115,7 +115,7 @@ describe("turn records", () => {
     expect(await records.load("one")).toMatchObject({ phase: "posted", shownText: "Tea is good", seen: 20 });
   });
 
-  test("a turn record has the cited pages of its notes, also of one that did not repeat them", async () => {
+  test("a turn record has the pages that the answer cited at the time of its newest note", async () => {
     const { records } = open();
     const answer = record("one");
     await records.begin(answer);
@@ -307,7 +307,7 @@ describe("the record of an image turn", () => {
     expect(await records.loadPicture("job")).toBeUndefined();
   });
 
-  test("a picture record is locked for one change at a time", async () => {
+  test("the record of an image turn is locked for one change at a time", async () => {
     const { records } = open();
     const add = () =>
       records.updatePicture("job", (stored = structuredClone(turn)) => ({ ...stored, removed: stored.removed + 1 }));
@@ -317,7 +317,7 @@ describe("the record of an image turn", () => {
     expect((await records.loadPicture("job"))?.removed).toBe(3);
   });
 
-  test("picture records are found by their person, and erased with their files but without other people's", async () => {
+  test("records of image turns are found by their person, and erased with their files but without other people's", async () => {
     const { records, erasedFiles, stored } = open();
     await records.savePicture(structuredClone(turn));
     await records.savePicture(pictureTurn({ id: "other", author: ben }));

@@ -98,14 +98,14 @@ describe("an answer that another process started", () => {
     ]);
   });
 
-  test("goOn passes on nothing of a restarted answer that breaks off before it has caught up", async () => {
+  test("goOn passes on no text of a restarted answer that breaks off before it is as long as the shown text", async () => {
     const cut = new Error("cut");
     expect(await setUp(SAID, [], ["Tea is nice.", cut])).toMatchObject({ finish: cut, text: "", added: [] });
     const longer = `${SAID} it grows.`;
     expect(await setUp(SAID, [], ["Tea ", longer, cut])).toMatchObject({ finish: cut, text: `Tea ${longer}` });
   });
 
-  test("goOn keeps the received part of the rest if it breaks off", async () => {
+  test("goOn keeps the received part of the continuation if that breaks off", async () => {
     const cut = new Error("cut");
     const { finish, text, added } = await setUp(SAID, [LAST_WORDS, " it", cut]);
     expect(finish).toBe(cut);
@@ -113,12 +113,12 @@ describe("an answer that another process started", () => {
     expect(added).toEqual([{ role: "assistant", content: `${SAID} it` }]);
   });
 
-  test("goOn keeps nothing if the model cannot be asked", async () => {
+  test("goOn adds nothing if the model cannot be asked", async () => {
     const away = new Error("away");
     expect(await setUp(SAID, [away])).toMatchObject({ finish: away, text: "", added: [] });
   });
 
-  test("goOn can need a tool first", async () => {
+  test("goOn lets the model call a tool before the text continues", async () => {
     const { text, added, askedNext } = await setUp(SAID, [LOOK], [LAST_WORDS, " it grows."]);
     expect(text).toBe(`${SAID} it grows.`);
     expect(askedNext?.map(({ role }) => role)).toEqual(["user", "assistant", "tool", "assistant", "user"]);

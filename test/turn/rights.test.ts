@@ -14,7 +14,7 @@ const made = (reply: Partial<ReplyAddress> = {}, author = ada) => {
 const by = (author: Author, reply: Partial<ReplyAddress> = {}) => ({ author, reply: { ...HERE, ...reply } });
 
 describe("the visibility of an answer or an image", () => {
-  test("everybody in its channel can see an answer, and its asker can see it anywhere", () => {
+  test("everyone in an answer's channel can see the answer, and its asker can see it anywhere", () => {
     expect(maySee(by(ben), made())).toBe(true);
     expect(maySee(by(ben, { channelId: "elsewhere" }), made())).toBe(false);
     expect(maySee(by(ben, { workspaceId: "one" }), made({ workspaceId: "other" }))).toBe(false);

@@ -27,7 +27,7 @@ describe("a running turn", () => {
     expect(turn.taken()).toEqual([edit]);
   });
 
-  test("a running turn loses a deleted message", () => {
+  test("a deleted message is removed from a running turn", () => {
     const { turn, record, first, second } = begin("one", "two");
     turn.notice(deleted(first));
     expect(turn.begin().messages.map(({ text }) => text)).toEqual(["two"]);

@@ -51,7 +51,7 @@ describe.skipIf(isOnRedis)("a call with side effects that a crash interrupted", 
     const first = startEngine({ ...common, scripts: [["Buying.", buy("tea")]] });
     await first.accept(message("buy tea"));
     while (marks.length === 0) await new Promise(setImmediate);
-    // The process "dies" here. Nothing of `first` is closed, and its tool never returns.
+    // The process "dies" here: the test does not close anything of `first`, and its tool never returns.
     const second = startEngine({ ...common, scripts: [["I do not know."], ["It is bought."]] });
     await second.idle();
     return { second, platform, marks };
@@ -191,7 +191,7 @@ describe("a call with side effects", () => {
     expect(results(engine)).toEqual(["bought milk"]);
   });
 
-  test("the model learns of a finished call when the question is edited after the answer", async () => {
+  test("the model learns of a finished call when a person edits the question after the answer", async () => {
     const { engine, marks, question } = await buyTea([[buy("coffee", "c2")], ["Coffee too."]]);
     await engine.accept(edited(question, "buy coffee"));
     await engine.idle();
@@ -203,7 +203,7 @@ describe("a call with side effects", () => {
     expect(engine.texts()).toEqual(["Coffee too."]);
   });
 
-  test("a call of unknown outcome is offered again before the other answers, even if another one was shown", async () => {
+  test("a call of unknown outcome is offered again before the other answers, even if another answer was shown", async () => {
     const { tool, marks } = counting(() =>
       marks.length === 1 ? Promise.reject(new Error("cut")) : Promise.resolve("ok"),
     );
@@ -232,7 +232,7 @@ describe("a call with side effects", () => {
     expect(labels()?.slice(0, 2)).toEqual(["‹ 2/2", "Regenerate"]);
   });
 
-  test("the model learns of a finished call when the question is edited during the answer", async () => {
+  test("the model learns of a finished call when a person edits the question during the answer", async () => {
     const { tool, marks } = counting(async () => "bought");
     const scripts = [[buy("tea")], ["Bought", never], ["Tea it is."]];
     const engine = startEngine({ outsideTools: () => [tool], scripts });
@@ -292,7 +292,7 @@ describe("a call that needs approval", () => {
     expect(notices).toEqual(["This has already been decided.", "This has already been decided."]);
   });
 
-  test("a denied call is not made, and the model learns of that", async () => {
+  test("the bot does not make a denied call, and tells the model so", async () => {
     const { engine, marks, id } = await ask([["Let me.", buy("tea")], ["Then not."]]);
     await engine.accept(action("deny", id));
     await engine.idle();
@@ -360,7 +360,7 @@ describe("a call that needs approval", () => {
     expect(engine.texts().slice(1)).toEqual([CHANGED, "This has already been decided."]);
   });
 
-  test("a card with several calls does nothing if one of them has changed", async () => {
+  test("a card with several calls does nothing if one call has changed", async () => {
     const both = (one: string, other: string) => {
       const calls = [...buy(one).tool_calls, ...buy(other, "c2").tool_calls];
       return { tool_calls: calls.map((call, index) => ({ ...call, index })) };
@@ -453,7 +453,7 @@ describe("a call that needs approval", () => {
     expect(engine.texts()).toEqual(["_`Ada` did not allow that._\n\nTea.", "_`Ada` allowed that once._\n\nMilk."]);
   });
 
-  test("a waiting call is removed with its question, and by a Stop", async () => {
+  test("deleting the question or pressing Stop removes a waiting call", async () => {
     const one = await ask();
     await one.engine.accept(deleted(one.question));
     await one.engine.idle();
@@ -538,7 +538,7 @@ describe("a prompt of a server", () => {
 });
 
 describe("a server that is off in a channel", () => {
-  test("the tools of a server that is off are no longer offered from the next question on", async () => {
+  test("from the next question on, the model gets no tools of a server that is off", async () => {
     const { tool } = counting(async () => "bought");
     const offs: (readonly string[])[] = [];
     const outside = {

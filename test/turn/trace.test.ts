@@ -61,7 +61,7 @@ describe("the explanation of an answer", () => {
     ]);
   });
 
-  test("the explanation names the channel's persona and options, and what was left out", async () => {
+  test("the explanation names the channel's persona and options, and the messages that were left out", async () => {
     const { accept, idle, explained } = start({ maxEntries: 2 });
     await accept(command("persona", "A pirate"));
     await accept(command("model", "--temperature 0.5"));
@@ -140,7 +140,7 @@ describe("the explanation of an answer", () => {
     expect([(await records.load(turnId))?.trace, await records.readTraces("test", ada.id)]).toEqual([undefined, []]);
   });
 
-  test("the explanation links to what a search found, as far as its reader can open it now", async () => {
+  test("the explanation links to the messages that a search found, if the reader can open them now", async () => {
     const open = new Set(["one", "two"]);
     const platform = fakePlatform();
     Object.assign(platform.sink, { traits: { secondThoughts: true } });

@@ -4,7 +4,7 @@ import { message } from "../../lab/support/events.ts";
 import { DONE, event, events, json, startFaultServer, stream } from "../support/fault-server.ts";
 import { connect } from "../support/gateway-client.ts";
 
-test("the token counts are the gateway's once the bot has learned to request them", async () => {
+test("the token counts come from the gateway once the bot has learned to request token usage", async () => {
   const usage = { prompt_tokens: 1_234, completion_tokens: 56, total_tokens: 1_290 };
   const counted = stream("Hello.").replace(DONE, event({ choices: [], usage }) + DONE);
   const { url } = await startFaultServer((response, received) => {

@@ -110,7 +110,7 @@ test("the store counts usage once if a process counts it again after a crash", a
   expect(await usage.readMonth(ofAda)).toEqual({ ...NOTHING, answers: 1, costs: { EUR: 5 } });
 });
 
-test("empty usage is not stored, and a failing store fails no turn", async () => {
+test("empty usage is not stored, and a turn succeeds even if the store fails", async () => {
   const database = new DatabaseSync(":memory:");
   const { note, counters, lines } = start(database);
   await note(ada, general, { answers: 0 });
