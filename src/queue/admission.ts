@@ -1,19 +1,22 @@
-/** Chooses the next work so that people and channels share the slots. Pure, so all queues choose alike. */
+/**
+ * Chooses which waiting work starts next, so that people and channels share the slots fairly. The functions are pure,
+ * so every queue chooses the same way.
+ */
 
 import type { EventLane } from "../port/events.ts";
 
-/** `person` and `channel` are only compared for equality. */
+/** Work that waits for a slot or has one. `person` and `channel` are keys that are only compared for equality. */
 export interface Work {
   kind: EventLane["kind"];
   person: string;
   channel: string;
-  /** True if processes died during this work. */
+  /** True if at least `SUSPECT_DEATHS` processes died during this work. */
   isSuspect: boolean;
 }
 
 /**
- * People take turns in rounds (start-time fair queueing; each piece of work counts as one). `next` has the rounds of
- * people whose next work is later than `now`.
+ * People take turns in rounds: start-time fair queueing in which each piece of work costs one round. `next` maps a
+ * person to the round of their next work. People who are not in `next` are in round `now`.
  */
 export interface Rounds {
   readonly now: number;
@@ -23,21 +26,21 @@ export interface Rounds {
 export const FIRST_ROUND: Rounds = { now: 0, next: new Map() };
 
 export interface Choice {
-  /** Index in `waiting`. */
+  /** The index of the chosen work in `waiting`. */
   index: number;
   rounds: Rounds;
 }
 
-/** Images take long, so they have their own limit. */
+/** Images take long, so separate limits keep them from using up the slots for conversations. */
 const MAX_DRAWINGS = 8;
 const MAX_DRAWINGS_OF_PERSON = 2;
 const MAX_DRAWINGS_IN_CHANNEL = 4;
-/** The share of the slots for channels without running work. */
+/** The share of the slots that is reserved for channels without running work. */
 const RESERVE_FOR_CHANNELS = 1 / 8;
 
 /**
- * Chooses the oldest work of the person in the earliest round. `waiting` is in the order of arrival. `places` is the
- * number of slots without those for images. Undefined if no work can start.
+ * Chooses the oldest work that can start, from the person whose round is the earliest. Returns undefined if no work can
+ * start. `waiting` is in order of arrival. `places` counts the slots for conversations, not those for images.
  */
 export function chooseNext(
   rounds: Rounds,
@@ -51,7 +54,7 @@ export function chooseNext(
     const round = roundOf(rounds, work.person);
     if ((chosen === undefined || round < chosen.round) && mayBegin(work))
       chosen = { index, person: work.person, round };
-    // No round can be earlier than this one.
+    // The chosen work is in the current round, so no other work can be in an earlier one.
     if (chosen?.round === rounds.now) break;
   }
   if (chosen === undefined) return undefined;
@@ -65,9 +68,9 @@ function roundOf({ now, next }: Rounds, person: string): number {
 }
 
 /**
- * A question can start if its author has fewer slots than are free: of 16 slots, the first person gets up to 8 and a
- * second one 4, so the next asker still finds a slot. The last slots are for channels without running work. Short tasks
- * only need a free slot.
+ * A question can start if its author holds fewer slots than are free. Of 16 slots, the first person thus gets up to 8
+ * and the second up to 4, so the next person still finds a slot. The last slots are reserved for channels without
+ * running work. A short task (`errand`) only needs a free slot.
  */
 function createAdmission(running: readonly Work[], places: number): (work: Work) => boolean {
   const free = places - running.filter(({ kind }) => kind !== "drawing").length;
@@ -75,7 +78,7 @@ function createAdmission(running: readonly Work[], places: number): (work: Work)
   const hasSuspect = running.some(({ isSuspect }) => isSuspect);
 
   return ({ kind, person, channel, isSuspect }) => {
-    // Otherwise the next death would count against all suspects.
+    // Only one suspect runs at a time. Otherwise the next death of a process would count against all of them.
     if (isSuspect && hasSuspect) return false;
     if (kind === "errand") return free > 0;
     const alike = running.filter((work) => work.kind === kind);

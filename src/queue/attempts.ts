@@ -3,34 +3,34 @@ import type { Work } from "../port/right.ts";
 import { isStoreOutage } from "../store/outage.ts";
 import type { Worker } from "./queue.ts";
 
-/** After this many failures in a row, the work is given up, because it blocks its conversation. */
+/** The queue gives work up after this many failures in a row, because failing work blocks its conversation. */
 const MAX_FAULTS = 10;
 /**
- * After this many deaths of a process, its work is given up. Giving up has as many attempts, because it can kill the
- * process too.
+ * The queue gives work up if more than this many processes died during it. The notice to the author then gets as many
+ * attempts again, because writing it can kill the process too.
  */
 const MAX_TAKEN_UP = 5;
-/** Work that was open at this many deaths may have caused them. */
+/** Work that was running during this many deaths of a process is a suspect: it may have caused them. */
 export const SUSPECT_DEATHS = 2;
 
 export interface Failures {
-  /** In a row. */
+  /** Failures in a row, including those from an outage of the store. */
   failures: number;
-  /** Failures without those from an outage of the store. */
+  /** Failures that an outage of the store did not cause. */
   faults: number;
-  /** True if the worker only has to notify the author. */
+  /** True if the queue has given the work up, so the worker only notifies the author. */
   isGivenUp: boolean;
 }
 
 export const NO_FAILURES: Failures = { failures: 0, faults: 0, isGivenUp: false };
 
-/** `drop`: the work could not even be given up. */
+/** `drop` removes given-up work, because notifying its author failed too. */
 export interface RetryDecision extends Failures {
   next: "again" | "give-up" | "drop";
   pauseMs: number;
 }
 
-/** `retryMs`: the pause doubles from the first value to the second. */
+/** `retryMs` has the first and the longest pause before a retry. The pause doubles with each failure. */
 export function judgeFailure(
   before: Failures,
   error: unknown,
@@ -49,7 +49,10 @@ export function isDeadly(deaths: number): boolean {
   return deaths > MAX_TAKEN_UP;
 }
 
-/** Lets the worker notify the author, unless that kills the process too, or there is no one to notify. */
+/**
+ * Lets the worker notify the author of given-up work. Skips the notice if attempts to notify have killed processes too,
+ * or if the worker has no notice. Resolves to the finished events.
+ */
 export async function giveUpWork(
   worker: Worker,
   events: readonly InboundEvent[],

@@ -15,7 +15,9 @@ export function isDrawing(event: InboundEvent): boolean {
   return laneOf(event).kind === "drawing";
 }
 
-/** A thread counts as its channel. */
+/**
+ * Describes the work for an event, to choose fairly between people and channels. A thread counts as its parent channel.
+ */
 export function toWork(event: InboundEvent): Work {
   const { reply, author } = event;
   return {
@@ -26,12 +28,12 @@ export function toWork(event: InboundEvent): Work {
   };
 }
 
-/** False for most commands, because they store nothing about their author. */
+/** True if erasing a person also erases this event. False for most commands, which store nothing about their author. */
 export function isErasedWith(event: InboundEvent): boolean {
   return event.kind !== "command" || event.lane !== undefined;
 }
 
-/** All of a person's events except the request for the erasure. */
+/** Selects all of a person's events except the one with `exceptKey`, which requests the erasure. */
 export interface ErasedPerson {
   platform: string;
   authorId: string;

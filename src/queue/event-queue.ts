@@ -10,29 +10,29 @@ import { abandon, createLaneWork, createRun, cutWork, type LaneWork, type Run } 
 import { createLanes, type Lane, type Lanes, type Source } from "./lanes.ts";
 import { CUT_MS, type Queue, type QueueOptions, RETRY_MS, type Worker } from "./queue.ts";
 
-/** For an unavailable journal. */
+/** Timeout for each step of `close` that needs a journal, because the journal can be unavailable. */
 const HAND_OVER_MS = 500;
-/** For the last calls of abandoned work. */
+/** The longest time that `close` waits for abandoned work to finish its last calls. */
 const LATE_MS = 750;
 
 export interface EventQueueOptions extends QueueOptions {
-  /** `own` has the events that only this process can answer. */
+  /**
+   * Events for which `isOwn` is true go to `own`, because only this process can answer them. All others go to `shared`.
+   */
   journals: { own: Journal; shared?: Journal | undefined; isOwn?(event: InboundEvent): boolean };
-  /** Called when another process took over a lane. */
+  /** Called when another process took a lane over from this one. */
   onTakenOver?(): void;
 }
 
-/** Shared by the parts of the queue. */
 interface Desk {
   readonly lanes: Lanes;
   readonly running: Set<Run>;
   worker: Worker | undefined;
   isClosing: boolean;
-  /** Starts all work that can start. */
   dispatch(): void;
 }
 
-/** Keeps the order of the work in memory, and the events in journals until their work is done. */
+/** A queue that keeps the order of the work in memory, and each event in a journal until its work is done. */
 export function createEventQueue(options: EventQueueOptions): Queue {
   const { journals, log, retryMs = RETRY_MS, cutMs = CUT_MS } = options;
   const { shared = journals.own, isOwn } = journals;
@@ -49,7 +49,8 @@ export function createEventQueue(options: EventQueueOptions): Queue {
       if (desk.isClosing) throw new Error("This process is shutting down and accepts no more events.");
       return pick(event).accept(event);
     },
-    // Reaches other processes too, because they can show answers of this process.
+    // Always uses the shared journal, which reaches every process, because another process can show the affected
+    // answer.
     tell: (event) => shared.tell(event),
     start(worker) {
       desk.worker = worker;
@@ -70,7 +71,8 @@ export function createEventQueue(options: EventQueueOptions): Queue {
     progressed(workId) {
       const isOf = ({ lane }: Run) => lane.taken.some(({ event }) => laneOf(event).workId === workId);
       const run = running.values().find(isOf);
-      // Without deaths there is nothing to forget. Later progress then deletes the counts.
+      // If no process died during this work, there are no deaths to forget. Progress after a later death deletes the
+      // count.
       if (run === undefined || run.lane.taken.every(({ deaths }) => deaths === 0)) return;
       for (const entry of run.lane.taken) entry.deaths = 0;
       const notNoted = (err: unknown) => log.warn({ err, laneId: run.lane.id }, "progress could not be stored");
@@ -91,7 +93,7 @@ export function createEventQueue(options: EventQueueOptions): Queue {
     async close(graceMs) {
       desk.isClosing = true;
       const cutAt = performance.now() + graceMs;
-      // An outage must not delay the end of running work.
+      // Bounded, because an outage of a journal must not delay the end of running work.
       await within(Promise.all(all.map((journal) => journal.handOver())));
       const lateMs = Math.min(cutMs / 2, LATE_MS);
       if (!(await untilEnded(running, Math.max(0, cutAt - performance.now()), cutMs - lateMs))) {
@@ -99,7 +101,7 @@ export function createEventQueue(options: EventQueueOptions): Queue {
         const late = Promise.allSettled([...running].map(({ working }) => working));
         for (const run of running) abandon(run);
         await within(endOf(running));
-        // A late call can post a message that only this work can remove.
+        // Lets abandoned work remove a message that a late call posted, because no other process knows that message.
         await waitAtMost(late, lateMs);
       }
       await within(Promise.all(all.map((journal) => journal.close())));
@@ -109,7 +111,7 @@ export function createEventQueue(options: EventQueueOptions): Queue {
 
 function createDispatch(desk: Desk, { perform }: LaneWork, places: () => number): () => void {
   const { lanes, running } = desk;
-  /** Each decision looks at the work in all waiting lanes. */
+  /** Caches the result of `toWork`, because each choice looks at the work in all waiting lanes. */
   const works = new WeakMap<InboundEvent, Work>();
   let rounds = FIRST_ROUND;
 
@@ -123,11 +125,11 @@ function createDispatch(desk: Desk, { perform }: LaneWork, places: () => number)
   }
 
   function choose(ready: readonly Lane[]): Lane | undefined {
-    // The earlier work in a lost lane must end before the lane can start again.
+    // If this process gets a lost lane back, the lane starts again only after its earlier work here has ended.
     const busy = new Set([...running].map(({ lane }) => lane.id));
     const mayStart = ({ id, source, partition }: Lane) => source.partitions.get(partition) === "open" && !busy.has(id);
     const able = ready.filter(mayStart);
-    // The work in an empty lane is over.
+    // A lane without entries has finished its work and is about to free its slot, so it does not count as running.
     const under = [...running].filter(({ lane }) => lane.waiting.length > 0).map(({ lane }) => toLaneWork(lane));
     const choice = chooseNext(rounds, able.map(toLaneWork), under, places());
     rounds = choice?.rounds ?? rounds;
@@ -148,7 +150,7 @@ function createDispatch(desk: Desk, { perform }: LaneWork, places: () => number)
   };
 }
 
-/** Sorts entries into lanes, and aborts work that another process has taken over. */
+/** Receives the entries of a journal: sorts them into lanes, and aborts work that another process has taken over. */
 function createReader(
   source: Source,
   desk: Desk,
@@ -162,6 +164,7 @@ function createReader(
   const runsOf = (partition: number) => [...running].filter(({ lane }) => isOf(partition)(lane));
   const runOf = (lane: Lane) => running.values().find((run) => run.lane === lane);
 
+  /** Aborts a run whose lane another process has taken over, or is about to. */
   function lose(run: Run): void {
     if (run.controller.signal.aborted) return;
     log.warn({ laneId: run.lane.id }, "another process has taken over a lane");
@@ -175,7 +178,7 @@ function createReader(
     onEntries(partition, entries, isAtEnd) {
       const isOurs = partitions.has(partition);
       const fresh = entries.flatMap((entry) => {
-        // After this process gave a partition away, it needs only the events that can interrupt its remaining work
+        // After this process gave a partition away, it only needs events that can interrupt the work it still does
         // there.
         const { id } = laneOf(entry.event);
         const isRead = isOurs || running.values().some(({ lane }) => lane.id === id && lanes.has(lane));
@@ -189,7 +192,7 @@ function createReader(
       if (isAtEnd && isOurs) partitions.set(partition, "open");
       dispatch();
       if (partitions.get(partition) !== "open") return;
-      // All slots are taken.
+      // `dispatch` found no free slot for these events, so people can be shown that they wait.
       for (const { lane, event } of fresh) if (lane.state !== "active") desk.worker?.onWaiting?.(event);
     },
     onGiving(partition) {
@@ -215,7 +218,7 @@ function createReader(
     async onErase(partition, person) {
       const isTheirs = toErased(person);
       const dropped = lanes.drop(({ event }, lane) => isOf(partition)(lane) && isTheirs(event));
-      // The person's own erasure command can wait in this partition.
+      // Does not abort the person's commands, because one of them can be waiting for this erasure.
       await cutWork(runsOf(partition), (event) => isErasedWith(event) && isTheirs(event));
       return dropped;
     },
@@ -228,7 +231,7 @@ async function endOf(running: ReadonlySet<Run>): Promise<void> {
   await Promise.all([...running].map(({ ended }) => ended));
 }
 
-/** Aborts running work after `graceMs`. Resolves to false if the work has not ended `cutMs` later. */
+/** Aborts running work after `graceMs`. Resolves to false if some work is still running `cutMs` after that. */
 async function untilEnded(running: ReadonlySet<Run>, graceMs: number, cutMs: number): Promise<boolean> {
   const grace = setTimeout(() => {
     for (const { controller } of running) abortWith(controller, "shutdown");
@@ -241,7 +244,7 @@ async function untilEnded(running: ReadonlySet<Run>, graceMs: number, cutMs: num
   }
 }
 
-/** Bounded by `HAND_OVER_MS`. Ignores failures. */
+/** Waits for the task for at most `HAND_OVER_MS`. Ignores its failure. */
 async function within(task: Promise<unknown>): Promise<void> {
   await Promise.race([task.catch(() => {}), sleep(HAND_OVER_MS, undefined, { ref: false })]);
 }

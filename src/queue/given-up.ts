@@ -9,12 +9,12 @@ const givenUp = z.object({
   key: z.string(),
   kind: z.string(),
   laneId: z.string(),
-  /** Unix milliseconds. */
+  /** When the queue gave the work up, in Unix milliseconds. */
   at: z.int().max(8.64e15),
   reason: z.string(),
 });
 
-/** For the operator. Has none of a person's words. */
+/** An event whose work the queue gave up, listed for the operator. Contains none of a person's words. */
 export type GivenUp = z.infer<typeof givenUp>;
 
 export async function noteGivenUp(client: RedisConnection["client"], event: GivenUp): Promise<void> {
@@ -25,7 +25,7 @@ export async function noteGivenUp(client: RedisConnection["client"], event: Give
     .exec();
 }
 
-/** Newest first. */
+/** Returns the newest event first. */
 export async function readGivenUp(client: RedisConnection["client"]): Promise<GivenUp[]> {
   return (await client.lRange(GIVEN_UP_KEY, 0, -1)).flatMap((text) => parseStored(givenUp, text) ?? []);
 }

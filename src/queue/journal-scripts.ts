@@ -3,17 +3,18 @@ import { SILENT_MS } from "./partition-scripts.ts";
 
 export const JOURNAL_KEYS = {
   claim: (eventKey: string) => `palaver:queue:claim:${eventKey}`,
-  /** The conversation in which a message waits. */
+  /** The conversation of a message whose work is not done. */
   message: (messageId: string) => `palaver:queue:message:${messageId}`,
-  /** A partition's calls against rate limits, for its next owner. */
+  /** The recent calls that count against a partition's rate limits, stored for the partition's next owner. */
   calls: (partition: number) => `palaver:parts:calls:${partition}`,
-  /** A channel. Its events reach every connected process, and are not stored. */
+  /** A pub/sub channel. Its events reach every connected process and are not stored. */
   told: "palaver:parts:told",
 } as const;
 
 /**
- * KEYS: the claim, the journal; for a message also its conversation and the claim of its deletion. ARGV: the claim's
- * lifetime in ms, the event, its conversation. Returns 0 if the event was claimed before.
+ * Claims an event and adds it to the journal. KEYS: the claim and the journal; for a message also the key of its
+ * conversation and the claim of its deletion. ARGV: the claim's lifetime in ms, the event, the id of its conversation.
+ * Returns 0 if the event was claimed before, or if the message was already deleted.
  */
 export const ACCEPT = `
 if not redis.call('SET', KEYS[1], '1', 'NX', 'PX', ARGV[1]) then return 0 end
@@ -23,8 +24,10 @@ if KEYS[3] then redis.call('SET', KEYS[3], ARGV[3], 'PX', ARGV[1]) end
 return 1`;
 
 /**
- * KEYS: the owner, the lane's mark, the journal, the counts of starts. ARGV: the owner's value, the entries. Returns a
- * word and more: after "gone" the missing entries, after "started" "1" for a resumption and the number of deaths.
+ * Starts work on a lane and counts the start. KEYS: the partition's owner, the lane's mark, the journal, the counts of
+ * starts. ARGV: the owner's value, then the entry ids. Returns a list that starts with a word: "fenced"; "kept";
+ * "gone", followed by the missing entries; or "started", followed by "1" for a resumption (otherwise "0") and the
+ * number of deaths.
  */
 export const BEGIN = `
 local owner, mark = unpack(redis.call('MGET', KEYS[1], KEYS[2]))
@@ -39,8 +42,9 @@ local known = redis.call('HEXISTS', KEYS[4], ARGV[2])
 return { 'started', tostring(known), tostring(redis.call('HINCRBY', KEYS[4], ARGV[2], 1) - 1) }`;
 
 /**
- * KEYS: the owner or the lane's mark, the journal, the counts of starts, the conversations of messages. ARGV: the
- * value, the lane if it is kept, the entries. Returns 0 if another process took over.
+ * Ends work on a lane. KEYS: the partition's owner or the lane's mark, the journal, the counts of starts, the
+ * conversations of messages. ARGV: the value of the owner or mark, the lane's id if the lane is kept (otherwise ""),
+ * then the entry ids. Returns 0 if another process took the lane over.
  */
 const toEnd = (change: string) => `
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
@@ -52,26 +56,29 @@ if ARGV[2] ~= '' then
 end
 return 1`;
 
-/** For finished entries. */
+/** Removes finished entries from the journal. */
 export const SETTLE = toEnd(`
   redis.call('XDEL', KEYS[2], ARGV[at])
   redis.call('HDEL', KEYS[3], ARGV[at])
 `);
 
-/** For aborted work. A count of 0 makes the next start a resumption. */
+/**
+ * Takes back the start of aborted work, so that it is no death. Leaves a count of 0: the next start is a resumption.
+ */
 export const UNCOUNT = toEnd(`
   local begun = tonumber(redis.call('HGET', KEYS[3], ARGV[at]) or 0)
   if begun > 0 then redis.call('HSET', KEYS[3], ARGV[at], begun - 1) end
 `);
 
-/** KEYS: the counts of starts. ARGV: the entry. */
+/** Forgets the deaths during work on an entry. KEYS: the counts of starts. ARGV: the entry's id. */
 export const COUNT_ANEW = `
 if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 1 then redis.call('HSET', KEYS[1], ARGV[1], 0) end
 return 1`;
 
 /**
- * KEYS: the journal, the counts of starts. ARGV: for each entry its id, its lane's mark, the key of its message's
- * conversation. Returns the number of entries on which another process still works.
+ * Erases entries, except those on which another process still works. KEYS: the journal, the counts of starts. ARGV: for
+ * each entry its id, its lane's mark and the key of its message's conversation. Returns the number of entries that
+ * remain.
  */
 export const ERASE = `
 local left = 0
@@ -85,7 +92,7 @@ for at = 1, #ARGV, 3 do
 end
 return left`;
 
-/** ARGV: partitions. Returns those without a living owner. */
+/** Finds partitions without a living owner. ARGV: the partitions to check. */
 export const UNOWNED = `
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)

@@ -7,44 +7,48 @@ import { KEEP, KEPT_MS } from "./partition-scripts.ts";
 import type { Reach } from "./reach.ts";
 
 export const KEEP_MS = 1_000;
-/** Clocks drift, and a call that starts now arrives later. */
+/**
+ * A right counts as expired this long before it expires in Redis, because clocks drift and a call takes time to arrive.
+ */
 export const MARGIN_MS = 300;
 
 export const laneIds = z.array(z.string());
 
-/** A partition of this process, or a former one with kept lanes. */
+/** A partition that this process owns, or that it gave away but still keeps lanes in. */
 export interface Holding {
   readonly partition: number;
-  /** The value of the owner's key and of the marks. */
+  /** The value of the partition's owner key, and of the marks of its kept lanes. */
   readonly value: string;
   isOver: boolean;
 }
 
 export interface Mark {
   readonly holding: Holding;
-  /** No other process can take the lane before this time of the monotonic clock. */
+  /** Before this time of the monotonic clock, no other process can take the lane. */
   until: number;
-  /** True if Redis has confirmed the mark. */
+  /** True if Redis has confirmed that the mark is set. */
   isMarked: boolean;
 }
 
 /**
- * Lanes whose work continues after their partition was given away. Each has a mark in Redis, which is renewed every
- * second.
+ * Lanes whose work continues in this process after it gave their partition away. Each lane has a mark in Redis, which
+ * this process renews every second.
  */
 export interface KeptLanes {
   markOf(holding: Holding, laneId: string): Mark | undefined;
   has(laneId: string): boolean;
   hasOf(partition: number): boolean;
-  /** Until `until`, this process certainly owns the lane. Only Redis extends it. */
+  /**
+   * `until` is the time until which this process certainly owns the lane. Only a response from Redis extends this time.
+   */
   add(laneId: string, holding: Holding, until: number): Mark;
   lose(laneId: string): void;
   forget(laneId: string): void;
-  /** Never rejects. */
+  /** Renews the marks of all kept lanes. Never rejects. */
   renewal: SingleRun;
 }
 
-/** Redis confirmed the mark in response to a message sent at `fromMs`. */
+/** Records that Redis confirmed the mark. `fromMs` is the time at which the confirmed message was sent. */
 export function confirm(mark: Mark, fromMs: number): void {
   mark.isMarked = true;
   mark.until = fromMs + KEPT_MS - MARGIN_MS;
@@ -77,7 +81,7 @@ export function createKeptLanes({ client, reach, log, onLost }: KeptLanesOptions
     });
     if (lost === undefined) return;
     for (const [laneId, mark] of due) {
-      // The work may have ended and removed the mark.
+      // The work on the lane may have ended during the request, which removed the mark.
       if (kept.get(laneId) !== mark) continue;
       if (lost.includes(laneId)) lose(laneId);
       else confirm(mark, fromMs);

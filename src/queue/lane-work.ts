@@ -8,7 +8,10 @@ import type { Entry, LaneRight, Start } from "./journal.ts";
 import type { Lane, Lanes } from "./lanes.ts";
 import type { Worker } from "./queue.ts";
 
-/** The pause while another process works on the lane, unless that process reports its end earlier. */
+/**
+ * How long to wait before retrying a lane on which another process still works. The wait ends earlier if that process
+ * reports that its work has ended.
+ */
 const KEPT_RETRY_MS = 1_000;
 
 export interface Run {
@@ -16,26 +19,26 @@ export interface Run {
   readonly controller: AbortController;
   readonly abandoned: PromiseWithResolvers<never>;
   right?: LaneRight;
-  /** Events before the worker listens. Undefined when it listens. */
+  /** Events that arrived before the worker was called. Undefined after the call. */
   missed: InboundEvent[] | undefined;
-  /** True if the partition was given away. The work finishes here under its own right. */
+  /** True if this process gave the partition away. The work then finishes here under the lane's own right. */
   isKept: boolean;
   ended: Promise<void>;
-  /** The worker's promise. It can outlive the run. */
+  /** The worker's promise. If the run is abandoned, this promise can settle after the run has ended. */
   working: Promise<unknown>;
 }
 
 export interface LaneWorkOptions {
   lanes: Lanes;
   log: Logger;
-  /** The pause before a retry, doubling from the first value to the second. */
+  /** The first and the longest pause before a retry. The pause doubles with each failure. */
   retryMs: readonly [first: number, longest: number];
-  /** Called when a lane can start again after its pause. */
+  /** Called when a lane can start again after a pause. */
   onReady(): void;
 }
 
 export interface LaneWork {
-  /** Never rejects. */
+  /** Does the work for a lane's next entries, and settles the finished ones. Never rejects. */
   perform(run: Run, worker: Worker): Promise<void>;
   wake(lane: Lane): void;
 }
@@ -55,7 +58,7 @@ export function createRun(lane: Lane): Run {
   };
 }
 
-/** Stops waiting for the work, and forbids it to write. */
+/** Stops waiting for a run's work, and forbids the work to write. */
 export function abandon(run: Run): void {
   run.right?.revoke();
   run.abandoned.reject(new Error("The work did not finish in time."));
@@ -94,7 +97,9 @@ export function createLaneWork({ lanes, log, retryMs, onReady }: LaneWorkOptions
     else pause(lane, KEPT_RETRY_MS);
   }
 
-  /** During an outage, retries only this step, not the work. */
+  /**
+   * Removes finished entries from the journal. During an outage, retries only this step and does not repeat the work.
+   */
   async function settle({ lane, right, abandoned }: Run, done: readonly Entry[]): Promise<void> {
     for (let attempt = 0; ; attempt++) {
       try {
@@ -145,7 +150,9 @@ export function createLaneWork({ lanes, log, retryMs, onReady }: LaneWorkOptions
       .catch((err: unknown) => log.warn({ err, laneId: lane.id }, "given-up work could not be stored as given up"));
   }
 
-  /** Later events in the lane wait for the failed one. */
+  /**
+   * Lets the lane start again after `pauseMs`. Later events in the lane wait for the failed one, to keep their order.
+   */
   function pause(lane: Lane, pauseMs: number): void {
     if (!isHere(lane)) return lanes.remove(lane);
     lane.state = "pausing";
@@ -159,7 +166,10 @@ export function createLaneWork({ lanes, log, retryMs, onReady }: LaneWorkOptions
     onReady();
   }
 
-  /** The remaining events belong to the owner of the partition. */
+  /**
+   * Removes finished entries from the lane. Drops the whole lane if this process no longer owns its partition, because
+   * the owner handles the remaining entries.
+   */
   function end(lane: Lane, done: readonly Entry[]): void {
     if (!lanes.has(lane)) return;
     lanes.finish(lane, done);
@@ -182,7 +192,7 @@ function callWorker(
   run.missed = undefined;
   for (const event of missed) worker.onAccepted(event);
   run.working = working;
-  // No one waits for abandoned work.
+  // No one waits for the worker's promise after the work was abandoned.
   working.catch(() => {});
   return Promise.race([working, abandoned.promise]);
 }
@@ -192,7 +202,7 @@ function toEntries({ waiting }: Lane, events: readonly InboundEvent[]): Entry[] 
   return waiting.filter(({ event }) => keys.has(event.key));
 }
 
-/** Resolves when the aborted work has ended. */
+/** Aborts the running work on matching events. Resolves when that work has ended. */
 export async function cutWork(runs: Iterable<Run>, isErased: (event: InboundEvent) => boolean): Promise<void> {
   const theirs = [...runs].filter(({ lane }) => lane.taken.some(({ event }) => isErased(event)));
   for (const { controller } of theirs) abortWith(controller, "forgotten");

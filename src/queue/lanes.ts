@@ -2,34 +2,36 @@ import { type Failures, NO_FAILURES } from "./attempts.ts";
 import { laneOf } from "./event-lane.ts";
 import { type Entry, isBefore, type Journal, type LaneName } from "./journal.ts";
 
-/** A journal and its partitions that this process owns. A partition is `open` when its backlog is read. */
+/** A journal, and the partitions of it that this process owns. A partition is `open` once its backlog has been read. */
 export interface Source {
   readonly journal: Journal;
   readonly partitions: Map<number, "reading" | "open">;
 }
 
-/** Entries of one conversation or one image, which run one after another. */
+/** The entries of one conversation or one image. Work on them runs one after another. */
 export interface Lane extends Failures, LaneName {
   readonly source: Source;
-  /** Oldest first, including those in `taken`. */
+  /** All unfinished entries, oldest first, including those in `taken`. */
   waiting: Entry[];
   state: "idle" | "ready" | "active" | "pausing";
-  /** The entries of the running work. */
+  /** The entries that the running work handles. */
   taken: readonly Entry[];
 }
 
-/** The lanes in memory. Each has one place in the line, however many entries it has. */
+/**
+ * The lanes in memory. Lanes that can start wait in a line, where each lane has one place, however many entries it has.
+ */
 export interface Lanes {
-  /** Undefined if the entry is known. */
+  /** Adds an entry to its lane and returns the lane. Returns undefined if the lane already has the entry. */
   add(source: Source, entry: Entry): Lane | undefined;
-  /** Activates one of the lanes in line, which the chooser gets in order. */
+  /** Activates the lane that `choose` returns. `choose` gets the lanes in line, the longest-waiting first. */
   next(choose: (ready: readonly Lane[]) => Lane | undefined): Lane | undefined;
-  /** Removes finished entries. A lane with more entries goes to the end of the line. */
+  /** Removes finished entries from a lane. If the lane has more entries, it goes to the end of the line. */
   finish(lane: Lane, done: readonly Entry[]): void;
   resume(lane: Lane): void;
   remove(lane: Lane): void;
   has(lane: Lane): boolean;
-  /** Removes and returns waiting entries, but none of running work, which settles its entries itself. */
+  /** Removes matching entries and returns them. Keeps the entries of running work, because the work settles them. */
   drop(isDropped: (entry: Entry, lane: Lane) => boolean): Entry[];
   all(): Iterable<Lane>;
   waiting(): number;
@@ -59,7 +61,6 @@ export function createLanes(): Lanes {
       return lane;
     },
     next(choose) {
-      // Without entries there is nothing to start.
       for (const { id } of ready.filter(isEmpty)) lanes.delete(id);
       ready = ready.filter((lane) => !isEmpty(lane));
       const lane = choose(ready);
@@ -97,7 +98,7 @@ export function createLanes(): Lanes {
   };
 }
 
-/** Inserts in order of ids; usually appends. Returns false if the entry is there. */
+/** Inserts the entry in order of ids, usually at the end. Returns false if the list already has the entry. */
 function insert(entries: Entry[], entry: Entry): boolean {
   let at = entries.length;
   while (at > 0) {

@@ -1,25 +1,25 @@
 import { PART_KEYS, PARTITIONS } from "./partition.ts";
 
 /**
- * A process without heartbeats keeps its partitions for `SILENT_MS` while Redis sees its connection, and for `GONE_MS`
- * otherwise.
+ * A process without heartbeats loses its partitions after `SILENT_MS`, or after `GONE_MS` if it is disconnected too.
  */
 export const SILENT_MS = 3_000;
 export const GONE_MS = 1_500;
-/** A process silent for this long may be dead. */
+/** After this long without a heartbeat, a process may be dead, so the script checks whether it is still connected. */
 const MISSED_MS = 700;
-/** A mark must be renewed within this time. */
+/** How long the mark of a kept lane lasts unless the process renews it. */
 export const KEPT_MS = 3_000;
 
-/** A heartbeat that arrives this late takes no partitions from others. */
+/** A heartbeat that reaches Redis later than this takes no partitions from other processes. */
 const LATE_MS = 1_000;
 const OWNER = PART_KEYS.owner("");
 const { members: MEMBERS, epoch: EPOCH } = PART_KEYS;
 
 /**
- * ARGV: process, slots, running conversations, Redis's time at sending if known, and just after an outage the owned
- * partitions as "partition:epoch …". With these, the heartbeat takes nothing from others, and restores owners that the
- * server lost. The response ends with the milliseconds until a process that lost its connection counts as dead, or -1.
+ * Sends a heartbeat. ARGV: the process's id, its slots, its running conversations, Redis's clock at sending ("" if
+ * unknown), and, just after an outage, the owned partitions as "partition:epoch …". If these partitions are given, the
+ * heartbeat takes nothing from other processes, and restores owners that the server lost. The last item of the response
+ * is the time in ms until a process that lost its connection counts as dead, or -1.
  */
 export const BEAT = `
 local time = redis.call('TIME')
@@ -76,9 +76,9 @@ end
 return { processes, all, elsewhere, share, table.concat(own, ' '), now, soon or -1 }`;
 
 /**
- * ARGV: the process if it leaves and needs no share; then for each partition its number, the owner's value, the number
- * of running lanes and their ids. Returns the lost lanes. Running it again after a lost response finds the first run's
- * marks.
+ * Gives partitions away. ARGV: the process's id if the process is leaving and needs no share (otherwise ""); then for
+ * each partition its number, the owner's value, the number of running lanes and their ids. Returns the lanes that
+ * another process has taken over. Can run again after a lost response, because it finds the marks of the first run.
  */
 export const RELEASE = `
 local member = redis.call('HGET', '${MEMBERS}', ARGV[1])
@@ -98,7 +98,7 @@ end
 redis.call('PUBLISH', '${PART_KEYS.changed}', '')
 return lost`;
 
-/** ARGV: pairs of a lane and a value. Returns the lost lanes. */
+/** Renews marks. ARGV: pairs of a lane's id and its mark's value. Returns the lanes whose marks are gone or changed. */
 export const KEEP = `
 local lost = {}
 for at = 1, #ARGV, 2 do

@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
 
-/** Must never change, because processes of different versions share the work. */
+/** This number must never change, because processes of different versions share the work. */
 export const PARTITIONS = 64;
 
 /**
- * A partition from 0. All conversations of a Slack workspace or a Discord channel share one, because their replies
- * share a rate limit.
+ * Returns the partition of a conversation, counted from 0. All conversations of a Slack workspace or a Discord channel
+ * have the same partition, because their replies share a rate limit.
  */
 export function partitionOf(conversationId: string): number {
   const [place = ""] = /^[^:~]*(?::[^:~]*)?/.exec(conversationId) ?? [];
@@ -15,24 +15,28 @@ export function partitionOf(conversationId: string): number {
 const ROOT = "palaver:parts:";
 
 export const PART_KEYS = {
-  /** A hash: each process's last heartbeat, slots and running conversations. */
+  /** A hash that maps each process to the time of its last heartbeat, its slots and its running conversations. */
   members: `${ROOT}members`,
-  /** The owner as `epoch:process`, or `epoch:` without one. This is the fence. */
+  /**
+   * A partition's owner as `epoch:process`, or `epoch:` while it has no owner. This value fences the owner's writes.
+   */
   owner: (partition: number | "") => `${ROOT}owner:${partition}`,
-  /** One counter for all partitions, so that no value of an owner repeats. */
+  /** One counter for all partitions, so that every owner's value is unique. */
   epoch: `${ROOT}epoch`,
-  /** A stream: accepted events that are not settled. */
+  /** A stream of a partition's accepted events, until they are settled. */
   journal: (partition: number) => `${ROOT}journal:${partition}`,
-  /** A hash: for each entry the number of starts without an end. */
+  /** A hash that maps an entry to the number of its starts that have not ended. */
   begun: (partition: number) => `${ROOT}begun:${partition}`,
-  /** The former owner's value while it works on this lane. It fences that work. */
+  /**
+   * A lane's mark: the former owner's value, while that process still works on the lane. This value fences its writes.
+   */
   kept: (laneId: string) => `${ROOT}kept:${laneId}`,
-  /** A stream. An entry ends the process's blocking read. */
+  /** A stream. A new entry ends the process's blocking read. */
   wake: (processId: string) => `${ROOT}wake:${processId}`,
-  /** A channel that a living process subscribes to, so Redis notices its death at once. */
+  /** A pub/sub channel that a living process subscribes to, so that Redis notices its death at once. */
   alive: (processId: string) => `${ROOT}alive:${processId}`,
-  /** A channel: partitions became free, or a process left. */
+  /** A pub/sub channel. A message says that partitions became free or that a process left. */
   changed: `${ROOT}changed`,
-  /** A channel: ids of lanes that are no longer kept. */
+  /** A pub/sub channel with the ids of lanes that a process no longer keeps. */
   freed: `${ROOT}freed`,
 } as const;

@@ -22,65 +22,68 @@ import { BEAT, GONE_MS, RELEASE } from "./partition-scripts.ts";
 import { createReach, type Reach } from "./reach.ts";
 
 const BEAT_MS = 500;
-/** After an outage, no process takes partitions from others for this time, so that the owners can send heartbeats. */
+/** For this long after an outage, no process takes partitions from others, so that owners can send heartbeats first. */
 const OWNERS_FIRST_MS = 2_500;
 const AGAIN_MS = 50;
 const WAKE_KEPT_MS = 10_000;
 
 export interface PartitionsOptions {
   connection: RedisConnection;
-  /** The slots for conversations. With 0, this process only accepts events. */
+  /** How many conversations this process handles at once. If 0, this process only accepts events. */
   places: number;
   log: Logger;
-  /** The partition's journal must be read from its start. */
+  /** This process took the partition, so its journal must be read from the start. */
   onTaken: (partition: number) => void;
   /**
-   * This process owns too many partitions, or leaves. Returns the lanes with running work, which keep their right.
-   * Called synchronously while the rights are renamed and the message is sent.
+   * Called when this process gives the partition away, because it owns too many or leaves. Returns the ids of lanes
+   * with running work, which keep their right. Synchronous, because the rights are renamed in the same step in which
+   * the message is sent.
    */
   onGiving(partition: number): readonly string[];
-  /** Another process took the partition. All work there is lost, except kept lanes. */
+  /** Another process took the partition. All work there is lost, except in kept lanes. */
   onLost: (partition: number) => void;
-  /** The lane's mark is gone, so its work is lost. */
+  /** The mark of a kept lane is gone, so the work in that lane is lost. */
   onKeptLost(laneId: string): void;
-  /** A process no longer keeps this lane, which can be unknown here. Calls are missed without a connection. */
+  /** Some process no longer keeps this lane, which can be unknown here. Not called while the connection is lost. */
   onFreed(laneId: string): void;
-  /** The number of running lanes, in one partition or in all. */
+  /** The number of lanes with running work, in one partition or in all. */
   running(partition?: number): number;
 }
 
 /**
- * Divides the partitions among the processes on one Redis, so that each has one living owner. Heartbeats take free
- * partitions up to an even share. A process with too many gives the rest away.
+ * Divides the partitions among the processes on one Redis, so that each partition has one living owner. A heartbeat
+ * takes free partitions up to an even share. A process that owns too many gives the surplus away.
  */
 export interface Partitions {
-  /** Resolves when this process has its share. Waits while Redis is unavailable. */
+  /** Resolves when this process has its first share of the partitions. Waits while Redis is unavailable. */
   start(): Promise<void>;
   owned(): readonly number[];
-  /** True for an owned partition, and for one with a kept lane. */
+  /** True if this process owns the partition or keeps a lane in it. */
   isHeld(partition: number): boolean;
   /**
-   * Undefined if this process does not own the partition. If the partition is given away, the key of the right changes,
-   * so read it at each use.
+   * Returns the right to work on a lane. Undefined if this process does not own the partition. The right's key changes
+   * when this process gives the partition away, so read the key at each use.
    */
   rightOf(partition: number, laneId: string): Fence | undefined;
-  /** The slots of all processes at the last heartbeat. */
+  /** The number of slots of all processes, according to the last heartbeat. */
   placesOfAll(): number;
   runningElsewhere(): number;
-  /** Includes this process. */
+  /** The number of living processes, including this one. */
   processes(): number;
   /**
-   * Gives all partitions away. Heartbeats continue until `close`, for the kept lanes. Resolves when Redis has stored
-   * this, even after an outage. Never rejects.
+   * Gives all partitions away. Heartbeats continue until `close`, because of the kept lanes. Resolves when Redis has
+   * stored the change, even if an outage delays that. Never rejects.
    */
   leave(): Promise<void>;
-  /** The work on a lane has ended, so its mark can expire. */
+  /** Stops renewing the mark of a lane, because the work on the lane has ended. */
   forgetKept(laneId: string): void;
   /** Never rejects. */
   close(): Promise<void>;
-  /** A stream that gets an entry whenever `owned` changes, to end a blocking read. */
+  /**
+   * The key of a stream that gets an entry whenever `owned` changes. Blocking reads include it, so that they end then.
+   */
   readonly wakeKey: string;
-  /** For subscriptions, also of others. */
+  /** The connection for subscriptions. Others can subscribe with it too. */
   readonly listening: RedisClient;
 }
 
@@ -89,15 +92,15 @@ const beatAnswer = z.tuple([z.number(), z.number(), z.number(), z.number(), z.st
 interface Standing {
   readonly id: string;
   readonly owned: Map<number, Holding>;
-  /** For each partition, the message that gave it away. Responses to earlier messages are outdated. */
+  /** For each partition, the number of the message that gave it away. Responses to earlier messages are outdated. */
   readonly givenWith: Map<number, number>;
   places: number;
-  /** The most partitions that this process can own. */
+  /** The largest number of partitions that this process can own. */
   share: number;
-  /** No other process can take the owned partitions before this time of the monotonic clock. */
+  /** Before this time of the monotonic clock, no other process can take the owned partitions. */
   ownedUntil: number;
   ofAll: { processes: number; places: number; runningElsewhere: number };
-  /** The number of the last message. */
+  /** The number of the last message that this process sent to Redis. */
   sent: number;
   isClosed: boolean;
 }
@@ -135,7 +138,9 @@ export function createPartitions(options: PartitionsOptions): Partitions {
   const beats = createSingleRun(sendBeat);
   let timers: NodeJS.Timeout[] = [];
 
-  /** Starts another heartbeat, because the running one can hang on the lost connection. */
+  /**
+   * Redis may be available again. Starts another heartbeat, because the running one can hang on the lost connection.
+   */
   function onReturn(): void {
     void beats.restart();
     void kept.renewal.restart();
@@ -189,7 +194,7 @@ export function createPartitions(options: PartitionsOptions): Partitions {
         },
         value: holding.value,
         check: () => check(holding, laneId),
-        // Another process owns the partition of a kept lane.
+        // After this process gave the partition away, another one owns it, so this fence no longer covers its names.
         covers: (name) => !holding.isOver && partitionOf(name) === partition,
       };
     },
@@ -207,14 +212,14 @@ export function createPartitions(options: PartitionsOptions): Partitions {
       for (const timer of timers) clearInterval(timer);
       connection.client.off("ready", onReturn);
       if (listening.isOpen) listening.destroy();
-      // The partitions of a process that is no member are free.
+      // Other processes can take the partitions of a process that is not a member.
       const leave = connection.client.multi().hDel(PART_KEYS.members, id).publish(PART_KEYS.changed, "");
       await reach.ask(z.unknown(), () => leave.exec());
     },
   };
 }
 
-/** Resolves to true if Redis responded. Never rejects. */
+/** Creates the function that sends a heartbeat. The function resolves to true if Redis responded. It never rejects. */
 function createBeat(
   { options, standing, reach, onChanged }: Deps,
   give: () => Promise<void>,
@@ -223,7 +228,7 @@ function createBeat(
   const { client, backForMs } = options.connection;
   const { id, owned, givenWith } = standing;
   let answered = 0;
-  /** Redis's clock minus the monotonic clock. */
+  /** Redis's clock minus the monotonic clock, in milliseconds. */
   let ahead: number | undefined;
 
   return async () => {
@@ -231,7 +236,7 @@ function createBeat(
     let fromMs = 0;
     const answer = await reach.ask(beatAnswer, () => {
       if (standing.isClosed) throw new StoreError("This process has left.");
-      // Read when the message is sent, because `run` can wait for the connection.
+      // Reads the state only now, when the message is sent, because `run` may have waited for the connection.
       [number, fromMs] = [++standing.sent, reach.noteAlive()];
       const held = [...owned.values()].map(({ partition, value }) => `${partition}:${value.split(":")[0]}`);
       const afterOutage = backForMs() < OWNERS_FIRST_MS ? [held.join(" ")] : [];
@@ -243,7 +248,7 @@ function createBeat(
     if (number < answered) return true;
     answered = number;
     const [processes, places, runningElsewhere, share, own, redisNow, goneInMs] = answer;
-    // Takes over from a process that lost its connection when it counts as dead.
+    // Sends a heartbeat when a process that lost its connection counts as dead, to take over its partitions.
     if (goneInMs >= 0) setTimeout(beatSoon, goneInMs + 1).unref();
     ahead = redisNow - fromMs;
     standing.ofAll = { processes, places, runningElsewhere };
@@ -261,7 +266,7 @@ function readOwned(text: string, id: string): Array<[partition: number, value: s
   return pairs.map(([partition, epoch = ""]) => [Number(partition), `${epoch}:${id}`]);
 }
 
-/** Returns true if anything changed. */
+/** Updates the owned partitions from a heartbeat's response. Returns true if they changed. */
 function adopt(told: ReadonlyMap<number, string>, owned: Map<number, Holding>, options: PartitionsOptions): boolean {
   const lost = [...owned.values()].filter(({ partition, value }) => told.get(partition) !== value);
   for (const holding of lost) {
@@ -279,8 +284,8 @@ function adopt(told: ReadonlyMap<number, string>, owned: Map<number, Holding>, o
 }
 
 /**
- * Gives surplus partitions away, first those with the least running work. Resolves when Redis has confirmed this and
- * all earlier messages. Never rejects.
+ * Creates the function that gives surplus partitions away, starting with those that have the least running work. The
+ * function resolves when Redis has confirmed this and all earlier messages. It never rejects.
  */
 function createGiving({ options, standing, reach, kept, onChanged }: Deps): () => Promise<void> {
   const { owned, givenWith } = standing;
@@ -290,13 +295,13 @@ function createGiving({ options, standing, reach, kept, onChanged }: Deps): () =
     let parcel: ReturnType<typeof pack> | undefined;
     for (let attempts = 0; !standing.isClosed; attempts++) {
       if (parcel === undefined && owned.size <= standing.share) return;
-      // The first retry must precede other writes that were lost with the connection.
+      // Retries the first time without a pause, to reach Redis before the retries of other writes that were lost too.
       if (attempts > 1) await sleep(AGAIN_MS);
       let [number, fromMs] = [0, 0];
       const lost = await reach.ask(laneIds, () => {
         [number, fromMs] = [++standing.sent, reach.noteAlive()];
-        // `pack` renames the rights, so it runs when the message is sent: earlier writes use the old names, later ones
-        // the new names.
+        // Packs only now, when the message is sent, because `pack` renames the rights: earlier writes use the old
+        // names, later ones the new names.
         parcel ??= pack();
         return options.connection.client.eval(RELEASE, { arguments: parcel.given });
       });
@@ -318,7 +323,7 @@ function createGiving({ options, standing, reach, kept, onChanged }: Deps): () =
     const given = [standing.places === 0 ? standing.id : ""];
     for (const holding of leaving) {
       const { partition, value } = holding;
-      // A lane that this process kept before stays under its older mark.
+      // A lane that this process already kept keeps its older mark.
       const staying = options.onGiving(partition).filter((laneId) => !kept.has(laneId));
       marks.push(...staying.map((laneId) => kept.add(laneId, holding, standing.ownedUntil)));
       owned.delete(partition);
@@ -337,7 +342,7 @@ async function subscribe(client: RedisClient, channels: Record<string, (text: st
   return true;
 }
 
-/** The next read covers the partitions that are then owned. */
+/** Ends the blocking read, so that the next read covers the partitions that this process owns by then. */
 function wake({ client, run }: RedisConnection, key: string, log: Logger): void {
   const trim = { TRIM: { strategy: "MAXLEN", threshold: 1 } } as const;
   run(() => client.multi().xAdd(key, "*", { w: "" }, trim).pExpire(key, WAKE_KEPT_MS).exec()).catch((err: unknown) =>

@@ -2,60 +2,61 @@ import type { Logger } from "pino";
 import type { InboundEvent } from "../port/events.ts";
 import type { Work } from "../port/right.ts";
 
-/** Chooses which events to handle together, and handles them. */
+/** Does the queue's work: chooses which events to handle together, and handles them. */
 export interface Worker {
-  /** Chooses the next events of a conversation, oldest first. Must include the first one. */
+  /** Chooses which events of a conversation to handle next. `waiting` is oldest first. Must include the first event. */
   take(waiting: readonly InboundEvent[]): InboundEvent[];
   /**
    * Does the work for these events. Resolves to the finished events: at least the first one, and perhaps others that
-   * arrived meanwhile. The others are handed out again. If it rejects, all events stay and are retried after a pause.
-   * Its signal aborts with `shutdown` when the queue closes and its grace period is over. It aborts with `forgotten`
-   * when the author of the events is erased. All the events are then done, and nothing of the author's may be stored.
-   * It aborts with `lost` when another process has taken the work over. Nothing may then be written at all.
+   * arrived during the work. The queue hands the unfinished events out again. If the promise rejects, the queue retries
+   * all events after a pause. The signal in `work` aborts with `shutdown` when the queue closes and its grace period is
+   * over. It aborts with `forgotten` when the author of the events is erased: all the events then count as done, and
+   * nothing of the author's may be stored. It aborts with `lost` when another process has taken the work over: nothing
+   * at all may then be written.
    */
   work(events: InboundEvent[], work: Work): Promise<readonly InboundEvent[]>;
-  /** Tells the author that the work is given up. Resolves like `work`. Absent: no notice. */
+  /** Tells the author that the work was given up. Resolves like `work`. If absent, the author gets no notice. */
   giveUp?(events: InboundEvent[], work: Work): Promise<readonly InboundEvent[]>;
-  /** Called at once for each event that is accepted for this process, so that it can interrupt running work. */
+  /** Called at once for each event that is accepted for this process, so that the event can interrupt running work. */
   onAccepted(event: InboundEvent): void;
-  /** Called for an event that waits for a free slot. */
+  /** Called for an event that must wait for a free slot. */
   onWaiting?(event: InboundEvent): void;
 }
 
 /**
- * Accepted events: each is claimed once and stored. They run in order within a conversation, and fairly between people.
- * If a process dies, others resume its work a few times and then give it up.
+ * Accepts and stores events, each of them once, and hands them out. Events run in order within a conversation, and
+ * fairly between people. If a process dies, other processes resume its work a few times before they give it up.
  */
 export interface Queue {
   /**
-   * Claims `event.key` for at least 24 h. Returns false if it was claimed before, or if the message was already
-   * deleted. Rejects if the event is not stored.
+   * Stores the event and claims `event.key` for at least 24 h. Returns false if the key was claimed before, or if the
+   * message was already deleted. Rejects if the event is not stored.
    */
   accept(event: InboundEvent): Promise<boolean>;
-  /** Reaches every process at once. The event is not stored. Rejects if the other processes are unreachable. */
+  /** Sends the event to every process at once, without storing it. Rejects if the other processes are unreachable. */
   tell(event: InboundEvent): Promise<void>;
-  /** Hands out work; call it once. Without a worker, other processes do the work. */
+  /** Starts to hand out work. Call this once. Without a worker, other processes do the work. */
   start(worker: Worker | undefined): void;
-  /** The conversation of a message that waits or is handled. */
+  /** The conversation of a message that is waiting or being handled. */
   conversationOf(messageId: string): Promise<string | undefined>;
-  /** The work made progress, so earlier deaths no longer count. */
+  /** Reports that the work made progress, so earlier deaths no longer count against it. */
   progressed(workId: string): void;
-  /** Includes this process. */
+  /** The number of processes that share the work, including this one. */
   processes(): number;
-  /** For metrics of this process: waiting events and active conversations. */
+  /** How many events wait and how many conversations are active in this process, for metrics. */
   depth(): { waiting: number; active: number };
-  /** Erases an author's events except the one with this key. Resolves when the work for the author has ended. */
+  /** Erases an author's events except the one with `exceptKey`. Resolves when the work for the author has ended. */
   forget(platform: string, authorId: string, exceptKey: string): Promise<void>;
-  /** Erases matching image requests that wait. Resolves to all matching ones, with those that run. */
+  /** Erases matching image requests, without interrupting those that run. Resolves to all matching requests. */
   forgetDrawings(isMeant: (event: InboundEvent) => boolean): Promise<InboundEvent[]>;
-  /** Lets work finish for `graceMs`, then aborts it. The next start resumes unfinished work. */
+  /** Lets running work finish for `graceMs`, then aborts it. The next start resumes unfinished work. */
   close(graceMs: number): Promise<void>;
 }
 
 export interface QueueOptions {
-  /** The slots for conversations. Images have other limits. */
+  /** How many conversations this process handles at once. Images have separate limits. */
   maxActive: number;
-  /** The pause before a retry, doubling from the first value to the second. */
+  /** The first and the longest pause before a retry. The pause doubles with each failure. */
   retryMs?: readonly [first: number, longest: number];
   /** How long `close` waits for aborted work. */
   cutMs?: number;

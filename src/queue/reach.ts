@@ -4,28 +4,28 @@ import { isStoreOutage } from "../store/outage.ts";
 import type { RedisClient, RedisConnection } from "../store/redis-connection.ts";
 
 /**
- * Redis is unreachable if every attempt has failed for this long, not counting time in which this process was frozen.
+ * Redis is unreachable if every attempt has failed for this long, without the time in which this process was frozen.
  */
 const OUT_OF_REACH_MS = 2_000;
-/** After such a gap, this process was frozen. */
+/** If this process did not run for this long, it was frozen. */
 const STANDSTILL_MS = 1_400;
 
 /** Measures how long Redis has been unreachable. Times are by the monotonic clock. */
 export interface Reach {
-  /** Undefined if Redis did not respond. Never rejects. */
+  /** Sends a command to Redis. Resolves to undefined if Redis did not respond. Never rejects. */
   ask<T>(schema: z.ZodType<T>, send: () => Promise<unknown>, on?: RedisClient): Promise<T | undefined>;
-  /** Records that this process runs, and returns the time. Call it often. */
+  /** Records that this process is running, and returns the time. Call this often: a long gap means a freeze. */
   noteAlive(): number;
   /**
-   * True if a right that was certain until `untilMs` still holds, because no process can take over while Redis is
-   * unreachable. False if this process was frozen when the right expired.
+   * True if a right that was certain until `untilMs` still holds, because Redis is unreachable and so no process can
+   * take over. False if this process was frozen when the right expired.
    */
   isHeldByOutage(untilMs: number): boolean;
   isFailing(): boolean;
 }
 
 export function createReach({ run }: Pick<RedisConnection, "run">, log: Logger): Reach {
-  /** The start of the first of the failed attempts in a row. */
+  /** When the first of the failed attempts in a row started. Undefined if the last attempt succeeded. */
   let failingSince: number | undefined;
   let seenAt = performance.now();
   let runningSince = seenAt;

@@ -11,19 +11,22 @@ import { ERASE, JOURNAL_KEYS, UNOWNED } from "./journal-scripts.ts";
 import { PART_KEYS, PARTITIONS } from "./partition.ts";
 import { storedEvent } from "./stored-event.ts";
 
-/** Longer than a dead process keeps its partitions. */
+/** Timeout for an erasure. It is longer than a dead process keeps its partitions. */
 const FORGET_MS = 20_000;
 const LOOK_MS = 50;
 const ALL_PARTITIONS = Array.from({ length: PARTITIONS }, (_, partition) => partition);
 const partitionNumbers = z.array(z.number());
 
-/** In all partitions and processes. */
+/** Erases events in all partitions, whichever process owns them. */
 export interface Erasure {
-  /** Each partition's owner erases the person; this process does that for partitions without an owner. */
+  /**
+   * Asks each partition's owner to erase the person. In partitions without an owner, this process erases the person.
+   * Rejects if this takes longer than `FORGET_MS`.
+   */
   forget(person: ErasedPerson): Promise<void>;
-  /** Erases entries regardless of running work. */
+  /** Erases matching entries without interrupting their running work. Resolves to the erased events. */
   erase(isErased: (event: InboundEvent) => boolean): Promise<InboundEvent[]>;
-  /** Resolves to the number of entries on which another process still works. */
+  /** Resolves to the number of entries that remain because another process still works on them. */
   eraseEntries(partition: number, entries: readonly Pick<Entry, "id" | "event">[]): Promise<number>;
 }
 

@@ -19,27 +19,29 @@ import { createErasure } from "./redis-erasure.ts";
 import { createStreams, type Stream } from "./redis-streams.ts";
 import { storedEvent } from "./stored-event.ts";
 
-/** Longer than an event, because platforms can deliver again after a day. */
+/** How long an event's key stays claimed. Platforms can deliver an event again after a day. */
 const CLAIM_TTL_MS = 48 * 3_600_000;
-/** Longer than any known rate limit counts a call. */
+/** How long a partition's calls are stored for its next owner. No known rate limit counts a call for longer. */
 const CALLS_MS = 90_000;
-/** On Discord, each command has a separate rate limit. */
+/**
+ * How many recently used rate limits to remember for each partition. On Discord, each command has its own rate limit.
+ */
 const MAX_BUDGETS = 100;
 const RETRY_MS = 100;
 const MAX_CLAIMED = 1_000;
 
-/** Calls against rate limits. A partition's next owner gets the list of the previous one. */
+/** The calls that count against rate limits. A partition's next owner continues the list of the previous owner. */
 export interface CallHistory {
-  /** The rate limit for replies to this event. */
+  /** Names the rate limit for replies to this event. */
   budgetOf(event: InboundEvent): string | undefined;
-  /** Undefined without calls. */
+  /** Describes the calls against these rate limits, for the next owner. Undefined if there were no calls. */
   describe(budgets: ReadonlySet<string>): string | undefined;
   recall(text: string): void;
 }
 
 export interface RedisJournalOptions {
   connection: RedisConnection;
-  /** The slots for conversations. */
+  /** How many conversations this process handles at once. */
   places: number;
   calls?: CallHistory | undefined;
   log: Logger;
@@ -52,8 +54,8 @@ const started = z.union([
 ]);
 
 /**
- * The journal of all processes on one Redis: one stream per partition. Taken partitions, lost connections and new
- * events need the same read, so no notification can be lost.
+ * The journal of all processes on one Redis, with one stream per partition. Taking a partition, reconnecting and
+ * receiving new events all use the same read, so no event can be missed.
  */
 export function createRedisJournal({ connection, places, calls, log }: RedisJournalOptions): Journal {
   const { client, run } = connection;
@@ -72,7 +74,10 @@ export function createRedisJournal({ connection, places, calls, log }: RedisJour
   });
   const rights = createRights(connection, () => partitions);
 
-  /** Erases the request for the erasure last, so that the next owner can continue after a death. */
+  /**
+   * Erases a person in an owned partition. Erases the request for the erasure last, so that the next owner continues if
+   * this process dies.
+   */
   async function eraseOwn(stream: Stream, id: string, person: ErasedPerson): Promise<void> {
     const { partition } = stream;
     const right = partitions?.rightOf(partition, "");
@@ -98,7 +103,7 @@ export function createRedisJournal({ connection, places, calls, log }: RedisJour
       const kept = reader?.onGiving(partition) ?? [];
       const told = budgets.leave(partition);
       const options = { expiration: { type: "PX", value: CALLS_MS } } as const;
-      // Before the partition is released, so that the next owner finds it.
+      // Stores the calls before the partition is released, so that the next owner finds them.
       if (told !== undefined) client.set(JOURNAL_KEYS.calls(partition), told, options).catch(noop);
       return kept;
     },
@@ -150,7 +155,9 @@ export function createRedisJournal({ connection, places, calls, log }: RedisJour
 }
 
 function createAccept({ client, run }: RedisConnection): Journal["accept"] {
-  /** Slack delivers a mention twice within milliseconds. */
+  /**
+   * The keys of recently claimed events. They save calls, because Slack delivers a mention twice within milliseconds.
+   */
   const claimed = new BoundedMap<string, true>(MAX_CLAIMED);
   return async (event) => {
     if (claimed.has(event.key)) return false;
@@ -163,9 +170,11 @@ function createAccept({ client, run }: RedisConnection): Journal["accept"] {
   };
 }
 
-/** Needs the right to the lane for each change. */
+/** Starts and ends work on lanes. Each change needs the right to the lane. */
 function createRights({ client, run }: RedisConnection, partitions: () => Partitions | undefined) {
-  /** Runs a script that ends work, and frees a lane that was given away. Returns false if another process took over. */
+  /**
+   * Runs a script that ends work, and frees a lane whose partition was given away. Returns false if the right is lost.
+   */
   async function end(
     script: string,
     right: Fence,
@@ -181,14 +190,14 @@ function createRights({ client, run }: RedisConnection, partitions: () => Partit
         return { keys, arguments: [right.value, key === PART_KEYS.kept(laneId) ? laneId : "", ...entries] };
       };
       const hasEnded = (await run(() => evalScript(client, script, read))) === 1;
-      // Repeats the script if the right was renamed while it ran.
+      // Repeats the script if the right was renamed while the script ran.
       if (!hasEnded && key !== right.key) continue;
       if (hasEnded) partitions()?.forgetKept(laneId);
       return hasEnded;
     }
   }
 
-  /** If Redis does not learn of this, the mark expires. */
+  /** Takes back the start of aborted work. If the call does not reach Redis, the lane's mark expires. */
   async function uncount(right: Fence, lane: LaneName, entries: readonly string[]): Promise<void> {
     try {
       await end(UNCOUNT, right, lane, entries);
@@ -251,7 +260,7 @@ function createRights({ client, run }: RedisConnection, partitions: () => Partit
       try {
         return (start = await begin(held, lane, entries));
       } finally {
-        // The partition was given away during the start, so the lane is kept for nothing.
+        // If the partition was given away during a start that failed, frees the lane, because it has no work here.
         const isListed = held.key === PART_KEYS.kept(lane.id);
         if (start?.type !== "started" && isListed) await uncount(held, lane, []);
       }
@@ -259,7 +268,7 @@ function createRights({ client, run }: RedisConnection, partitions: () => Partit
   };
 }
 
-/** The rate limits that each partition used lately. */
+/** Remembers which rate limits each partition's work used recently. */
 function createBudgets(calls: CallHistory | undefined, log: Logger) {
   const budgets = new Map<number, Set<string>>();
   return {
@@ -274,11 +283,11 @@ function createBudgets(calls: CallHistory | undefined, log: Logger) {
         const [oldest = ""] = used;
         if (used.size > MAX_BUDGETS) used.delete(oldest);
       } catch (err) {
-        // Without an adapter for the event, the work fails and is given up.
+        // If no adapter handles this event, the work fails too, and the queue gives it up.
         log.warn({ err, key: event.key }, "the rate limit of an event could not be read");
       }
     },
-    /** Returns and forgets a partition's calls. */
+    /** Describes a partition's calls for the next owner, and forgets them. */
     leave(partition: number): string | undefined {
       const told = calls?.describe(budgets.get(partition) ?? new Set());
       budgets.delete(partition);

@@ -10,18 +10,21 @@ import { JOURNAL_KEYS } from "./journal-scripts.ts";
 import { PART_KEYS } from "./partition.ts";
 import { storedEvent } from "./stored-event.ts";
 
-/** Shorter than an operation's timeout: a read without a response means a dead connection. */
+/**
+ * How long a read waits for entries. This is shorter than the timeout of an operation, so a read that times out means
+ * that the connection is dead.
+ */
 const BLOCK_MS = 1_000;
-/** Per partition and read. */
+/** The largest number of entries that one read returns from a partition. */
 const MAX_READ = 200;
 const RETRY_MS = 100;
 
-/** The progress in a partition's journal. Each time this process takes the partition, it starts a new one. */
+/** How far this process has read a partition's journal. A new `Stream` starts each time it takes the partition. */
 export interface Stream {
   readonly partition: number;
-  /** The id of the last read entry. */
+  /** The id of the last entry that was read. */
   position: string;
-  /** For each entry, the deaths before this process took the partition. Undefined until loaded. */
+  /** For each entry, how many processes died during its work before this process took over. Undefined until loaded. */
   deaths: Map<string, number> | undefined;
   /** True if the last read was full, so more entries can follow. */
   isBehind: boolean;
@@ -30,19 +33,22 @@ export interface Stream {
 export interface StreamsOptions {
   connection: RedisConnection;
   log: Logger;
-  /** `isAtEnd`: no older entries follow. */
+  /** `isAtEnd` is true if no older entries are left to read. */
   onEntries(partition: number, entries: readonly Entry[], isAtEnd: boolean): void;
   /** The entry with this id requests a person's erasure. */
   onErasure(stream: Stream, id: string, person: ErasedPerson): void;
-  /** The previous owner's calls against rate limits. */
+  /** Receives the previous owner's calls that count against rate limits. */
   onCalls(text: string): void;
-  /** True for owned partitions, and for those with a kept lane. */
+  /** True if this process owns the partition or keeps a lane in it. */
   isRead(partition: number): boolean;
 }
 
-/** Reads the journals of owned partitions, and of partitions with kept lanes, whose work events can interrupt. */
+/**
+ * Reads the journals of owned partitions. Also reads those of partitions with kept lanes, because new events can
+ * interrupt the work there.
+ */
 export interface Streams {
-  /** Reads this journal from its start. */
+  /** Reads the partition's journal from its start. */
   take(partition: number): void;
   isCurrent(stream: Stream): boolean;
   /** Reads until `close`. Never rejects. */
@@ -80,13 +86,13 @@ export function createStreams({ connection, log, ...options }: StreamsOptions): 
     await Promise.all(read.map(({ stream }) => prepare(stream)));
     for (const stream of asked.values()) {
       const { messages = [] } = read.find((one) => one.stream === stream) ?? {};
-      // After this process lost or retook the partition, these entries would break the order.
+      // Skips a partition that this process lost or retook during the read, because its entries would break the order.
       if (isCurrent(stream) && (messages.length > 0 || stream.isBehind)) deliver(stream, messages);
     }
     return found.find(({ name }) => name === wakeKey)?.messages.at(-1)?.id ?? wakePosition;
   }
 
-  /** Loads what the previous owner knew, before the first entry. */
+  /** Loads the data that the previous owner stored, before the first entry is delivered. */
   async function prepare(stream: Stream): Promise<void> {
     if (stream.deaths !== undefined) return;
     const { partition } = stream;
@@ -98,7 +104,7 @@ export function createStreams({ connection, log, ...options }: StreamsOptions): 
     if (calls !== null) options.onCalls(calls);
   }
 
-  /** Skips and keeps unreadable events, because another version may read them. */
+  /** Skips unreadable events but keeps them in the journal, because another version may be able to read them. */
   function deliver(stream: Stream, messages: Messages): void {
     const { partition } = stream;
     let entries: Entry[] = [];

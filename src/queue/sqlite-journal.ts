@@ -7,27 +7,27 @@ import { createStoredParser } from "../store/values.ts";
 import type { Entry, Journal, JournalReader, LaneRight } from "./journal.ts";
 import { storedEvent } from "./stored-event.ts";
 
-/** Longer than an event, because platforms can deliver again after a day. */
+/** How long an event's key stays claimed. Platforms can deliver an event again after a day. */
 const CLAIM_TTL_MS = 48 * 3_600_000;
 const SWEEP_INTERVAL_MS = 3_600_000;
-/** No other process shares the file. */
+/** There is only one partition, because no other process uses the database file. */
 const PARTITION = 0;
 
 export interface SqliteJournalOptions {
   database: DatabaseSync;
   log: Logger;
-  /** The database's clock. */
+  /** The clock by which claims age. Default: the database's clock. */
   now?: Clock;
 }
 
 /**
- * The journal of a single process. A row has its event until the work is done, and then only the claim. Unreadable
- * events are skipped.
+ * The journal of a single process. A row contains its event until the work is done. After that, the row is only a
+ * claim. Unreadable events are skipped.
  */
 export function createSqliteJournal({ database, log, now = createClock(database) }: SqliteJournalOptions): Journal {
   const sql = prepare(database);
   const parse = createStoredParser(storedEvent, "queue_event", log);
-  /** Ids of entries whose start counts. */
+  /** Ids of entries whose current start is counted in the database. */
   const counted = new Set<string>();
   let reader: JournalReader | undefined;
 
@@ -46,12 +46,12 @@ export function createSqliteJournal({ database, log, now = createClock(database)
     }
   }
 
-  /** A death counts against the rows whose start still counts. */
+  /** Takes back a start. If the process dies, each start that is still counted counts as a death. */
   function uncount(id: string): void {
     if (counted.delete(id)) sql.uncount.run(id);
   }
 
-  /** Only the first entry counts, because it names the turn. */
+  /** Counts starts only for the first entry, because the turn is named after it. */
   function createRight(first: string): LaneRight {
     return {
       // No other process can take over.
@@ -95,7 +95,7 @@ export function createSqliteJournal({ database, log, now = createClock(database)
         counted.add(id);
         return { type: "started", right, deaths: Number(row?.["begun"] ?? 1) - 1 };
       } catch (err) {
-        // Working is better than waiting for a disk that rejects writes.
+        // If the disk rejects writes, doing the work uncounted is better than waiting for the disk.
         log.warn({ err }, "the start of work could not be stored");
         return { type: "started", right, deaths: 0 };
       }
@@ -114,7 +114,7 @@ export function createSqliteJournal({ database, log, now = createClock(database)
       sql.clear.run(toIds(erased));
       return erased.map(({ event }) => event);
     },
-    // The log has it, and no other process needs it.
+    // The log already reports given-up work, and no other process reads this file.
     async noteGivenUp() {},
     places: (own) => own,
     processes: () => 1,

@@ -18,7 +18,7 @@ const actions: readonly string[] = ACTIONS;
 const isPressed = (action: unknown): action is PressedAction =>
   typeof action === "string" && action !== "edit" && actions.includes(action);
 
-/** Fields that are not listed are stored unread. */
+/** An event as the queue stores it. Fields that are not listed here are stored unchecked. */
 export const storedEvent: z.ZodType<InboundEvent> = z.discriminatedUnion("kind", [
   z.looseObject({
     ...base,

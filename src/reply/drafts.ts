@@ -12,9 +12,9 @@ import { createPlacedSteps } from "./steps.ts";
 export interface Closing {
   note: string;
   buttons: Button[];
-  /** True if the text broke off. Open markup is then closed, and unfinished markup is dropped. */
+  /** True if the text broke off, so open markup is closed and unfinished markup is dropped. */
   isPartial?: boolean;
-  /** Small print under the note. It never needs a further message. */
+  /** Listed as small print under the note. Sources that do not fit into the last message are left out. */
   sources?: readonly Source[];
 }
 
@@ -23,59 +23,61 @@ export type Sealed = z.infer<typeof sealed>;
 
 export const sealed = z.object({
   count: z.number(),
-  /** The length of the shown text, in UTF-16 units. */
+  /** The length of the text that these messages show, in UTF-16 units. */
   shown: z.number(),
-  /** A hash of the shown text, because a new answer can differ. */
+  /** A hash of the text that these messages show, to recognize a new answer with a different text. */
   mark: z.string(),
-  /** The pages whose marks are links in the shown text. Other pages would change the length of the text. */
+  /**
+   * The pages that the citation marks in this text link to. Links to other pages would change the length of the text.
+   */
   sources: z.array(source).default([]),
 });
 
 /** Turns a growing text into drafts for the messages of one reply. */
 export interface ReplyDrafts {
   append(text: string): void;
-  /** As the model wrote it. */
+  /** The text so far, as the model wrote it. */
   readonly text: string;
-  /** Shown until there is text. "": nothing. */
+  /** Sets a note that the reply shows until there is text. "" shows nothing. */
   wait(note: string): void;
   end(closing: Closing): void;
   /**
-   * The platform rejects the text from this message on. The refusal is shown under the part of the text that the
-   * message already shows, or instead of the message.
+   * The platform rejects the text from the message at `index` on. The refusal goes under the text that this message
+   * already shows (`shown`), or replaces the message.
    */
   reject(index: number, refusal: Closing, shown?: Draft): void;
-  /** The platform rejects the file, so the answer takes as many messages as necessary. */
+  /** The platform rejects the file, so the answer takes as many messages as it needs. */
   rejectFile(): void;
-  /** The file was posted, so the answer can mention it. */
+  /** The file was posted, so the answer can mention it from now on. */
   noteFile(): void;
   readonly isOver: boolean;
   readonly isRejected: boolean;
   /** Drafts for the messages that are not sealed. */
   render(): Draft[];
   /**
-   * Seals the first `count` messages. The rest of the text starts after the shown part of this draft: a number of
-   * UTF-16 units of its source, everything, or nothing.
+   * Seals the first `count` messages. The rest of the text starts after the part of `draft` that the platform shows.
+   * `shown` says which part that is: a number of UTF-16 units of the draft's source, everything, or nothing.
    */
   seal(count: number, draft: Draft, shown: number | "all" | "nothing"): Sealed;
-  /** The whole answer, if it has ended and needs more messages than allowed. */
+  /** A file with the whole answer. Undefined unless the answer has ended and needs more messages than allowed. */
   file(): OutboundFile | undefined;
 }
 
 export interface ReplyDraftsOptions {
   turnId: string;
   limits: SinkLimits;
-  /** Undefined if the platform no longer shows steps. The shown steps then stay. */
+  /** Returns undefined if the platform no longer shows steps. Steps that are already visible then do not change. */
   steps?: () => readonly Step[] | undefined;
-  /** The pages whose citation marks become links. Absent: those of the closing. */
+  /** The pages whose citation marks become links. If absent, the pages of the closing are used. */
   sources?: () => readonly Source[];
-  /** Messages of an earlier attempt. */
+  /** The sealed messages of an earlier attempt. */
   sealed?: Sealed | undefined;
 }
 
 interface Rejection {
   index: number;
   refusal: Closing;
-  /** The part of the text that the message shows. */
+  /** The part of the text that the rejected message shows. */
   shown: Draft | undefined;
 }
 
@@ -85,16 +87,16 @@ const WAS_ALL = "_That's the end of my answer. I can no longer edit the message 
 
 export function createReplyDrafts({ turnId, limits, ...options }: ReplyDraftsOptions): ReplyDrafts {
   const { maxLength, lengthOf, keptLength, maxMessages = Infinity } = limits;
-  // Closing marks need room, because a draft must never need more messages than the final text.
+  // Leaves space for closing marks, because a draft must never need more messages than the final text.
   const splitLimits = { maxLength: maxLength - HEAL_ROOM_UNITS, lengthOf, keptLength };
   const stop: Button = { action: "stop", turnId, label: "Stop" };
   const origins = new WeakMap<Draft, Origin>();
   let splitter = createSplitter(splitLimits);
-  /** The start of the first unsealed message in the text. */
+  /** The position in the text at which the first unsealed message starts. */
   let from = 0;
-  /** Sealed messages of an earlier attempt, until the text is as long as theirs. */
+  /** The sealed messages of an earlier attempt. Set until the new text is as long as the text that they show. */
   let undecided = options.sealed;
-  /** Set when a part of the text is sealed. */
+  /** The pages that the sealed text links to. Undefined until a part of the text is sealed. */
   let sealedSources = options.sealed?.sources;
   let placed = createPlacedSteps();
   let text = "";
@@ -113,7 +115,9 @@ export function createReplyDrafts({ turnId, limits, ...options }: ReplyDraftsOpt
     splitter = createSplitter(splitLimits, from);
   }
 
-  /** False until it is known where the text continues. */
+  /**
+   * Finds where the text continues after the sealed messages. Returns false until the text is long enough to decide.
+   */
   function decide(): boolean {
     if (undecided === undefined) return true;
     const { shown, mark } = undecided;
@@ -125,7 +129,7 @@ export function createReplyDrafts({ turnId, limits, ...options }: ReplyDraftsOpt
     return true;
   }
 
-  /** Splits the text and the note into messages. If there are too many, the note of the last one mentions the file. */
+  /** Splits the text and the note into messages. If there are too many, replaces the rest with one about the file. */
   function toParts(whole: string, note: string): Part[] {
     const parts = splitter.update(whole, ending !== undefined).filter((part) => part.text.trim() !== "");
     isTooLong = file !== "refused" && parts.length > maxMessages;
@@ -144,7 +148,7 @@ export function createReplyDrafts({ turnId, limits, ...options }: ReplyDraftsOpt
     wait: (note) => void (waiting = note),
     end: (closing) => void (ending = closing),
     reject(index, refusal, shown) {
-      // A notice about a wait is no text.
+      // A draft without an origin shows only a notice about a wait, which is not part of the text.
       rejected = { index, refusal, shown: shown !== undefined && origins.has(shown) ? shown : undefined };
     },
     rejectFile: () => void (file = "refused"),
@@ -166,7 +170,7 @@ export function createReplyDrafts({ turnId, limits, ...options }: ReplyDraftsOpt
       return { count, shown: place, mark: toTextMark(toBody().slice(0, place)), sources };
     },
     render() {
-      // The reply can remove a notice again, because it is no text.
+      // Shows only the notice until there is text. The notice is no part of the text, so the reply can remove it again.
       if (waiting !== "" && ending === undefined && toBody() === "") {
         return [{ markdown: waiting, buttons: [stop], streaming: false }];
       }
@@ -220,7 +224,10 @@ function toRejected(
   return [...before, { ...kept, markdown, buttons, streaming: false }];
 }
 
-/** With an empty text, people need a note that the answer is over, and the buttons need a message. */
+/**
+ * Returns the note under the text. If the last message would be empty, the note says that the answer is over, because
+ * the buttons need a message.
+ */
 function toNote(ending: Closing | undefined, isEmpty: boolean): string {
   const note = neutralize(ending?.note ?? "");
   return note === "" && ending !== undefined && isEmpty ? WAS_ALL : note;
@@ -230,7 +237,7 @@ function toShownText(text: string, sources: readonly Source[], isGrowing: boolea
   return linkMarks(withoutSmallPrint(neutralize(text)), sources, isGrowing).trimEnd();
 }
 
-/** Lists as many sources as fit under the message. */
+/** Lists as many sources under the message as fit. */
 function withSources(draft: Draft, sources: readonly Source[] = [], { maxLength, lengthOf }: SinkLimits): Draft {
   const lines = toSmallPrint(sources);
   if (lines.length === 0) return draft;
@@ -246,9 +253,9 @@ function withSteps(draft: Draft, steps: readonly Step[]): Draft {
   return steps.length === 0 ? draft : { ...draft, steps };
 }
 
-/** Closes an open code block, so that the text below is not part of it. */
+/** Closes an open code block, so that text below the block is not part of it. */
 function closeFence(body: string): string {
-  // A closing mark adds a line only inside a code block.
+  // Healing adds a new line only to close a code block. Other closing marks stay on the same line.
   const probe = `${body}\nx`;
   const healed = healMarkdown(probe);
   return body + (healed.startsWith(`${probe}\n`) ? healed.slice(probe.length) : "");
@@ -258,13 +265,13 @@ function toTextMark(text: string): string {
   return createHash("sha256").update(text).digest("base64url").slice(0, 16);
 }
 
-/** The part of the text in a draft. */
+/** Says which part of the text a draft shows. */
 interface Origin {
   part: Part;
   whole: string;
-  /** The draft without its small print. */
+  /** The draft without its list of sources. */
   bare: Draft;
-  /** The pages whose marks are links in `whole`. */
+  /** The pages that the citation marks in `whole` link to. */
   sources: readonly Source[];
 }
 
@@ -274,10 +281,10 @@ function findPlace({ part, whole, bare }: Origin, shown: number | "all" | "nothi
   return shown === "all" ? findEnd(source, markdown, part, whole) : findPlaceAt(source, part, whole, shown);
 }
 
-/** How many of the last visible characters must occur in the text. */
+/** To find the end of the visible text, `findEnd` compares this many characters. */
 const COMPARED_CHARS = 48;
 
-/** The position in `text` after the end of a part's visible text. */
+/** Returns the position in `text` right after the visible text of a part. */
 function findEnd(source: string, markdown: string, part: Part, text: string): number {
   const shown = source.slice(0, countCommon(source, markdown)).trimEnd();
   for (let end = part.end; end > part.start; end -= 1) {
@@ -289,12 +296,12 @@ function findEnd(source: string, markdown: string, part: Part, text: string): nu
   return part.start;
 }
 
-/** The position in `text` after the first `length` units of a part's source. */
+/** Returns the position in `text` right after the first `length` units of a part's source. */
 function findPlaceAt(source: string, part: Part, text: string, length: number): number {
   const content = text.slice(part.start, part.end);
   const lead = content.length - content.trimStart().length;
   const repeated = Math.max(0, source.length - content.trim().length);
-  // Unfinished markup was not shown.
+  // Does not count unfinished markup, because the message does not show it.
   const written = source.slice(0, length);
   const shown = countCommon(written, healMarkdown(written));
   return part.start + lead + Math.max(0, shown - repeated);

@@ -7,21 +7,23 @@ import { source } from "../port/source.ts";
 import { sealed } from "./drafts.ts";
 import { callPlatform } from "./platform-call.ts";
 
-/** Lets a reply resume after a crash. Has text only until the reply has ended. */
+/** The state from which a reply can resume after a crash. Contains text only until the reply has ended. */
 export type ReplyRecord = z.infer<typeof replyRecord>;
 
 export const replyRecord = z.object({
   id: z.string(),
   posted: z.array(z.string()),
-  /** The number of posted messages that were removed again. Their nonces are used up. */
+  /** The number of posted messages that were removed again. Their nonces cannot be used again. */
   removed: z.number(),
-  /** True if a further message may exist. Repeating the post with the same nonce finds it. */
+  /** True if a post's outcome is unknown. Repeating the post with the same nonce finds a message that exists. */
   isPosting: z.boolean(),
-  /** How much of the model's text people can have seen, in UTF-16 units. A resumed reply shows no less. */
+  /**
+   * The most of the model's text that people can have seen, in UTF-16 units. A resumed reply shows at least as much.
+   */
   seen: z.number(),
-  /** The model's text at the last note. Absent if it cannot be continued. */
+  /** The model's text when it was last noted. Absent if no process can continue the text. */
   shownText: z.string().exactOptional(),
-  /** True if `shownText` is complete. */
+  /** True if `shownText` is the model's whole answer. */
   isShownWhole: z.boolean().exactOptional(),
   /** The pages that the gateway cited for `shownText`. */
   cited: z.array(source).exactOptional(),
@@ -29,19 +31,21 @@ export const replyRecord = z.object({
 });
 
 export interface ReplyMessagesOptions {
-  /** Created with `right`. */
+  /** The sink, created with the same `right`. */
   sink: ReplySink;
   right: Right;
   record: ReplyRecord;
   /** True if an earlier attempt may have posted more than the record says. */
   isResumed: boolean;
-  /** Called after each change of the record, before the next call. */
+  /** Called after each change of the record. The next call waits for it. */
   onRecord(): Promise<void>;
 }
 
-/** Posted to find the message of an uncertain post by its nonce, and then removed. */
+/**
+ * If a post's outcome is unknown, this text is posted with the same nonce to find the message, which is then removed.
+ */
 export const PROBE: Draft = { markdown: "…", buttons: [], streaming: false };
-/** The state of a message with a file. */
+/** Marks a message with a file in the list of shown drafts. */
 const FILE = "file";
 
 export type Change =
@@ -53,25 +57,28 @@ export type Change =
 /** The messages of one reply as the platform shows them. */
 export interface ReplyMessages {
   /**
-   * The most urgent difference between the drafts with the file, and the platform. `isOver`: no further drafts follow.
+   * Returns the most urgent change that brings the platform closer to the drafts and the file. `isOver` is true if no
+   * further drafts follow.
    */
   nextChange(drafts: readonly Draft[], file: OutboundFile | undefined, isOver: boolean): Change | undefined;
-  /** Rejects with the platform's refusal. */
+  /** Makes the call for a change. Rejects with the platform's refusal. */
   apply(change: Change): Promise<Receipt>;
-  /** True if only an earlier attempt wrote this message. */
+  /** True if it is unknown what this message shows, for example because only an earlier attempt wrote it. */
   isUnseen(index: number): boolean;
-  /** The last draft that the message certainly shows. Undefined for an earlier attempt's message. */
+  /** The last draft that this message certainly shows in full. Undefined for a message of an earlier attempt. */
   takenAt(index: number): Draft | undefined;
-  /** Assumes that the message shows this draft. */
+  /** Assumes that the message shows this draft, although the platform has not confirmed that. */
   markAsShown(index: number, draft: Draft): void;
-  /** The message is no longer on the platform. */
+  /** Removes a message from the record, because it is no longer on the platform. */
   forget(index: number): Promise<void>;
 }
 
 export function createReplyMessages(options: ReplyMessagesOptions): ReplyMessages {
   const { sink, right, record, isResumed, onRecord } = options;
   const { posted } = record;
-  /** The state of each message. Undefined if it is unknown. */
+  /**
+   * For each message, the draft that it shows as JSON, or `FILE`. Undefined if it is unknown what the message shows.
+   */
   const shown: Array<string | undefined> = posted.map(() => undefined);
   const taken: Array<Draft | undefined> = posted.map(() => undefined);
   /** The draft of a post whose outcome is unknown. */
@@ -100,16 +107,16 @@ export function createReplyMessages(options: ReplyMessagesOptions): ReplyMessage
     return receipt;
   }
 
-  /** `look` is the state of the new message. */
+  /** Posts a further message. `look` is the new message's value in `shown`. */
   async function add(
     look: string,
     make: (nonce: string, signal: AbortSignal, mayExist: boolean) => Promise<Posted>,
   ): Promise<Receipt> {
-    // Repeating an earlier attempt's post returns that attempt's message with its old text. After an outage, the record
-    // may lack that message.
+    // If an earlier attempt already made this post, repeating it returns that attempt's message with its old text. The
+    // record can lack that message, because the store may have been unavailable.
     const mayExist = isResumed || record.isPosting || right.isResumed;
     record.isPosting = true;
-    // The record of a turn without messages already says this.
+    // The stored record of a turn without messages already says that a post may be in flight.
     if (posted.length > 0) await onRecord();
     const { id, ...receipt } = await callPlatform(right, (signal) => make(toNonce(record), signal, mayExist));
     posted.push(id);
@@ -147,20 +154,20 @@ export function createReplyMessages(options: ReplyMessagesOptions): ReplyMessage
     nextChange(drafts, file, isOver) {
       for (const [at, draft] of drafts.entries()) {
         const index = countSealed() + at;
-        // The next message may accept no edits either, so it must be complete.
+        // The next message may accept no edits either, so it is posted only when it is complete.
         if (index >= posted.length && countSealed() > 0 && draft.streaming) break;
         if (index >= posted.length) return { type: "post", draft };
         if (shown[index] === JSON.stringify(draft)) continue;
-        // Outdated buttons are less urgent than new text.
+        // New text is more urgent than removing outdated buttons.
         const hasMore = countSealed() + drafts.length > posted.length;
         if (hasMore && taken[index]?.markdown === draft.markdown) continue;
         return { type: "edit", index, draft };
       }
-      // A growing text can still need an earlier attempt's messages.
+      // While the text grows, it can still need the messages of an earlier attempt, so none is removed.
       if (!isOver) return undefined;
-      // Finds a message that may exist, so that it can be removed.
+      // Repeats an uncertain post to find a message that may exist. The message is then removed.
       if (record.isPosting) return { type: "post", draft: PROBE };
-      // Counts an earlier attempt's file as surplus, because that file differs.
+      // Also removes the file of an earlier attempt, because that file is different.
       if (posted.length > countSealed() + drafts.length + (isUploaded ? 1 : 0)) return { type: "remove" };
       return file === undefined || isUploaded ? undefined : { type: "upload", file };
     },

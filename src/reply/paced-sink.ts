@@ -9,16 +9,16 @@ import type { Right } from "../port/right.ts";
 import type { Fallback, ReplySink } from "../port/sink.ts";
 import { callPlatform, toCallResult, toEditKind, toFailed } from "./platform-call.ts";
 
-/** Includes waits for rate limits. */
+/** Timeout for a call, including its wait for the scheduler and for rate limits. */
 const TURN_TIMEOUT_MS = 120_000;
 const UPLOAD_TIMEOUT_MS = 60_000;
-/** A message that is complete from the start does not need a way of writing that lets it grow. */
+/** Marks the fallback as active, because a message that is complete from the start does not have to grow. */
 const WHOLE: Fallback = { isActive: true, activate: () => {} };
 
 /**
- * A sink for messages that do not grow, such as pictures and notices. Its calls share the budget of growing replies,
- * wait for their turn, and retry after a rate limit. They always end. `sink` belongs to a reply that is written at the
- * same time, if there is one.
+ * Creates a sink for messages that do not grow, such as pictures and notices. Its calls share the rate limits with
+ * growing replies: they wait for their turn, and retry after a rate limit. Each call ends within a time limit. If a
+ * reply to the same address is being written at the same time, `sink` is the sink of that reply.
  */
 export type SinkOf = (address: ReplyAddress, sink?: ReplySink) => ReplySink;
 
@@ -57,7 +57,7 @@ export function createPacedSinks({ adapterOf, scheduler, metrics, right }: Paced
       signal.throwIfAborted();
       const bound = AbortSignal.any([signal, AbortSignal.timeout(TURN_TIMEOUT_MS)]);
       const ended = Promise.withResolvers<T>();
-      /** True while a call is in flight, and after it. */
+      /** True while the call is in flight, and after it has ended. */
       let isAtWork = false;
 
       async function write(): Promise<Written> {
@@ -83,13 +83,13 @@ export function createPacedSinks({ adapterOf, scheduler, metrics, right }: Paced
         fallback,
         first: call.kind,
       });
-      // Unfinished states can wait. Every other call is final.
+      // An edit that is not final can wait. Every other call is final.
       if (call.kind === "edit") pace.text(1);
       else pace.end(bound).catch((error: unknown) => isAtWork || ended.reject(error));
       try {
         return await untilAborted(ended.promise, bound);
       } catch (error) {
-        // Makes one call for a message at a time, because a caller that gives a message up may still remove it.
+        // Waits for the call in flight even if the caller gives up, because the caller may still remove the message.
         if (isAtWork) return await ended.promise;
         throw error;
       } finally {

@@ -9,49 +9,54 @@ import { createReplyWriter, type ReplyWriter, type ReplyWriterOptions } from "./
 
 /** If the platform does not accept the final text within this time, the reply is given up. */
 const FINAL_DEADLINE_MS = 120_000;
-/** Skipping a progress notice does no harm. */
+/** Timeout for a call that shows a progress notice. Skipping a notice does no harm. */
 const PROGRESS_TIMEOUT_MS = 5_000;
-/** A change of a step counts like this many characters, about a line. */
+/** The pacing counts a change of a step like this many characters of text, which is about a line. */
 const STEP_UNITS = 40;
-/** How often running steps show their duration. A tick is much less urgent than text. */
+/** How often running steps update their visible duration. Such an update is much less urgent than text. */
 const TICK_MS = 5_000;
 const TICK_UNITS = 1;
-/** Then a notice with a Stop button appears, within the first second. */
+/** After this long without text, the reply shows a notice with a Stop button. People get the button within a second. */
 const STOP_MS = 700;
-/** People start to wonder after about this time, and again after the same time. */
+/**
+ * A reply without text says at this interval what it waits for, because people start to wonder after about this long.
+ */
 const WAIT_MS = 10_000;
 
-/** The gateway's finish reason, or the error. */
+/** Why an answer ended: the gateway's finish reason, or the error. */
 export type Cause = { finish: string } | { error: unknown };
 
 /**
- * Passes the answer's text to `onText`. Until then, the reply shows the words passed to `tell`. Resolves to the finish
- * reason.
+ * Produces the answer and passes its text to `onText`. Until the first text, the reply shows the words passed to
+ * `tell`. Resolves to the finish reason.
  */
 export type ProduceText = (onText: OnText, tell: (words: string) => void) => Promise<string>;
 
 export interface ReplyOptions extends ReplyWriterOptions {
   scheduler: Scheduler;
-  /** True if the messages show an outdated text, which a notice can replace. */
+  /** True if the messages show outdated text, which a notice can replace. */
   makesWay?: boolean;
-  /** Says what the reply waits for. Called each `WAIT_MS` without text. Absent if only `tell` describes the work. */
+  /**
+   * Says what the reply waits for. Called every `WAIT_MS` until there is text. If absent, only `tell` describes the
+   * wait.
+   */
   describeWait?(): string;
-  /** Called with new words that must be shown next to the reply. */
+  /** Called when the words about the wait change, so that they can be shown next to the reply. */
   onWait?(words: string): void;
   onVisible?(): void;
   /**
-   * Chooses the end of the reply. If undefined, the messages do not change. If it throws, nothing more is written and
-   * `writeReply` rejects with that error.
+   * Chooses the end of the reply. If it returns undefined, the messages do not change. If it throws, nothing more is
+   * written and `writeReply` rejects with that error.
    */
   onEnd(cause: Cause, text: string): Closing | undefined;
 }
 
 /**
  * Writes a turn to the channel while the turn is running. The turn adds text to a draft, and the writer shows the
- * newest draft whenever the scheduler allows a call. Drafts can be skipped, but the final text never is. Resolves to
- * the text when the final text is visible, or when the platform has refused it for good. Rejects if the final text is
- * not accepted in time, if the reply is given up or the scheduler is closed, with any error that `onEnd` throws, and
- * with a `FencedError` if another process took the reply over.
+ * newest draft whenever the scheduler allows a call. The writer can skip drafts, but never the final text. Resolves to
+ * the text when the final text is visible, or when the platform has permanently refused it. Rejects if the platform
+ * does not accept the final text in time, if the reply is given up, if the scheduler is closed, or if `onEnd` throws.
+ * Rejects with a `FencedError` if another process took the reply over.
  */
 export async function writeReply(produceText: ProduceText, options: ReplyOptions): Promise<string> {
   let visible = false;
@@ -65,8 +70,8 @@ export async function writeReply(produceText: ProduceText, options: ReplyOptions
   const { sink, steps } = options;
   const { budget, room, fallback } = sink;
   const pace = options.scheduler.join(budget, { write: writer.write, room, fallback });
-  // A step alone does not start a message, because the step's own messages, such as pictures, must come before the
-  // text, and platforms end a growing message after some minutes.
+  // A step alone does not start the reply's first message. The step's own messages, such as pictures, must come before
+  // the text, and platforms end a growing message after some minutes.
   steps?.follow(() => {
     if (rendersSteps(sink) && writer.text !== "") pace.text(STEP_UNITS);
   });
@@ -98,13 +103,13 @@ export async function writeReply(produceText: ProduceText, options: ReplyOptions
     stopTelling();
     clearInterval(ticking);
     pace.leave();
-    // The next writer of these messages must not overtake this call.
+    // Waits for the call in flight, so that the next writer of these messages cannot overtake it.
     await writer.settled();
   }
   return writer.text;
 }
 
-/** Returns a function that stops the notices. */
+/** Shows what the reply waits for until there is text. Returns a function that ends this. */
 function tellWaits(
   { sink, record, describeWait, ...options }: ReplyOptions,
   writer: ReplyWriter,
@@ -113,7 +118,7 @@ function tellWaits(
   if (describeWait === undefined) return () => {};
   const isShown = sink.traits?.waits !== undefined && (record.posted.length === 0 || options.makesWay === true);
   const show = (words: string) => tell(`_${words} …_`);
-  // The platform can refuse its own Stop button late.
+  // While `waits` is `late`, the platform shows its own Stop button, so this checks again later.
   const stopping = setInterval(() => {
     if (!isShown || sink.traits?.waits === "late") return;
     clearInterval(stopping);
@@ -133,7 +138,7 @@ function tellWaits(
   };
 }
 
-/** The error of an abort is a `CutReason`, which is a string. */
+/** The error of an aborted answer is a `CutReason`, which is a string. */
 function toCutBy(cause: Cause): Step["cutBy"] {
   if (!("error" in cause)) return undefined;
   return typeof cause.error === "string" ? "stop" : "error";
@@ -152,13 +157,13 @@ async function toCause(producing: Promise<string>): Promise<Cause> {
 }
 
 export interface Progress {
-  /** "" removes the notice. */
+  /** Shows a notice about the current work. "" removes the notice. */
   show(text: string): void;
-  /** Removes the notice and waits for calls in flight. */
+  /** Removes the notice. Resolves when no call for the notice is in flight. */
   clear(): Promise<void>;
 }
 
-/** Ignores failures. Skips outdated texts. */
+/** Shows notices about the current work. Ignores failures, and skips a notice if a newer one is waiting. */
 export function createProgress(sink: ReplySink, right: Right, stop?: Button): Progress {
   const show = (text: string) =>
     callPlatform(right, (signal) => sink.progress(text, signal, stop), PROGRESS_TIMEOUT_MS);

@@ -2,26 +2,26 @@ import type { ReplySink, Step } from "../port/sink.ts";
 import { describeStep } from "../port/steps.ts";
 
 export interface Steps {
-  /** In the order in which they started. */
+  /** All steps, in the order in which they started. */
   readonly all: readonly Step[];
-  /** Adds a step, or updates it. */
+  /** Adds a step, or updates the step with the same id. */
   note(step: Step): void;
   /** Updates the durations of the running steps. Returns false if none is running. */
   tick(): boolean;
-  /** Marks running steps as failed. `cutBy` says what ended an incomplete answer. */
+  /** Marks running steps as failed, because the answer has ended. `cutBy` says what ended an incomplete answer. */
   end(cutBy?: Step["cutBy"]): void;
-  /** Calls this listener, and no earlier one, at each change. */
+  /** Calls this listener at each change, instead of any earlier listener. */
   follow(listener: () => void): void;
 }
 
-/** `now` returns the milliseconds of a clock that never goes back. */
+/** `now` returns the milliseconds of a monotonic clock. */
 export function createSteps(now = () => performance.now()): Steps {
   const steps = new Map<string, Step>();
   let isOver = false;
   let tell = () => {};
 
   function note(step: Step): void {
-    // An abandoned step can still report.
+    // An abandoned step can still report after the answer has ended.
     if (isOver) return;
     const { begunAt = now(), runningMs = 0 } = steps.get(step.id) ?? {};
     steps.set(step.id, { ...step, begunAt, ...(step.state === "running" ? { runningMs } : { endedAt: now() }) });
@@ -67,7 +67,10 @@ export interface PlacedSteps {
   of(index: number): readonly Step[];
 }
 
-/** A running step moves to the next message with the text. A finished step stays in the message that showed it. */
+/**
+ * Assigns steps to messages. A running step moves along to the last message of the text. A finished step stays in the
+ * message that shows it.
+ */
 export function createPlacedSteps(): PlacedSteps {
   const placed = new Map<string, { step: Step; index: number }>();
 

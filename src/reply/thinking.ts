@@ -2,22 +2,22 @@ import { FOLD_MARK } from "../text/folded-quote.ts";
 import { neutralize } from "../text/neutralize.ts";
 import { truncate } from "../text/truncate.ts";
 
-/** Each report is a call to the platform. */
+/** The pause between two reports about the thinking, because each report is a call to the platform. */
 const TELL_MS = 5_000;
 
-/** In UTF-16 units. Few people read more. */
+/** The largest part of the thoughts that is shown, in UTF-16 units. Few people read more. */
 const MAX_SHOWN_CHARS = 1_000;
 
-/** The thoughts are visible while the model thinks, and are not part of the answer. */
+/** The model's thoughts before its answer. They are not part of the answer. */
 export interface Thinking {
   add(text: string): void;
-  /** Drops the thoughts, because the model restarts. */
+  /** Drops the thoughts so far, because the model restarts. */
   restart(): void;
-  /** Stops the clock. Returns true if the model was thinking. */
+  /** Stops the clock, because the model does something else now. Returns true if the model was thinking. */
   pause(): boolean;
-  /** "thinking, 12 s" while it thinks, otherwise "". */
+  /** "thinking, 12 s" while the model thinks, otherwise "". */
   describe(): string;
-  /** Takes the thoughts as a quote to put before the answer. "" if there are none. */
+  /** Removes the thoughts and returns them as a quote to put before the answer. "" if the model had no thoughts. */
   takeQuote(isFolded: boolean): string;
 }
 
@@ -74,7 +74,10 @@ export function createThinking({ onTell, now = () => performance.now() }: Thinki
   };
 }
 
-/** Marks the quote as foldable if the platform supports that, because Markdown cannot. */
+/**
+ * Quotes the thoughts under a title. If the platform can fold quotes, a mark makes the quote foldable, because Markdown
+ * has no syntax for that.
+ */
 function toQuote(thoughts: string, lastedMs: number, isFolded: boolean): string {
   const whole = neutralize(thoughts).trim();
   if (whole === "") return "";

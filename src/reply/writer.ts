@@ -9,37 +9,38 @@ import { isRefusal, toCallResult, toEditKind, toFailed } from "./platform-call.t
 import { rendersSteps, type Steps } from "./steps.ts";
 
 /**
- * When calls follow quickly, `seen` includes the text of this time in advance, because a note before each call would
- * cost more than the call. After a crash, people see no new text for about this time.
+ * If calls follow each other quickly, `seen` already includes the text that people will see within this time, because
+ * noting the text before each call would cost more than the call. After a crash, people see no new text for about this
+ * long.
  */
 const SEEN_AHEAD_MS = 700;
-/** In UTF-16 units. */
+/** The limits of the text that `seen` includes in advance, in UTF-16 units. */
 const MIN_SEEN_AHEAD = 40;
 const MAX_SEEN_AHEAD = 400;
 
 export interface ReplyWriterOptions extends ReplyMessagesOptions {
   steps?: Steps;
-  /** The id for the Stop button, if it differs from the turn's id. */
+  /** The turn id for the Stop button, if it differs from the record's id. */
   stopId?: string;
   /** See `ReplyDraftsOptions`. */
   sources?: () => readonly Source[];
-  /** The end of a reply whose text the platform does not accept. */
+  /** Returns the end of a reply whose text the platform does not accept. */
   refusal(kind: SinkErrorKind): Closing;
-  /** Called with the whole text before a call shows more of it. The call waits. */
+  /** Called with the whole text before a call shows more of it. The call waits until the promise has settled. */
   onSeen(text: string): Promise<void>;
   /**
-   * Called after every call that the platform accepted or refused. `isWait` is true if the call showed neither text nor
+   * Called after every call that the platform accepted or refused. `isWait` is true if the reply had neither text nor
    * an ending.
    */
   onCall(kind: Change["type"], error: SinkError | undefined, isWait: boolean): void;
-  /** In UTF-16 units. */
+  /** Called when the platform shows all of the text so far. `units` is its length in UTF-16 units. */
   onShown?(units: number): void;
-  /** Called once if the platform rejects every form of the reply. */
+  /** Called when the platform permanently refuses the text or the whole reply. */
   onRefused(kind: SinkErrorKind): void;
 }
 
 export interface ReplyWriter extends Pick<ReplyDrafts, "append" | "text" | "wait" | "end"> {
-  /** Makes the most urgent call with the newest text. Never rejects. One call at a time. */
+  /** Makes the most urgent call, with the newest text. Never rejects. Make only one call at a time. */
   write(): Promise<Written>;
   /** Resolves when no call is in flight. Rejects with a `FencedError` if another process took the reply over. */
   settled(): Promise<void>;
@@ -50,13 +51,13 @@ export function createReplyWriter(options: ReplyWriterOptions): ReplyWriter {
   const drafts = createReplyDrafts({
     turnId: options.stopId ?? record.id,
     limits: sink.limits,
-    // Such platforms get the steps in one line at the end.
+    // Platforms that cannot show running steps get one line with all steps at the end.
     steps: () => (rendersSteps(sink) || drafts.isOver ? steps?.all : undefined),
     sealed: record.sealed,
     ...(options.sources !== undefined && { sources: options.sources }),
   });
   const messages = createReplyMessages(options);
-  /** A new version must not show less than people have read. */
+  /** People have read this much text of an earlier attempt. New text is held back until it is longer. */
   const heldUntil = options.isResumed ? record.seen : 0;
   let refused = false;
   let fenced: FencedError | undefined;
@@ -65,28 +66,28 @@ export function createReplyWriter(options: ReplyWriterOptions): ReplyWriter {
 
   async function continueAfterSealed(index: number, draft: Draft, shownLength: number | undefined): Promise<void> {
     const taken = messages.takenAt(index);
-    // The text was the same.
+    // The refused edit would not have changed the text.
     if (JSON.stringify(taken) === JSON.stringify(draft)) return messages.markAsShown(index, draft);
     if (shownLength !== undefined && shownLength > 0) {
       record.sealed = drafts.seal(index + 1, draft, shownLength);
     } else if (taken !== undefined && shownLength === undefined) {
       record.sealed = drafts.seal(index + 1, taken, "all");
     } else {
-      // An earlier attempt left another or an unknown text, so everything is shown again.
+      // An earlier attempt left a different or unknown text, so further messages show the whole text again.
       record.sealed = drafts.seal(record.posted.length, draft, "nothing");
     }
     await options.onRecord();
   }
 
-  /** Continues in another way, or ends the reply. */
+  /** Handles a permanent refusal: continues the reply in another way, or ends it. */
   async function onRefusal(change: Change, { kind, shownLength }: SinkError): Promise<void> {
     if (kind === "sealed" && change.type === "edit")
       return continueAfterSealed(change.index, change.draft, shownLength);
-    // An earlier attempt may have removed the message.
+    // An earlier attempt may have removed the message without noting that.
     if (kind === "gone" && change.type === "edit" && change.index > 0 && messages.isUnseen(change.index)) {
       return messages.forget(change.index);
     }
-    // Bots often can write in a channel without attaching files.
+    // Bots can often write in a channel but not attach files there.
     if (change.type === "upload" && kind !== "gone") return drafts.rejectFile();
     const isOfText = kind === "rejected" || kind === "filtered";
     if (isOfText && change.type !== "remove" && !drafts.isRejected) {
@@ -113,7 +114,7 @@ export function createReplyWriter(options: ReplyWriterOptions): ReplyWriter {
     const kind = toKind(change);
     const wasPosting = record.isPosting;
     let receipt: Receipt = {};
-    // Before the call, because its outcome is unknown if the process dies.
+    // Notes the text before the call, because the outcome of the call is unknown if the process dies.
     const noting = noteSeen(drafts.text, drafts.isOver);
     if (noting !== undefined) await noting;
     try {
@@ -157,12 +158,12 @@ export function createReplyWriter(options: ReplyWriterOptions): ReplyWriter {
   };
 }
 
-/** A message that never grows needs no way of growing. */
+/** True if the sink's fallback must be activated: a message that is posted complete does not have to grow. */
 function needsFallback({ fallback }: ReplySink, change: Change): boolean {
   return fallback?.isActive === false && change.type === "post" && !change.draft.streaming;
 }
 
-/** Notes the text before people see more of it. */
+/** Creates the function that notes the text before people see more of it. */
 function createSeenNotes({
   record,
   onSeen,
@@ -172,7 +173,8 @@ function createSeenNotes({
   return (text, isOver) => {
     const { length } = text;
     const ahead = estimateAhead(length);
-    // The final call shows everything, but the last note can end before the text that `seen` includes in advance.
+    // Notes the text again before the final call, which shows all of it: the last note can lack text that `seen`
+    // included in advance.
     if (length <= (isOver ? noted : record.seen)) return undefined;
     record.seen = Math.max(record.seen, isOver ? length : length + ahead);
     noted = length;
@@ -180,7 +182,7 @@ function createSeenNotes({
   };
 }
 
-/** Estimates from the last growth how much text the next calls show. 0 if calls are rare. */
+/** Estimates from the growth since the last call how much more text the next calls will show. 0 if calls are rare. */
 function createAheadEstimate(): (length: number) => number {
   let before: { length: number; atMs: number } | undefined;
   return (length) => {
@@ -193,7 +195,7 @@ function createAheadEstimate(): (length: number) => number {
   };
 }
 
-/** Platforms can limit the last edit of a message separately. */
+/** A call's kind for the pacing. Platforms can have a separate limit for the last edit of a message. */
 function toKind(change: Change): CallKind {
   if (isPost(change)) return "post";
   return change.type === "edit" && !change.draft.streaming ? toEditKind(change.draft) : "edit";
@@ -203,7 +205,7 @@ function isPost({ type }: Change): boolean {
   return type === "post" || type === "upload";
 }
 
-/** After other errors, such as timeouts, the outcome of the call is unknown. */
+/** Treats any other error, such as a timeout, as `unavailable`, because the outcome of the call is unknown. */
 function toSinkError(error: unknown): SinkError {
   if (error instanceof SinkError) return error;
   const quote = ` (${describeError(error)})`;
