@@ -18,20 +18,23 @@ const STILL_WRITTEN = "I'm still writing this answer.";
 
 const REFUSED = describeEnding({ error: "refused" }, { model: "", now: 0 });
 
-/** The actions behind the buttons of an ended answer. A promise rejects if its event must be retried. */
+/** The actions behind the buttons of an ended answer. If a promise rejects, the caller must retry the event. */
 export interface AfterTheEnd {
   /** Shows another answer to the same question. Resolves to a refusal for the person if that is impossible. */
   show(event: ActionEvent, signal: AbortSignal): Promise<string | undefined>;
-  /** Resolves to a refusal for the person if they cannot remove the answer. */
+  /** Removes an answer. Resolves to a refusal for the person if that is impossible. */
   remove(event: ActionEvent): Promise<string | undefined>;
   /**
-   * Resolves to the question that continues a truncated answer, or to a refusal. The same event gives the same
-   * question.
+   * Creates the question that continues a truncated answer. Resolves to this question, or to a refusal. The same event
+   * always gives the same question.
    */
   toContinuation(event: ActionEvent): Promise<MessageEvent | string>;
-  /** Marks the answer as continued, so pressing again does nothing, and removes the button. */
+  /** Notes that the answer was continued, so that pressing the button again does nothing. Also removes the button. */
   continued(event: ActionEvent, signal: AbortSignal): Promise<void>;
-  /** Resolves to the reply to a Stop. The button press can also show an ending that the channel had refused before. */
+  /**
+   * Resolves to the bot's reply to a Stop. If the channel refused to show the end of the answer earlier, the button
+   * press can make that possible now.
+   */
   stop(event: ActionEvent, signal: AbortSignal): Promise<string>;
 }
 
@@ -105,7 +108,7 @@ export function createAfterTheEnd(deps: TurnServices): AfterTheEnd {
       const isUnseen = record?.phase === "final" && record.isRefused === true && canManage(event, record);
       const retry: Button = { action: "retry", turnId: event.turnId, label: "Retry" };
       const closing = { note: REFUSED.note, buttons: [retry] };
-      // A button can sometimes change its own message in a channel that accepts no other messages.
+      // In a channel that accepts no messages from the bot, a button press can sometimes still change its own message.
       if (isUnseen && (await rewriteClosing(deps, { ...record, reply: event.reply }, closing, signal))) {
         await records.save({ ...record, isRefused: false });
       }
@@ -143,7 +146,7 @@ async function writeWhole(
     onEnd: () => closing,
   });
   if (record.posted.length === count) return;
-  // People's replies to the additional messages must find this answer.
+  // If someone replies to one of the additional messages, the bot must find this answer.
   const answer = await readAnswer(history, record);
   if (answer !== undefined) await history.append(record.conversationId, answer, record.posted);
 }
@@ -164,7 +167,7 @@ export function toContinuationEvent(event: ActionEvent, record: TurnRecord): Mes
     text: "Go on exactly where you stopped.",
     attachments: [],
     addressed: "bot",
-    // The question continues that answer, not the messages after the answer.
+    // The question follows the answer that it continues, not the newest message of the conversation.
     ...(inReplyTo !== undefined && { inReplyTo }),
   };
 }

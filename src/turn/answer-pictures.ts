@@ -10,11 +10,11 @@ const MAX_PICTURES = 8;
 
 const MAX_PROMPT_CHARS = 4_000;
 
-/** Equal ids mean the same picture. */
+/** A picture in the model's answer. Pictures with the same id are the same picture. */
 interface AnswerPicture {
   id: string;
   conversationId: string;
-  /** The history entry that the picture follows. */
+  /** The id of the history entry that the picture follows. */
   after: string | undefined;
   reply: ReplyAddress;
   author: Author;
@@ -23,22 +23,22 @@ interface AnswerPicture {
   dataUrl: string;
 }
 
-/** `reason` is a sentence of Markdown. `canRetry` says whether a retry can help. */
+/** Why a picture is missing. `reason` is a sentence in Markdown. `canRetry` is true if a retry can help. */
 interface MissingPicture {
   reason: string;
   canRetry: boolean;
 }
 
 /**
- * Posts a picture and stores it. Resolves to the reason if that failed. Rejects with the signal's reason, or if the
+ * Posts a picture and stores it. If that fails, resolves to the reason. Rejects with the signal's reason, or if the
  * permissions cannot be read.
  */
 export type ShowPicture = (picture: AnswerPicture, signal: AbortSignal) => Promise<MissingPicture | undefined>;
 
 export interface AnswerPictures {
-  /** `round` counts the attempt's answers from 1. */
+  /** Shows the pictures in an answer. `round` counts the attempt's answers from 1. */
   show(dataUrls: readonly string[], round: number, signal: AbortSignal): Promise<void>;
-  /** Adapts the ending to the pictures. `isEmpty` is true if the answer has no text. */
+  /** Adapts the ending of the answer to its pictures. `isEmpty` is true if the answer has no text. */
   toEnding(ending: Ending, isEmpty: boolean): Ending;
   readonly hasAny: boolean;
 }
@@ -47,7 +47,7 @@ interface PicturedTurn {
   record: Pick<TurnRecord, "conversationId" | "reply" | "author">;
   messages: readonly Pick<MessageEvent, "text">[];
   begin: Pieces["begin"];
-  /** The model that is answering at the time of the call. */
+  /** Returns the name of the model that is answering now. */
   answering(): string;
 }
 
@@ -77,7 +77,7 @@ export function createAnswerPictures(
         const note = `_An image from this answer is missing. ${reason}_`;
         return { outcome: canRetry ? "interrupted" : "complete", note, retry: canRetry };
       }
-      // The buttons need a message.
+      // The answer needs a note, because its buttons need a message.
       return isEmpty && shown > 0 ? { ...ending, note: "_The answer is an image._" } : ending;
     },
     get hasAny() {
@@ -86,16 +86,19 @@ export function createAnswerPictures(
   };
 }
 
-/** Parts that an attempt shows in addition to the answer, such as pictures. */
+/** Creates ids for the pieces that an attempt posts in addition to the answer, such as pictures. */
 export interface Pieces {
   next(): TurnPiece;
-  /** The name must be unique in the attempt. */
+  /** `name` must be unique in the attempt. */
   begin(name: string): Pick<TurnPiece, "id" | "after">;
-  /** Reserves the numbers of the pieces. Returns the history entry that the answer follows. */
+  /**
+   * Marks the ids of this attempt as used, so that the next answer gets others. Returns the id of the history entry
+   * that the answer follows.
+   */
   end(): string | undefined;
 }
 
-/** If a process resumes a turn, its pieces get the same ids again. */
+/** If another process resumes the turn, its pieces get the same ids again. */
 export function createPieces(records: Pick<TurnRecords, "note">, record: TurnRecord): Pieces {
   let count = 0;
 

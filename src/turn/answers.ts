@@ -16,31 +16,31 @@ import type { WaitingMarks } from "./waiting-marks.ts";
 
 export interface Answers {
   /**
-   * Answers a batch if `isWanted` resolves to true, and otherwise stores the batch as overheard. If people deleted all
-   * its messages, removes the answer. Resolves to the finished events; a turn that has already started leaves later
-   * events to the next call. Rejects if the reply could not be written; the caller must retry then.
+   * Answers a batch if `isWanted` resolves to true. Otherwise stores the batch as overheard. If people have deleted all
+   * messages of the batch, removes the answer. Resolves to the finished events. Events that arrived after an earlier
+   * attempt started are not finished, and the next call gets them. Rejects if the reply could not be written; the
+   * caller must then retry.
    */
   answer(batch: Batch, isWanted: Promise<boolean>, signal: AbortSignal): Promise<readonly InboundEvent[]>;
   overhear: Overhear;
   /**
-   * Writes a new answer into the messages of a turn's answer, or continues the answer after a decision about its tool
-   * calls.
+   * Writes a new answer into the messages of an earlier one, or continues an answer after a decision about its calls.
    */
   retry(event: ActionEvent, batch: Omit<Batch, "messages">, signal: AbortSignal): Promise<Retried>;
-  /** Applies a change to a question whose answer waits for a person. Resolves to true if there was such an answer. */
+  /** Applies a change to a question whose answer waits for approval. Resolves to true if there was such an answer. */
   reconsider(event: EditedEvent | DeletedEvent, signal: AbortSignal): Promise<boolean>;
 }
 
 export interface Batch {
   events: readonly InboundEvent[];
   messages: readonly MessageEvent[];
-  /** If true, no model is asked any more, and the answer only says that the bot gave up. */
+  /** If true, the bot asks no model, and the answer only says that the bot gave up. */
   isGivenUp?: true;
 }
 
 interface Retried {
   done: readonly InboundEvent[];
-  /** A sentence for the person. Present if nothing was done. */
+  /** A sentence for the person who pressed the button. Present if the bot did nothing. */
   refusal?: string;
 }
 
@@ -116,7 +116,7 @@ export function createAnswers(deps: AnswersDeps): Answers {
   };
 }
 
-/** Ends a retry if the question was deleted. Resolves to undefined if the question exists. */
+/** If the question was deleted, ends the retry and resolves to its result. Otherwise resolves to undefined. */
 async function endOrphan(
   deps: AnswersDeps,
   record: TurnRecord,
@@ -125,12 +125,15 @@ async function endOrphan(
 ): Promise<Retried | undefined> {
   if (!(await isQuestionGone(deps.history, record))) return undefined;
   if (record.phase === "final" || isRunning) return refuse(events, "The question was deleted.");
-  // An earlier attempt started to remove the answer.
+  // An earlier attempt started to remove the answer but did not finish.
   await takeBack(deps, record);
   return { done: events };
 }
 
-/** A complete answer stays available next to the new one. The new one replaces an incomplete answer. */
+/**
+ * Returns the edition number of the next answer. A complete answer stays available as an earlier edition. An incomplete
+ * answer is replaced.
+ */
 async function toNextEdition({ history }: AnswersDeps, record: TurnRecord): Promise<number> {
   const answer = await readAnswer(history, record);
   if (answer === undefined || answer.partial === true || answer.messages.length === 0) return record.edition;
@@ -141,7 +144,7 @@ function refuse(done: readonly InboundEvent[], refusal: string): Retried {
   return { done, refusal };
 }
 
-/** Prepares a turn for another answer. Resolves to "go on", to "done" if an earlier press did it, or to a refusal. */
+/** Prepares a turn for another answer. Resolves to "go on", to "done" if an earlier press did this, or to a refusal. */
 async function prepareAgain(
   deps: AnswersDeps,
   event: ActionEvent,
@@ -167,7 +170,7 @@ async function proceed(
 ): Promise<readonly InboundEvent[]> {
   const { history, log } = deps;
   const { record } = turn;
-  // This turn must see the answers that could not be stored before.
+  // First moves late answers to the history, so that this turn's model sees them.
   await deps.lateWrites.replay();
   const [earlier, present] = await Promise.all([
     loadEarlierAttempt(deps, record.id, messages.length > 0),
@@ -183,7 +186,7 @@ async function proceed(
   deps.waiting.clear(own);
   const asked = own.filter((message) => present.includes(message));
   Object.assign(record, earlier, { messageIds: asked.map(({ messageId }) => messageId) });
-  // The stored text can be older than a change to one of the turn's questions.
+  // The stored text of an answer can be older than a change to one of the turn's questions.
   const isChange = ({ kind }: InboundEvent) => kind === "edited" || kind === "deleted";
   const isOwn = (event: InboundEvent) =>
     "messageId" in event && earlier?.messageIds?.includes(event.messageId) !== false;
@@ -199,7 +202,8 @@ async function proceed(
 }
 
 /**
- * Repeats attempts until one ends the turn. Each edit to its questions starts another attempt with the same messages.
+ * Repeats attempts until one of them ends the turn. After each edit to the turn's questions, another attempt writes
+ * into the same messages.
  */
 async function run(deps: AnswersDeps, turn: RunningTurn, signal: AbortSignal): Promise<void> {
   const { history, ledger, attempt, log } = deps;
@@ -211,11 +215,11 @@ async function run(deps: AnswersDeps, turn: RunningTurn, signal: AbortSignal): P
     if (record.messageIds.length === 0) return takeBack(deps, record);
     result = await attempt(record, beginning, signal);
     if (result === "forgotten") return removePosted(deps, record);
-    // The answer to a changed question can be shorter than the text that people have read.
+    // Forgets the text that people have read, because the answer to a changed question can be shorter.
     if (result === "superseded") {
       record.seen = 0;
       forgetShownText(record);
-      // If this fails, the next attempt reuses the results of the tool calls from before the edit.
+      // If this fails, the next attempt uses the results of tool calls that were made before the edit.
       const restart = async () => (await ledger.open(record)).restart(true);
       await persist(restart, (err) => log.error({ err, turnId: record.id }, "the calls of a turn could not be stored"));
     }

@@ -34,10 +34,11 @@ import { describeUncertain } from "./tool-approval.ts";
 import { toCalls, toNotices, toPersonaMark } from "./trace.ts";
 
 /**
- * Answers the questions of a record once: prepares, streams the answer into the reply, and stores the answer in the
- * history. `beginning.controller` interrupts the attempt with `stopped`, `given-up` and `superseded`; `signal` is the
- * queue's, with `shutdown`, `forgotten` and `lost`. The channel's settings at the start count. Rejects if the reply
- * could not be finished, or if another process continues it; the queue then hands the turn out again.
+ * Answers the questions of a record once: prepares the attempt, streams the answer into the reply, and stores the
+ * answer in the history. `beginning.controller` aborts the attempt with `stopped`, `given-up` or `superseded`. `signal`
+ * is the signal of the queue, which aborts with `shutdown`, `forgotten` or `lost`. The attempt uses the channel's
+ * settings from its start. Rejects if the reply could not be finished, or if another process continues it. The queue
+ * then hands the turn out again.
  */
 export type Attempt = (record: TurnRecord, beginning: Beginning, signal: AbortSignal) => Promise<AttemptResult>;
 
@@ -49,7 +50,7 @@ export function createAttempt(deps: AttemptDeps): Attempt {
     try {
       const outcome = await stream(prepared);
       if (outcome === undefined) return isAborted(signal, "forgotten") ? "forgotten" : "superseded";
-      // The answer must count before its record is final, because a process that resumes a final record counts nothing.
+      // Counts the answer before the record is final: a process that finds a final record after a crash counts nothing.
       const { text, ending, hasPictures } = outcome;
       if (ending.outcome !== "waiting" && (text !== "" || hasPictures)) await spending.noteAnswer();
       await report(prepared, outcome, await keep(prepared, outcome));
@@ -71,13 +72,16 @@ async function report(prepared: Prepared, outcome: Outcome, isKept: boolean): Pr
   const fields = { turnId, conversationId, model, outcome: how, chars: text.length, messages: posted.length };
   deps.metrics.turnEnded(how);
   deps.log.info({ ...fields, seconds: prepared.secondsSinceAsked() }, "turn ended");
-  // The process that resumes the turn reports how it ended.
+  // If the record is not stored as final, another process resumes the turn and reports its end.
   if (!isKept) return;
   const { used } = spending;
   await display.story.end({ number: ends.length, outcome: how, note, messages: posted.length, used, calls });
 }
 
-/** `isFenced` is true if a write showed that another process has the turn, before the queue noticed. */
+/**
+ * Cleans up after an attempt. `isFenced` is true if a write was rejected because another process has the turn, even if
+ * the queue has not noticed that yet.
+ */
 async function leave({ deps, record, signal, display, spending }: Prepared, isFenced: boolean): Promise<void> {
   display.story.leave(signal.reason);
   if (isFenced || isAborted(signal, "lost", "shutdown"))
@@ -89,27 +93,27 @@ const OWN_MODEL = "_This channel uses a model chosen here. `/model default` goes
 
 const ONLY_THOUGHT = "_The model hit the length limit before it got to an answer. Press Retry to ask again._";
 
-/** A scheduled run had nothing to say. The note replaces an earlier answer. */
+/** The ending of a scheduled run that has nothing to say. The note replaces an earlier answer. */
 const SILENCE: Ending = { outcome: "complete", note: "_Nothing to report this time._", retry: false };
 
-/** How long a write waits until the record has its text. A process that takes over continues from the record. */
+/** How long a call waits until its text is in the record. A process that takes over continues from the record. */
 const SEEN_WAIT_MS = 500;
 
 interface Outcome extends Pick<Produced, "context" | "fallback" | "isInVain"> {
   text: string;
   ending: Ending;
   hasPictures: boolean;
-  /** Messages of the model and the tools, as they can be stored. */
+  /** The messages of the model and the tools, in the form in which the history stores them. */
   messages: ChatMessage[];
   calls: Trace["calls"];
   sources: Source[];
-  /** The history entry that the answer follows. */
+  /** The id of the history entry that the answer follows. */
   after: string | undefined;
 }
 
 /**
- * Writes the reply while the model answers. Resolves to undefined, and changes no message, if the questions changed or
- * the asker is being erased.
+ * Writes the reply while the model is answering. If people changed the questions or the asker is being erased, resolves
+ * to undefined and leaves the messages as they are.
  */
 async function stream(prepared: Prepared): Promise<Outcome | undefined> {
   const { deps, record, beginning, before, model, options, display, ledger } = prepared;
@@ -142,7 +146,8 @@ async function stream(prepared: Prepared): Promise<Outcome | undefined> {
       await records.save(record);
       if (record.posted.length > postedBefore) noteProgress();
     },
-    // A slow store must not slow the reply down. If the process dies meanwhile, people briefly see less text.
+    // A slow store must not slow the reply down. If the process dies before the text is stored, people briefly see
+    // less.
     onSeen: (shownText) => {
       noteProgress();
       const shown = { text: shownText, cited: produced.sources.cited() };
@@ -157,7 +162,7 @@ async function stream(prepared: Prepared): Promise<Outcome | undefined> {
       log.warn({ err: error, turnId: record.id, call: kind }, "a write was refused");
     },
     onShown: story.shown,
-    // No person is waiting for a scheduled run, and it may have nothing to say.
+    // A scheduled run does not say what it waits for: no person is waiting, and the run may have nothing to say.
     ...(record.scheduled === undefined && {
       describeWait: () =>
         describeRunning(steps.all) || produced.thinking.describe() || "waiting for the model to start its answer",
@@ -165,7 +170,7 @@ async function stream(prepared: Prepared): Promise<Outcome | undefined> {
     onWait: (words) => showBeside(prepared, produced, words),
     onRefused: (kind) => {
       refusal = describeRefusal(kind);
-      // For the other two kinds, the text ends with the refusal.
+      // After `rejected` and `filtered`, the reply itself ends with the refusal, so people see why it ended.
       record.isRefused = kind !== "rejected" && kind !== "filtered";
       abortWith(beginning.controller, "refused");
     },
@@ -196,8 +201,8 @@ function toOutcome(
 }
 
 /**
- * Decides how the attempt ends when no more text follows. Returns undefined if the next attempt or an erasure changes
- * the messages. Throws `cause.error` if another process or a later attempt continues the answer.
+ * Decides how the attempt ends when no more text follows. Returns undefined if the next attempt or an erasure will
+ * change the messages. Throws `cause.error` if another process or a later attempt will continue the answer.
  */
 function conclude(prepared: Prepared, produced: Produced, cause: Cause, text: string): Ending | undefined {
   const { deps, record, before, options, signal } = prepared;
@@ -217,7 +222,9 @@ function conclude(prepared: Prepared, produced: Produced, cause: Cause, text: st
   return ending;
 }
 
-/** True if another process continues the messages. Otherwise a sentence must end the visible answer. */
+/**
+ * True if another process will continue the reply. Otherwise this process must end the visible answer with a sentence.
+ */
 function isHandedOver({ deps, record, signal }: Prepared): boolean {
   if (isAborted(signal, "shutdown")) return record.posted.length === 0 || canBeTakenOver(deps.right);
   return isAborted(signal, "lost");
@@ -249,17 +256,17 @@ function toEnding(prepared: Prepared, { pictures, isSilent }: Produced, cause: C
   if (shown !== ending) return shown;
   if (isSilent && ending.outcome === "complete") return SILENCE;
   if (ending.outcome === "length" && isEmpty) return { outcome: "failed", note: ONLY_THOUGHT, retry: true };
-  // The gateway may no longer have the model that people chose for the channel. A retry does not help then.
+  // The gateway may no longer have the model that people chose for this channel. A retry does not help then.
   const mayBeModel = ending.outcome === "failed" && !ending.retry && model !== deps.model;
   if (mayBeModel) return { ...ending, note: `${ending.note}\n\n${OWN_MODEL}` };
   if (!isEmpty || ending.note !== "") return ending;
   return { outcome: "failed", note: "_The model gave an empty answer. Press Retry to ask again._", retry: true };
 }
 
-/** The name of the person who stopped the answer. "you" if only that person reads it. */
+/** The name of the person who stopped the answer. "you" if only that person reads the answer. */
 function describeStopper({ record: { author, reply }, beginning }: Prepared): string | undefined {
   const by = beginning.stoppedBy();
-  // The dashboard presses Stop with the asker's id, but under its own name.
+  // A Stop from the dashboard has the asker's id, but the dashboard's name.
   const isOwn = by?.id === author.id && by.name === author.name;
   if (isOwn && (reply.isDirect === true || reply.visibleTo !== undefined)) return "you";
   return by && quoteName(by.name);
@@ -285,14 +292,14 @@ function toClosing(
     note: notes.filter(Boolean).join("\n\n"),
     buttons: toEndingButtons({ ...prepared, sink: display.sink }, ending),
     isPartial: ending.outcome !== "complete",
-    // An answer that waits for approval continues later.
+    // An answer that waits for approval continues later, and lists its sources only at its end.
     sources: ending.outcome === "waiting" ? [] : sources.all(),
   };
 }
 
 /**
- * Stores the answer in the history, then the record as final. Stores an empty answer too, because Retry replaces it.
- * Resolves to true if the record is stored.
+ * Stores the answer in the history, then stores the record as final. Stores an empty answer too, because Retry replaces
+ * it. Resolves to true if the record is stored.
  */
 async function keep(prepared: Prepared, outcome: Outcome): Promise<boolean> {
   const { deps, record, beginning, before, queueSignal } = prepared;
@@ -317,9 +324,9 @@ async function keep(prepared: Prepared, outcome: Outcome): Promise<boolean> {
     queueSignal,
   );
   Object.assign(record, final);
-  // A process has little time left during a shutdown.
+  // A process that is shutting down has no time for long pauses between retries.
   const pausesMs = isAborted(queueSignal, "shutdown") ? undefined : PATIENT_PAUSES_MS;
-  // Until the stored record is final, the buttons under the answer say that it is still being written.
+  // Until the record is stored as final, a press on a button only shows that the bot is still writing.
   return deps.records.save(record, pausesMs);
 }
 

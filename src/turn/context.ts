@@ -21,21 +21,26 @@ import type { ContextSummary } from "./trace.ts";
 
 const READ_AGAIN_MS = 200;
 
-/** How many messages to read beyond the window's limit, because only tokens limit messages to other people. */
+/**
+ * How many history entries to read in addition to the window's limit, because that limit does not count messages to
+ * other people. Only the window's tokens limit those.
+ */
 const EARLIER_ENTRIES = 500;
 
-/** Text with more characters per token never fits into the window. */
+/** How many characters to read for each token of the window. More text never fits into the window. */
 const CHARS_PER_TOKEN = 8;
 
 export interface Context {
   messages: ChatMessage[];
   notices: string[];
   given: ContextSummary;
-  /** Files in the messages that the model sees, oldest first, including files whose content the model does not see. */
+  /**
+   * The files in the messages that the model sees, oldest first. Includes files whose content the model does not see.
+   */
   files: AttachmentRef[];
-  /** The oldest history entry in `messages`. Undefined if the history has no older ones. */
+  /** The id of the oldest history entry in `messages`. Undefined if the history has no older entries. */
   oldestShownId: string | undefined;
-  /** The turn's previous answer, if the turn restarts. Absent if it was not read. */
+  /** The turn's earlier answer, if the turn restarts. Absent if the history has not been read yet. */
   written?: Written;
 }
 
@@ -44,9 +49,9 @@ type Written = Pick<HistoryEntry, "messages" | "sources">;
 const UNWRITTEN: Written = { messages: [] };
 
 /**
- * Builds the request from the branch that ends with the question and the talk around the question, limited to the
- * window. If the history is unavailable, the request has only the messages in the record, and a notice says so. Rejects
- * if the record has none.
+ * Builds the model's request: the branch of the conversation that ends with the question, and the channel's messages
+ * around the question, limited to the window. If the history is unavailable, the request has only the given questions,
+ * and a notice says so. Rejects if there are none.
  */
 export type ReadContext = (
   record: TurnRecord,
@@ -76,7 +81,7 @@ export function createReadContext(deps: ContextDeps): ReadContext {
       history.find(id),
       history.read(conversationId, { ...most, ...(asked !== undefined && { upToId: asked }) }),
     ]);
-    // A restarted turn must not see its own answer or later messages.
+    // If the turn restarts, its request must not contain its own answer or later messages.
     if (own !== undefined) {
       const [before, answer] = await Promise.all([
         history.read(conversationId, { ...most, beforeId: own.entryId }),
@@ -85,11 +90,11 @@ export function createReadContext(deps: ContextDeps): ReadContext {
       return { ...before, written: answer ?? UNWRITTEN };
     }
     if (branch.entries.length > 0) return branch;
-    // The question could not be stored.
+    // The question is not in the history, because it could not be stored.
     return history.read(conversationId, most);
   }
 
-  /** Adds questions that the history lacks, or has only as messages to others. */
+  /** Adds questions that the history lacks, or has only as messages to other people. */
   function withMessages(entries: readonly HistoryEntry[], messages: readonly MessageEvent[]): HistoryEntry[] {
     const asked = new Set(entries.flatMap(({ id, isEarlier }) => (isEarlier === true ? [] : id)));
     if (messages.every(({ messageId }) => asked.has(messageId))) return [...entries];
@@ -99,7 +104,7 @@ export function createReadContext(deps: ContextDeps): ReadContext {
 
   async function readEntries(record: TurnRecord, messages: readonly MessageEvent[], signal: AbortSignal) {
     try {
-      // Retries once, because the first read can time out if this process was paused.
+      // Reads twice, because the first read can time out if this process was paused.
       const look = () => readBranch(record);
       const branch = await retry(look, { pausesMs: [READ_AGAIN_MS], mayPass: isStoreOutage }, signal);
       const entries = withMessages(branch.entries, messages);
@@ -107,7 +112,7 @@ export function createReadContext(deps: ContextDeps): ReadContext {
       return { written: UNWRITTEN, ...branch, entries, first, notices: [] as string[] };
     } catch (error) {
       signal.throwIfAborted();
-      // Only the history has this question.
+      // Without the history, this question is unknown.
       if (messages.length === 0) throw error;
       log.error({ err: error, turnId: record.id }, "the history could not be read");
       const notice = "_My storage is unavailable: I wrote this answer without the earlier conversation._";
@@ -133,7 +138,7 @@ export function createReadContext(deps: ContextDeps): ReadContext {
     const room = toRoomForFiles(maxTokens, said.tokens);
     const shown = await showFiles(said.kept, { files, maxTokens: room, owner, showsFiles }, signal);
     const { kept } = fitWindow(whole, { ...limits, filesOf: shown.tokensOf }, estimateTokens);
-    // The talk around the question is not stored.
+    // The history does not store the channel's messages around the question.
     const around = new Set(talk.map(({ id }) => id));
     const stored = kept.filter(({ id }) => !around.has(id));
     const dropped = withoutQuoted(entries).length - stored.length;
@@ -160,12 +165,12 @@ export function createReadContext(deps: ContextDeps): ReadContext {
   };
 }
 
-/** Files get the rest of the window after people's words: at least a quarter of it, at most three quarters. */
+/** Files get the tokens that people's words leave free: at least a quarter and at most three quarters of the window. */
 function toRoomForFiles(maxTokens: number, saidTokens: number): number {
   return Math.floor(Math.min(0.75 * maxTokens, Math.max(0.25 * maxTokens, maxTokens - saidTokens)));
 }
 
-/** Puts the thread's first message at the front, however old it is. */
+/** Puts the first message of the thread at the front, however old it is. */
 function withRoot(entries: readonly HistoryEntry[], { first }: Branch): HistoryEntry[] {
   const isMissing = first?.isRoot === true && entries.every(({ id }) => id !== first.id);
   return isMissing ? [first, ...entries] : [...entries];
@@ -176,7 +181,10 @@ function withoutQuoted(entries: readonly HistoryEntry[]): HistoryEntry[] {
   return entries.filter(({ id, isEarlier }) => isEarlier !== true || !quoted.has(id));
 }
 
-/** How many of the newest messages with files show the content of their files. Older messages show only names. */
+/**
+ * The model sees the content of files only in this many of the newest messages with files. For older messages, it sees
+ * only the files' names.
+ */
 const MESSAGES_WITH_FILES = 4;
 
 const NOT_READ = "Your files were not read: you're not allowed to have files read here.";
@@ -196,7 +204,7 @@ interface FilesInContext {
   noticesOf(messageIds: readonly string[]): string[];
 }
 
-/** Shows the files of the newest entries within `maxTokens`. Rejects with the signal's reason. */
+/** Reads files for the model, newest entry first, until `maxTokens` are used up. Rejects with the signal's reason. */
 async function showFiles(
   entries: readonly HistoryEntry[],
   { files, maxTokens, owner, showsFiles }: FilesOptions,
@@ -227,10 +235,10 @@ async function showFiles(
 
 const EARLIER_TIMEOUT_MS = 5_000;
 
-/** More messages than the usual window shows. */
+/** How many earlier messages of a thread to read at most. This is more than the usual window shows. */
 const MAX_EARLIER_MESSAGES = 400;
 
-/** The stored time if the earlier messages could not be read. */
+/** Stored as the time of the last reading if the earlier messages could not be read. */
 const NOTHING_YET = 0;
 
 const ONLY_A_PART = "_I could read only some of the earlier messages here._";
@@ -238,20 +246,23 @@ const ONLY_A_PART = "_I could read only some of the earlier messages here._";
 const NOTHING = "_I couldn't read the earlier messages here._";
 
 /**
- * Adds the thread's earlier messages up to the newest question to the history: all of them for the first question in a
- * conversation, otherwise those since the previous question. Does nothing for a private conversation. Has a time limit
- * and ignores failures. Rejects only if `signal` aborts.
+ * Adds the earlier messages of a thread to the history, up to the newest question: all of them for the first question
+ * in a conversation, otherwise those since the previous question. Does nothing in a private conversation. Has a time
+ * limit and ignores failures. Rejects only if `signal` aborts.
  */
 export type BringEarlier = (questions: readonly MessageEvent[], signal: AbortSignal) => Promise<Brought>;
 
 export interface Brought {
-  /** A sentence for people if the messages before the first question could not be read completely. */
+  /** A sentence for people. Present if the messages before the first question could not be read completely. */
   notice?: string;
-  /** Unix milliseconds. The history stores with the question that there were no messages before this time. */
+  /** Unix milliseconds. There were no messages to add before this time. The history stores this with the question. */
   nothingUntil?: number;
 }
 
-/** Stores overheard messages for the next answer if their conversation has a history. Never rejects. */
+/**
+ * Stores messages that were not for the bot, so that its next answer can use them. Skips conversations that the bot has
+ * no history of. Never rejects.
+ */
 export type Overhear = (messages: readonly MessageEvent[]) => Promise<void>;
 
 interface BringEarlierDeps {
@@ -279,23 +290,24 @@ export function createBringEarlier({ history, adapterOf, log }: BringEarlierDeps
       const range = { ...(until > NOTHING_YET && { since: until }), maxMessages: MAX_EARLIER_MESSAGES };
       const reading = (signal: AbortSignal) => readEarlier(newest, range, signal);
       const { messages, isPartial = false } = await runWithin(EARLIER_TIMEOUT_MS, reading, signal);
-      // Questions keep their order among the other messages, and are stored on their own branch.
+      // Leaves questions out here, because the history stores each of them on its own branch. They keep their order
+      // among the other messages.
       const own = new Set(questions.filter(isOnBranch).map(({ messageId }) => messageId)).add(newest.messageId);
       const read = new Set([...own, ...messages.map(({ messageId }) => messageId)]);
-      // An earlier attempt read messages up to a question that it could not store.
+      // The read lacks these questions: an earlier attempt read the messages up to them, but could not store them.
       const unread = questions.filter(({ messageId }) => !read.has(messageId));
       const others = messages.filter(({ messageId }) => !own.has(messageId));
       const said = [...unread, ...others].toSorted((a, b) => a.at - b.at);
       if (said.length === 0 && !isPartial) return { nothingUntil: at };
-      // The next question can then read the missing part.
+      // After a partial read, notes only the time of the newest message, so that the next question reads the rest.
       const readUntil = isPartial ? Math.max(until, ...said.map((message) => message.at)) : at;
       await history.bring(conversationId, toEarlierEntries(said, reply), readUntil);
       return isPartial && until === NOTHING_YET ? { notice: ONLY_A_PART } : {};
     } catch (error) {
       signal.throwIfAborted();
       log.warn({ err: error, conversationId }, "earlier messages of a thread could not be read");
-      // The next question retries this. A first question needs a notice, because its answer would seem to know all
-      // messages.
+      // The next question retries this. If this is the first question, its answer needs a notice. Otherwise it would
+      // seem to know all messages.
       if (until !== NOTHING_YET) return {};
       await history.bring(conversationId, [], NOTHING_YET).catch(() => {});
       return { notice: NOTHING };
@@ -312,7 +324,7 @@ export function createOverhear(history: Pick<History, "isNew" | "append">, log: 
     for (const message of messages) {
       const { conversationId, reply, inReplyTo } = message;
       try {
-        // Without a history, people are only talking to each other.
+        // In a conversation without a history, people are only talking to each other.
         if (await history.isNew(conversationId)) continue;
         const [entry] = toEarlierEntries([message], reply);
         if (entry !== undefined) await history.append(conversationId, entry, [], inReplyTo);
@@ -323,10 +335,10 @@ export function createOverhear(history: Pick<History, "isNew" | "append">, log: 
   };
 }
 
-/** Only from messages to other people. */
+/** The largest part of a message to other people that the history stores. */
 const MAX_EARLIER_CHARS = 4_000;
 
-/** Drops repeated and empty messages. */
+/** Converts messages to history entries. Drops repeated and empty messages. */
 function toEarlierEntries(said: readonly EarlierMessage[], reply: ReplyAddress): HistoryEntry[] {
   const entries = new Map<string, HistoryEntry>();
   for (const message of said) {
@@ -347,9 +359,10 @@ function toBounded(text: string): string {
 const TALK_TIMEOUT_MS = 5_000;
 
 /**
- * Reads the channel's last messages around a question, or around its thread's first message. Leaves out the question's
- * own conversation: the branch already has its messages, or they belong to another branch. Reads nothing for a private
- * question, and stores nothing. Has a time limit and ignores failures. Rejects only if `signal` aborts.
+ * Reads the channel's last messages around a question, or around the first message of the question's thread. Leaves out
+ * messages of the question's own conversation, because the branch already has them or they belong to another branch.
+ * Reads nothing for a private question, and stores nothing. Has a time limit and ignores failures. Rejects only if
+ * `signal` aborts.
  */
 type ReadChannelTalk = (
   record: TurnRecord,
@@ -374,12 +387,12 @@ export function createReadChannelTalk({ history, adapterOf, log }: ChannelTalkDe
     const adapter = adapterOf(reply.platform);
     if (adapter.readChannel === undefined || maxMessages < 1 || reply.visibleTo !== undefined) return [];
     const readChannel = adapter.readChannel.bind(adapter);
-    // Its first message is not a question to the bot.
+    // If other people started the thread, its first message is not a question to the bot.
     const began = first === undefined || first.isEarlier === true ? [] : [first.id];
     const ids = [...messageIds.toReversed(), ...began];
     try {
       const said = await runWithin(TALK_TIMEOUT_MS, (signal) => readChannel(reply, ids, maxMessages, signal), signal);
-      // A question may not be in the history yet.
+      // A question that was just asked may not be in the history yet.
       const known = new Set([...ids, ...entries.map(({ id }) => id)]);
       const places = await Promise.all(said.map(({ messageId }) => history.find(messageId)));
       const isTalk = ({ messageId }: EarlierMessage, index: number) =>
@@ -393,16 +406,15 @@ export function createReadChannelTalk({ history, adapterOf, log }: ChannelTalkDe
   };
 }
 
-/** For shorter texts, counting is faster than the cache. */
+/** Shorter texts are not cached, because counting their tokens is faster than a look-up. */
 const LONG_CHARS = 1_000;
 const MAX_COUNTS = 5_000;
 
-/** Keyed by digests, so that no person's words stay in memory. */
+/** The keys are digests, so that no person's words stay in memory. */
 const counts = new BoundedMap<string, number>(MAX_COUNTS);
 
 /**
- * Estimates the tokens of a text. Counts of long texts are cached: each takes milliseconds and is needed in every
- * round.
+ * Estimates the tokens of a text. Caches the counts of long texts, which take milliseconds and are needed each round.
  */
 export function estimateTokens(text: string): number {
   if (text.length < LONG_CHARS) return estimateTokenCount(text);

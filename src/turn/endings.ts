@@ -25,21 +25,21 @@ type Outcome =
   | "failed"
   | "shutdown";
 
-/** The finish reason if tool calls wait for a person's decision. No gateway sends it. */
+/** The finish reason if tool calls wait for a person's decision. No gateway sends this reason. */
 export const WAITS = "waits for a person";
 
 export interface Ending {
   outcome: Outcome;
-  /** One line of Markdown, shown under the text or alone. "" if the answer is complete. */
+  /** One line of Markdown, shown under the text, or alone if there is no text. "" if the answer is complete. */
   note: string;
   retry: boolean;
 }
 
 interface EndingContext {
   model: string;
-  /** "you" if only that person reads the answer. */
+  /** The name of the person who stopped the answer. "you" if only that person reads the answer. */
   stoppedBy?: string | undefined;
-  /** Unix milliseconds. */
+  /** The current time in Unix milliseconds. */
   now: number;
 }
 
@@ -56,18 +56,18 @@ const FINISHED: Readonly<Record<Finish, Ending>> = {
   broken: BROKE_OFF,
 };
 
-/** The statuses of a busy service. */
+/** The HTTP statuses with which a busy service answers. */
 const BUSY_STATUSES: ReadonlySet<number | undefined> = new Set([429, 503, 529]);
 
-/** For longer waits, a clock time is easier to follow than a countdown. */
+/** For a wait longer than this, people get a clock time, which is easier to follow than a countdown. */
 const LONGEST_COUNTDOWN_MS = 90_000;
 
-/** A longer wait makes no sense, and a very large one is no valid date. */
+/** For a wait longer than this, the bot says "another day". A very large number is not even a valid date. */
 const LONGEST_WAIT_MS = 30 * 86_400_000;
 
 /**
- * Says in plain words how a turn ended and what people can do. The error can be an `AbortReason`, or `filtered` for a
- * text that the platform's own filter rejects. Never quotes an error, a body, a URL or a key.
+ * Says in plain words how a turn ended and what people can do next. The error can be an `AbortReason`, or `filtered`
+ * for a text that the platform's own filter rejected. Never quotes an error, a body, a URL or a key.
  */
 export function describeEnding(cause: Cause, context: EndingContext): Ending {
   if ("finish" in cause) return describeFinish(cause.finish);
@@ -107,7 +107,7 @@ function describeFinish(reason: string): Ending {
 
 function describeGatewayError(error: GatewayError, { model, now }: EndingContext): Ending {
   const { kind, status, reason, retryAfterMs, isPause } = error;
-  // Some gateways send this reason during a short outage.
+  // Some gateways say during a short outage that they don't know the model.
   const mayPass = reason === "unknown-model" && PASSING.has(kind);
   if (reason !== undefined && !mayPass) return describeRefusal(reason, model);
   const retryLater = `Press Retry ${describeWait(retryAfterMs, now)}.`;
@@ -160,7 +160,7 @@ function describeRefusal(reason: GatewayErrorReason, model: string): Ending {
   );
 }
 
-/** Without a status, the request broke the rules of the API. */
+/** Describes a request that the AI service rejected. Without a status, the bot did not send the request. */
 function describeRejected(status: number | undefined, model: string): Ending {
   if (status === 413) return tooLong(model);
   if (status === 404) {
@@ -186,7 +186,7 @@ function toStatus(status: number | undefined): string {
   return status === undefined ? "" : ` (${status})`;
 }
 
-/** Offers Retry. */
+/** Creates an ending that offers Retry. */
 function end(outcome: Outcome, sentence: string): Ending {
   return { outcome, note: `_${sentence}_`, retry: true };
 }
@@ -202,7 +202,7 @@ function describeWait(waitMs: number | undefined, now: number): string {
     const seconds = Math.max(1, Math.ceil(waitMs / 1_000));
     return seconds === 1 ? "in 1 second" : `in ${seconds} seconds`;
   }
-  // Rounded up to the minute, because the wait must be over at that time.
+  // Rounds up to the minute, because the wait must be over at the time that people read.
   const until = new Date(Math.ceil((now + waitMs) / 60_000) * 60_000).toISOString();
   const [day = "", time = ""] = until.split("T");
   const clock = `at about ${time.slice(0, 5)} UTC`;
@@ -231,7 +231,7 @@ function toEntries(finish: Finish, reasons: string): Array<[string, Finish]> {
   return reasons.split(" ").map((reason) => [reason, finish]);
 }
 
-/** Pure. An unknown reason, such as `network_error`, means that the answer broke off. */
+/** Reads a gateway's `finish_reason`. An unknown reason, such as `network_error`, means that the answer broke off. */
 export function readFinish(reason: string): Finish {
   return FINISHES.get(reason.toLowerCase()) ?? "broken";
 }
@@ -240,25 +240,27 @@ export function describeFallback(fallback: Fallback, model: string): string {
   return `_Answered by ${describeOther(fallback, model)}, because ${describeReason(fallback.because, model)}._`;
 }
 
-/** Names the model, unless it is `model`, and the second AI service if that service answered. */
+/**
+ * Names the model that answered, unless that is `model`. Also names the second AI service, if that service answered.
+ */
 export function describeOther({ model: other, isSecondGateway }: Fallback, model?: string): string {
   const service = isSecondGateway ? "the second AI service" : "";
   return [other === model ? "" : quoteName(other), service].filter(Boolean).join(" of ");
 }
 
-/** Says why the first model did not answer, as the end of a sentence. */
+/** Says why the first model did not answer. The text is the end of a sentence. */
 export function describeReason(because: GatewayErrorKind, model: string): string {
   if (because === "unreachable") return "I couldn't reach the first one";
   if (because === "rate-limited") return `${quoteName(model)} is at its rate limit`;
   return `${quoteName(model)} ${because === "rejected" ? "refused the request" : "didn't answer"}`;
 }
 
-/** The name of an adaptation: tools returned pictures that the model cannot see. */
+/** The name of the adaptation for a model that cannot see the pictures that tools returned. */
 export const PICTURES_OF_TOOLS = "pictures of tools";
 
 const SEES_NOTHING = "can't see images, so it answered from the text alone";
 
-/** The consequences that people notice, by the names of the adaptations. */
+/** Maps the name of each adaptation that people notice to its consequence for the answer. */
 const CONSEQUENCES: ReadonlyArray<[name: string, consequence: string]> = [
   ["temperature", "doesn't accept a temperature, so it used its own"],
   ["max_tokens", "doesn't accept this length limit, so it used its own"],
@@ -277,7 +279,7 @@ interface Asked {
 }
 
 /**
- * Says which of the channel's options the model did not accept, as one line of Markdown. "" if it accepted all.
+ * Says in one line of Markdown which of the channel's options the model did not accept. "" if it accepted all of them.
  * Mentions tools only under the first answer of a conversation.
  */
 export function describeDropped(names: ReadonlySet<string>, { model, options, messages }: Asked): string {
@@ -318,7 +320,7 @@ export function toEndingButtons(shown: AnswerShown, ending: Ending): Button[] {
 function toButtonsOfTurn({ record, sink, before, ledger }: AnswerShown, ending: Ending): Button[] {
   const { id: turnId, edition } = record;
   const waiting = ledger.waiting();
-  // A new edition would remove the bot's question to people.
+  // Shows only the buttons for the decision, because a new answer would replace the message that asks for it.
   if (ending.outcome === "waiting" && waiting !== undefined) return toWaitingButtons(turnId, waiting);
   const numbers = [...formerOf(before, edition).map((one) => one.edition), edition];
   const steps = toEditionButtons(turnId, numbers, edition);
@@ -335,7 +337,6 @@ export function canContinue({ outcome, retry }: Ending): boolean {
   return outcome === "length" && retry;
 }
 
-/** Empty if the platform does not show these buttons. */
 export function toAnswerButtons(
   { id: turnId, edition }: Pick<TurnRecord, "id" | "edition">,
   { traits }: Pick<ReplySink, "traits">,
@@ -350,7 +351,6 @@ export function toAnswerButtons(
   ];
 }
 
-/** Empty if the platform does not support the button. */
 export function toExplainButton(
   { id: turnId }: Pick<TurnRecord, "id">,
   { traits }: Pick<ReplySink, "traits">,
@@ -358,7 +358,7 @@ export function toExplainButton(
   return traits?.secondThoughts === true ? [{ action: "explain", turnId, label: "What did you see?" }] : [];
 }
 
-/** The buttons that show the previous and the next of several answers. */
+/** The buttons with which people switch to the previous and the next of several answers. */
 export function toEditionButtons(turnId: string, editions: readonly number[], shown: number): Button[] {
   const at = editions.indexOf(shown);
   const [before, after] = [editions[at - 1], editions[at + 1]];
@@ -366,7 +366,7 @@ export function toEditionButtons(turnId: string, editions: readonly number[], sh
     return { action: "show", turnId: toEditionId(turnId, edition), label };
   };
   const place = `${at + 1}/${editions.length}`;
-  // "2/3" appears once: on "back", or on "next" for the first answer.
+  // Only one button shows the number, such as "2/3": the one that goes back, or else the one that goes forward.
   if (before === undefined) return after === undefined ? [] : [toButton(after, `${place} ›`)];
   return [toButton(before, `‹ ${place}`), ...(after === undefined ? [] : [toButton(after, "›")])];
 }

@@ -11,14 +11,16 @@ import { createStoredParser } from "../store/values.ts";
 import { turnRecord } from "./record.ts";
 import type { TurnRecords } from "./records.ts";
 
-/** For all pending writes. An answer has a few thousand characters, or more with large tool results. */
+/** The largest number of characters in all pending answers. An answer has a few thousand, or more with tool results. */
 const MAX_CHARS = 32 * 1024 * 1024;
 const AGAIN_MS = 1_000;
-/** Such a failure is not an outage, so it will probably last. */
+/** The pause before a retry if a failure is not an outage. Such a failure will probably last. */
 const AGAIN_AFTER_FAILURE_MS = 60_000;
-/** If no other process can take the turn over. A store restarts in about this time. */
+/**
+ * How long a turn waits for its write if no other process can take the turn over. A store restarts in about this time.
+ */
 const PATIENCE_MS = 7_000;
-/** During a shutdown. */
+/** How long a turn waits for its write during a shutdown. */
 const LAST_MS = 1_500;
 
 const continuation = z.object({
@@ -29,7 +31,7 @@ const continuation = z.object({
 });
 const lateWrite = continuation.extend({
   record: turnRecord,
-  /** The turn's number of attempts when it ended. */
+  /** How many attempts the turn had made when it ended. */
   attempts: z.number().exactOptional(),
   /** The questions, if the history lacks them too. */
   asked: z.array(continuation).exactOptional(),
@@ -38,18 +40,18 @@ const lateWrite = continuation.extend({
 export type LateWrite = z.infer<typeof lateWrite>;
 
 /**
- * Stores answers, and their questions if necessary, that the history could not store because the store was unavailable.
- * They wait in this process's own database. One loop moves each of them to the history exactly once when the store is
- * available again, even after a restart.
+ * Stores answers that the history could not store because the store was unavailable. Also stores their questions if the
+ * history lacks them. The answers wait in this process's own database. When the store is available again, even after a
+ * restart, one loop moves each answer to the history exactly once.
  */
 export interface LateWrites {
   /**
    * Stores an answer in the history, now or later. If another process can take the turn over, waits until the history
-   * has the answer, because that process must find it there. Otherwise waits for some seconds. Never rejects.
+   * has the answer, because that process must find it there. Otherwise waits for at most some seconds. Never rejects.
    */
   store(services: Pick<Services, "history" | "right" | "log">, late: LateWrite, signal: AbortSignal): Promise<void>;
   count(): number;
-  /** Moves everything to the history. If that fails, retries later. Never rejects. */
+  /** Moves all pending answers to the history. If that fails, retries later. Never rejects. */
   replay(): Promise<void>;
 }
 
@@ -67,8 +69,8 @@ interface Waiting {
 }
 
 /**
- * Also moves the answers that an earlier process left. `history` and `records` need no right, because the turn's right
- * may have ended long ago, and `appendLate` never replaces a later answer.
+ * Creates the late writes, and starts to move answers that an earlier process left. `history` and `records` need no
+ * right: the turn's right may have ended long ago, and `appendLate` never replaces a later answer.
  */
 export function createLateWrites(options: LateWritesOptions): LateWrites {
   const { database, log, maxChars = MAX_CHARS } = options;
@@ -105,7 +107,7 @@ export function createLateWrites(options: LateWritesOptions): LateWrites {
     waiting.delete(id);
   }
 
-  /** Uses the turn's right while the turn waits. */
+  /** Moves one answer to the history. While the turn still waits, uses the turn's right. */
   async function move({ id, late }: Row): Promise<void> {
     const turn = waiting.get(id);
     try {
@@ -123,14 +125,14 @@ export function createLateWrites(options: LateWritesOptions): LateWrites {
     try {
       const stored = table.all().map(({ id, text }) => ({ id, late: parse(text) }));
       const hasFailed = await moveEach(stored, move, log);
-      // These could not be stored in the database.
+      // These answers could not be stored in the database, so they are only in memory.
       const others = Array.from(waiting.keys(), (id) => ({ id }));
       const isFailing = (await moveEach(others, move, log)) || hasFailed;
       if (isFailing && waiting.size === 0) pauseMs = AGAIN_AFTER_FAILURE_MS;
     } catch {
-      // The store is still unavailable.
+      // The store is still unavailable. The timer below retries.
     }
-    // Another answer may have arrived meanwhile.
+    // Another answer may have arrived during the replay.
     if (!isEmpty()) replayIn(pauseMs);
   }
 
@@ -141,7 +143,7 @@ export function createLateWrites(options: LateWritesOptions): LateWrites {
     timer = setTimeout(() => void replay(), pauseMs).unref();
   }
 
-  /** All callers share the running replay. */
+  /** Starts to replay, or joins the replay that is already running. */
   function replay(): Promise<void> {
     if (isEmpty()) return Promise.resolve();
     replaying ??= replayAll().finally(() => (replaying = undefined));
@@ -150,7 +152,9 @@ export function createLateWrites(options: LateWritesOptions): LateWrites {
 
   void replay();
 
-  /** `isPatient`: without a time limit, until the signal aborts. */
+  /**
+   * Waits until the loop has written the answer. If `isPatient`, waits without a time limit until the signal aborts.
+   */
   async function wait(
     late: LateWrite,
     write: Waiting["write"],
@@ -178,7 +182,7 @@ export function createLateWrites(options: LateWritesOptions): LateWrites {
         log.error({ err, turnId: id }, "an answer could not be stored in the history");
         if (err instanceof FencedError) return;
         const isAway = isStoreOutage(err);
-        // Only an answer that follows an entry can be added later.
+        // An answer that follows no entry cannot be added to the history later.
         if (isAway && late.after !== undefined) keepOnDisk(late);
         await wait(late, write, isAway && canBeTakenOver(right), signal);
       }
@@ -199,13 +203,13 @@ async function writeWithoutRight(
   { record, attempts = Infinity, asked = [], ...answer }: LateWrite,
 ): Promise<void> {
   const { id, conversationId } = record;
-  // Without a record, the person may have been erased.
+  // If the turn has no record, its asker may have been erased, so the questions are not stored.
   const missing = asked.length > 0 && (await records.load(id)) !== undefined ? asked : [];
   if (!(await history.appendLate(conversationId, answer, missing))) {
     log.warn({ turnId: id }, "an answer was not added to the history, because its question is missing there");
     return;
   }
-  // The record of a newer attempt stays.
+  // If a newer attempt has stored its record, that record stays.
   const stored = await records.load(id);
   if (stored?.phase !== "final" && (stored?.attempts ?? 0) <= attempts) await records.save(record);
 }
@@ -215,7 +219,7 @@ interface Row {
   late?: LateWrite | undefined;
 }
 
-/** Rejects in an outage. Resolves to true if another failure stopped one of the answers. */
+/** Moves answers one by one. Rejects during an outage. Resolves to true if any other failure stopped an answer. */
 async function moveEach(rows: readonly Row[], move: (row: Row) => Promise<void>, log: Logger): Promise<boolean> {
   let hasFailed = false;
   for (const row of rows) {
@@ -245,7 +249,9 @@ function openTable(database: DatabaseSync) {
   );
 
   return {
-    /** Returns the turns whose answers were dropped. */
+    /**
+     * Stores an answer. If all pending answers together are too long, drops the oldest ones and returns their turns.
+     */
     add(id: string, answer: LateWrite, maxChars: number): string[] {
       upsert.run(id, JSON.stringify(answer));
       const dropped: string[] = [];

@@ -16,10 +16,10 @@ import type { Services } from "../services/services.ts";
 import type { TurnRecord } from "./record.ts";
 import type { TurnServices } from "./records.ts";
 
-/** The number of stored answers to one question. Each can be as long as a conversation. */
+/** How many answers to one question to store, including the newest. Each can be as long as a conversation. */
 const MAX_EDITIONS = 5;
 
-/** Rejects if the store is unavailable. */
+/** Reads a turn's answer from the history. Rejects if the store is unavailable. */
 export async function readAnswer(
   history: Pick<History, "read">,
   { conversationId, id }: Pick<TurnRecord, "conversationId" | "id">,
@@ -32,26 +32,26 @@ export function editionOf({ edition = 1 }: HistoryEntry): number {
   return edition;
 }
 
-/** Oldest first. */
+/** All stored answers to a question, oldest first. */
 export function editionsOf(entry: HistoryEntry): FormerAnswer[] {
   const { at, messages, sources, former = [] } = entry;
   return [...former, { edition: editionOf(entry), at, messages, ...(sources !== undefined && { sources }) }];
 }
 
-/** The answers to keep next to a new one. A rewritten answer keeps the same ones. */
+/** The earlier answers to store with a new one. If the new answer has the same edition, it replaces the last one. */
 export function formerOf(before: HistoryEntry | undefined, edition: number): FormerAnswer[] {
   if (before === undefined) return [];
   const former = editionOf(before) === edition ? (before.former ?? []) : editionsOf(before);
   return former.slice(1 - MAX_EDITIONS);
 }
 
-/** The texts before and after a tool call are separate paragraphs, as people saw them. */
+/** Joins the texts of an answer. Texts before and after a tool call are separate paragraphs, as people saw them. */
 export function toAnswerText(messages: readonly ChatMessage[]): string {
   const texts = messages.map((message) => (message.role === "assistant" ? textOf(message) : ""));
   return texts.filter(Boolean).join("\n\n");
 }
 
-/** `number` counts the endings of the turn. */
+/** Converts an answer to a history entry. `number` counts how often the turn has ended. */
 export function toAnswerEntry(
   { id, edition, author, reply }: TurnRecord,
   {
@@ -88,7 +88,7 @@ export function toButtonsOfRun({ scheduled }: Pick<TurnRecord, "scheduled">): Bu
 
 const TIMEOUT_MS = 15_000;
 
-/** Rewrites the messages of an ended answer with another ending. Resolves to true if it succeeded. Never rejects. */
+/** Rewrites the messages of an ended answer with another ending. Resolves to true if that succeeded. Never rejects. */
 export async function rewriteClosing(
   { history, sinkOf, log }: Services,
   record: TurnRecord,
@@ -96,29 +96,30 @@ export async function rewriteClosing(
   signal: AbortSignal,
 ): Promise<boolean> {
   const { id: turnId, reply, posted } = record;
-  // Otherwise it is unknown which message has which part of the text.
+  // If messages were sealed, it is unknown which part of the text each of them has.
   if (record.sealed !== undefined) return false;
   try {
     const sink = sinkOf(reply);
     const answer = await readAnswer(history, record);
-    // Only the platform has the text.
+    // If the history lacks the answer, its text is only on the platform.
     if (answer === undefined) return false;
     const text = createReplyDrafts({ turnId, limits: sink.limits });
     text.append(toAnswerText(answer.messages));
     const buttons = [...closing.buttons, ...toButtonsOfRun(record)];
     text.end({ ...closing, buttons, isPartial: answer.partial === true, sources: answer.sources ?? [] });
-    // If the file does not exist, `surplus` shows it.
+    // Assumes that a long answer has its file. If the file is missing, the number of messages shows that.
     text.noteFile();
     const drafts = text.render();
-    // The closing can move the end of the text to another message. The file of a long answer stays.
+    // The new ending can move the end of the text to an earlier message. The file of a long answer stays.
     const surplus = posted.slice(drafts.length, text.file() === undefined ? undefined : -1);
     const isAsPosted = drafts.length <= posted.length && surplus.length <= 1;
     if (!isAsPosted) return false;
     await runWithin(
       TIMEOUT_MS,
       async (bound) => {
-        // Thoughts, code or cards in the shown text can have moved every break between messages. Rewrites forwards, so
-        // that no part is missing in between: each message gets the text that the next one loses.
+        // Thoughts, code or cards were shown with the text, so this text can break between messages at other positions.
+        // Rewrites all messages from the first to the last, so that no part is ever missing: each message gets the text
+        // that the next one loses.
         for (const [index, draft] of drafts.entries()) {
           const id = posted[index];
           if (id !== undefined) await sink.edit(id, draft, bound);
@@ -136,10 +137,10 @@ export async function rewriteClosing(
 
 const LOOK_MS = 1_000;
 
-/** With the pause, more time than writing an answer takes. */
+/** How often to look for a leftover message. With the pause in between, this takes longer than writing an answer. */
 const MAX_LOOKS = 900;
 
-/** Only for a process that shuts down. */
+/** How long an attempt's end waits for the removal of leftover messages, which then continues in the background. */
 const STRAYS_MS = 1_000;
 
 interface RemovalDeps {
@@ -148,19 +149,20 @@ interface RemovalDeps {
   log: Logger;
 }
 
-/** Removes a turn's messages and erases the turn. Rejects if the caller must retry. */
+/** Removes the messages of an answer and erases the turn. Rejects if the caller must retry. */
 export async function takeBack(
   deps: RemovalDeps & Pick<TurnServices, "records" | "history">,
   record: TurnRecord,
 ): Promise<void> {
   const { history, records } = deps;
   if (record.attempts === 0 && record.posted.length === 0) return;
-  // Must come first: when the platform has forgotten the nonce, repeating the post makes another message.
+  // Looks for an uncertain post before anything else. Once the platform has forgotten the nonce, repeating the post
+  // would create another message.
   await findPosted(deps, record);
   await records.save(record);
   await removePosted(deps, record);
   await history.remove(record.id);
-  // No erasure finds the calls of a turn without a history entry.
+  // With its history entry gone, a later erasure could not find this turn's tool calls, so they are erased now.
   await records.eraseCalls(record.id);
   for (const field of ["shownText", "cited", "waits", "feedback", "reasons", "trace"] as const) delete record[field];
   await records.save({ ...record, posted: [], phase: "final", canRetry: false });
@@ -171,11 +173,12 @@ interface StraysDeps extends Omit<RemovalDeps, "right"> {
 }
 
 /**
- * Removes messages in an answer that this process posted and that the process that took over does not know. When a
- * process freezes, it can send a call after it wakes up, when the other process has already looked for the message. The
- * other process can still find a message until it has posted the same number, or until the answer has ended. So this
- * waits for that, in the background if it takes longer than `STRAYS_MS`. Needs no right (`NO_RIGHT`), because this
- * process has lost its right, and no other process can name these messages. Never rejects; ignores failures.
+ * Removes messages of an answer that this process posted and that the process that took over does not know. Such a
+ * message appears if this process freezes, wakes up and sends a call after the other process has looked for messages.
+ * The other process can still find the message until it has posted as many messages itself, or until the answer has
+ * ended. So this function first waits for that, in the background if it takes longer than `STRAYS_MS`. It needs no
+ * right (`NO_RIGHT`): this process has lost its right, and no other process knows the ids of these messages. Never
+ * rejects, and ignores failures.
  */
 export function removeStrays(deps: StraysDeps, record: TurnRecord, lookMs: number = LOOK_MS): Promise<void> {
   return waitAtMost(lookForStrays(deps, record, lookMs), STRAYS_MS);
@@ -202,7 +205,7 @@ async function lookForStrays(deps: StraysDeps, record: TurnRecord, lookMs: numbe
   }
 }
 
-/** Starts with the last message. Rejects if the caller must retry. */
+/** Removes the messages of a reply, starting with the last one. Rejects if the caller must retry. */
 export async function removePosted(deps: RemovalDeps, record: TurnRecord): Promise<void> {
   const { adapterOf, right, log } = deps;
   await findPosted(deps, record);
@@ -217,7 +220,7 @@ export async function removePosted(deps: RemovalDeps, record: TurnRecord): Promi
   }
 }
 
-/** Repeats an uncertain post to learn its id. */
+/** Finds the message of an uncertain post by repeating the post with the same nonce. */
 async function findPosted({ adapterOf, right }: RemovalDeps, record: TurnRecord): Promise<void> {
   if (!record.isPosting) return;
   const sink = adapterOf(record.reply.platform).sink(record.reply, right);

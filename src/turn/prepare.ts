@@ -31,31 +31,32 @@ export interface AttemptDeps extends TurnServices {
   showPicture: ShowPicture;
 }
 
-/** What an attempt knows before it asks the model. No field changes later. */
+/** Everything that an attempt knows before it asks the model. No field is reassigned. */
 export interface Prepared {
   readonly deps: AttemptDeps;
   readonly record: TurnRecord;
   readonly beginning: Beginning;
   readonly queueSignal: AbortSignal;
-  /** Aborts with `queueSignal`, and when people interrupt the attempt. */
+  /** Aborts when `queueSignal` aborts, or when people interrupt the attempt. */
   readonly signal: AbortSignal;
   readonly channel: ChannelSettings;
   readonly options: AnswerOptions;
   readonly permits: Permits;
   readonly model: string;
-  /** Sentences for the end of the answer. */
+  /** Sentences to show under the answer. */
   readonly notices: readonly string[];
-  /** The answer that this one replaces. */
+  /** The earlier answer that this attempt replaces. */
   readonly before: HistoryEntry | undefined;
   readonly ledger: TurnLedger;
   readonly spending: Spending;
   readonly pieces: Pieces;
   readonly display: Display;
-  /** Seconds since the newest question, or since the start of the attempt if only the store has the question. */
+  /**
+   * Seconds since the newest question was asked. If only the store has the question, seconds since the attempt started.
+   */
   secondsSinceAsked(): number;
 }
 
-/** The attempt in its channel and on the dashboard. */
 interface Display {
   readonly sink: ReplySink;
   readonly steps: Steps;
@@ -63,10 +64,7 @@ interface Display {
   readonly story: TurnListener;
 }
 
-/**
- * Writes into the record that an attempt starts, reads settings, permissions and earlier tool calls, and chooses the
- * model.
- */
+/** Notes in the record that an attempt starts, reads settings, permissions and tool calls, and chooses the model. */
 export async function prepare(
   deps: AttemptDeps,
   record: TurnRecord,
@@ -76,7 +74,7 @@ export async function prepare(
   const sink = deps.adapterOf(record.reply.platform).sink(record.reply, deps.right);
   const progress = createProgress(sink, deps.right, { action: "stop", turnId: record.id, label: "Stop" });
   progress.show("thinking");
-  // A final record would not be resumed if this process died.
+  // Makes the record resumable. If its phase stayed final, no process would resume the turn after this process died.
   const phase = record.posted.length > 0 ? "posted" : "received";
   Object.assign(record, { attempts: record.attempts + 1, isRefused: false, phase });
   const [channel, permits, ledger] = await Promise.all([
@@ -109,7 +107,7 @@ export async function prepare(
   };
 }
 
-/** `notice` is set if the channel's model is not used. */
+/** Chooses a model that the permissions allow. `notice` is set if that is not the channel's model. */
 async function chooseModel(
   { models, model: configured }: AttemptDeps,
   record: TurnRecord,
@@ -127,11 +125,14 @@ function describeOtherModel(wanted: string, model: string): string {
 
 export interface OutsideTools {
   /**
-   * Resolves when each server of the channel is ready or has failed once. `off` names the channel's disabled servers.
+   * Resolves when each of the channel's servers is ready or has failed once. `off` names servers that are switched off.
    */
   tried(place: ReplyAddress, off: readonly string[]): Promise<void>;
   toolsOf(place: ReplyAddress, off: readonly string[]): readonly Tool[];
-  /** Resolves to the prompt that a message names, to a sentence if the prompt is unavailable, or to undefined. */
+  /**
+   * Resolves to the prompt that a message names, to a sentence for people if that prompt is unavailable, or to
+   * undefined if the message names none.
+   */
   readPrompt(
     place: ReplyAddress,
     message: string,
@@ -140,12 +141,12 @@ export interface OutsideTools {
   ): Promise<ChatMessage[] | string | undefined>;
 }
 
-/** Reserves the tokens of each request in advance and counts the real use afterwards. */
+/** Reserves quota for the tokens of each request, and counts the real use afterwards. */
 export interface Spending {
-  /** Rejects if a quota does not allow the request. */
+  /** Reserves quota for a request. Rejects if a quota does not allow the request. */
   reserve(need: { number: number; promptTokens: number }, signal: AbortSignal): Promise<RequestQuota>;
   used: Readonly<Pick<Amounts, "promptTokens" | "completionTokens" | "estimatedTokens">>;
-  /** Names the quota that shortens the answer. Undefined if none does. */
+  /** Names the quota that makes the answer shorter. Undefined if none does. */
   tight(): string | undefined;
   /** Counts an answer once, even if it restarts. */
   noteAnswer(): Promise<void>;
@@ -154,13 +155,13 @@ export interface Spending {
 }
 
 interface RequestQuota {
-  /** The tokens that the quota allows. Undefined: no limit. */
+  /** How many tokens the answer can have. Undefined if the quota sets no limit. */
   maxTokens: number | undefined;
-  /** Counts the use, even of an aborted answer. */
+  /** Counts what the request really used, even if the answer was aborted. */
   settle(outcome: Answered | Unspent): void;
 }
 
-/** `model` is the model that answered. */
+/** A request that got an answer. `model` is the model that answered. */
 interface Answered {
   usage: TokenUsage;
   isEstimated: boolean;
@@ -201,7 +202,7 @@ export function createSpending(
       tight = reservation.tight;
       return {
         maxTokens: reservation.maxTokens,
-        // A slow store must not delay the answer.
+        // Counts in the background, because a slow store must not delay the answer.
         settle(outcome) {
           const isAnswer = typeof outcome !== "string" && outcome.isAnswer;
           if (typeof outcome !== "string") note(outcome.usage, outcome.isEstimated);

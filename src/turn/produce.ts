@@ -30,15 +30,15 @@ export interface Produced {
   hasText: boolean;
   /** The model that answers instead of the chosen one. */
   fallback: Fallback | undefined;
-  /** The names of the adaptations of the requests. */
+  /** The names of the adaptations that the requests needed. */
   readonly dropped: Set<string>;
-  /** Empty until the context is read. The model loop appends its messages. */
+  /** Empty until the context is read. The model loop then appends its messages. */
   context: Context;
-  /** The number of messages in the context before the model loop started. */
+  /** How many messages the context had when the model loop started. */
   askedCount: number;
-  /** The model produced nothing, so the previous answer stays. */
+  /** True if the model produced nothing, so the previous answer stays. */
   isInVain: boolean;
-  /** A scheduled run had nothing to say. */
+  /** True if a scheduled run had nothing to say. */
   isSilent: boolean;
   readonly thinking: Thinking;
   readonly callTimes: CallTimes;
@@ -74,7 +74,8 @@ export async function produce(prepared: Prepared, produced: Produced, onText: On
   const { deps, record, beginning, channel, options, permits, signal, display } = prepared;
   const { context: channelMessages = deps.limits.contextMessages } = options;
   const { shownText } = record;
-  // With rounds in the ledger, it is unknown which pages belong to this text.
+  // An earlier attempt's text, whose cited pages are in the record. If the ledger has rounds, it is unknown which of
+  // these pages belong to the text.
   let earlier = prepared.ledger.rounds.length === 0 ? shownText?.trimEnd() : undefined;
   let emitted = "";
   const { scheduled } = record;
@@ -84,7 +85,7 @@ export async function produce(prepared: Prepared, produced: Produced, onText: On
   const write = options.format === "json" ? code.write : show;
   deps.metrics.streamOpened();
   try {
-    // The permission for an edited question has not been checked yet.
+    // If a question was edited, the permission to ask it has not been checked yet.
     const isAnother = beginning.changes.some(({ kind }) => kind === "edited");
     permits.check(...(isAnother ? (["chat"] as const) : []), `model:${prepared.model}`);
     const ownPrompt = toSystemPrompt(channel, deps.systemPrompt);
@@ -99,7 +100,7 @@ export async function produce(prepared: Prepared, produced: Produced, onText: On
       onText(prompted);
       return "stop";
     }
-    // The history stores the person's own words instead.
+    // The model gets the messages of the prompt, but the history stores only the person's own words.
     context.messages.push(...prompted);
     produced.askedCount = context.messages.length;
     const emit = (text: string) => {
@@ -107,11 +108,11 @@ export async function produce(prepared: Prepared, produced: Produced, onText: On
       if (emitted === "") display.story.firstToken();
       emitted += text;
       if (earlier !== undefined && !isBeginning(earlier, emitted)) {
-        // The answer restarted without the pages of the text before.
+        // The model gives a different answer, so the pages of the earlier text are dropped.
         produced.sources.cite(0, []);
         earlier = undefined;
       }
-      // The progress line must not stay next to the text.
+      // Removes the progress line, which must not stay next to the text.
       if (produced.thinking.pause() && record.posted.length > 0) display.progress.show("");
       produced.hasText = true;
       if (options.thinking === "shown") show(produced.thinking.takeQuote(display.sink.traits?.foldedQuotes === true));
@@ -122,14 +123,14 @@ export async function produce(prepared: Prepared, produced: Produced, onText: On
     if (finish === WAITS) held?.release();
     else if (held?.end() === false) produced.isSilent = true;
     if (finish === WAITS) {
-      // A part of the reply's text, because their length has no limit. The history does not store them.
+      // The calls are part of the reply's text, because they can have any length. The history does not store them.
       const calls = prepared.ledger.waiting()?.calls ?? [];
       onText(`\n\n${describeWaiting(calls, toOffered(prepared, context))}`);
     }
     return finish;
   } catch (error) {
     held?.release();
-    // People keep what they have read, unless the next attempt or an erasure changes the messages.
+    // After an error, people keep what they have read, unless the next attempt or an erasure will change the messages.
     if (!isAborted(signal, "superseded", "forgotten")) {
       if (shownText !== undefined) repeatShownText(produced.context.messages, shownText, emitted, onText);
       else if (emitted === "") repeatWritten(prepared, produced, onText);
@@ -144,7 +145,7 @@ function isBeginning(one: string, other: string): boolean {
   return one.startsWith(other) || other.startsWith(one);
 }
 
-/** Shows what the answer waits for, unless the answer's message already shows it. */
+/** Shows next to the reply what the answer waits for, unless the reply's own message already shows that. */
 export function showBeside({ record, display }: Prepared, { hasText }: Produced, words: string): void {
   if (record.posted.length === 0 || hasText) display.progress.show(words);
 }
@@ -192,7 +193,7 @@ function toTurnDeps(prepared: Prepared, produced: Produced): TurnDeps {
       onFailure: (tool, err) => log.warn({ err, tool, turnId: record.id }, "a tool failed"),
     },
     user: deps.pseudonym(record.reply.platform, record.author.id),
-    // Steps of an earlier attempt can still be visible.
+    // The attempt is part of the id, because the steps of an earlier attempt can still be visible.
     onStep: (step) => noteStep(prepared, produced, { ...step, id: `${record.attempts}.${step.id}` }),
     onReasoning: thinking.add,
     showPictures: produced.pictures.show,
@@ -228,18 +229,18 @@ function noteStep({ record, display }: Prepared, { thinking, callTimes }: Produc
   callTimes.note(step);
   steps.note(step);
   const words = describeRunning(steps.all);
-  // A posted reply shows its own steps.
+  // A reply that has been posted shows its own steps.
   const isInReply = rendersSteps(sink) && record.posted.length > 0;
   if (words !== "" && !isInReply) progress.show(words);
 }
 
-/** Only so many of people's newest messages decide which tools are offered. */
+/** If there are too many tools for one request, this many of people's newest messages decide which tools to offer. */
 const MESSAGES_TO_CHOOSE_BY = 2;
 
-/** For a resumed turn whose servers are still starting. */
+/** How long a resumed turn waits for its tool servers to start. */
 const START_MS = 10_000;
 
-/** The tools for one request. If a tool's calls must be recorded but cannot be, leaves out the tool. */
+/** The tools to offer in a request. Leaves out tools whose calls must be recorded if the ledger is unavailable. */
 function toOffered({ deps, record, channel, permits, ledger }: Prepared, { messages }: Context): readonly Tool[] {
   const own = permits.chooseTools(deps.tools);
   const offered = permits.chooseTools(deps.outside.toolsOf(record.reply, channel.serversOff ?? []));
@@ -255,9 +256,9 @@ function toOffered({ deps, record, channel, permits, ledger }: Prepared, { messa
 }
 
 /**
- * Resolves to the messages in the prompt that a question names. Resolves to none if it names no prompt, or to a
- * sentence if the prompt is unavailable. A resumed turn first waits for its servers, because the tools that it called
- * must be available again.
+ * Resolves to the messages of the prompt that a question names. Resolves to no messages if the question names no
+ * prompt, or to a sentence for people if the prompt is unavailable. A resumed turn first waits for its servers, because
+ * the tools that it called before must be available again.
  */
 async function readPrompt(prepared: Prepared): Promise<ChatMessage[] | string> {
   const { record, beginning, channel, permits, signal } = prepared;
@@ -282,13 +283,13 @@ async function readQuestion(history: History, { conversationId, messageIds }: Tu
 
 const ONLY_JSON = "Answer with one JSON object and nothing else.";
 
-/** Many models return JSON only if the prompt says so too. */
+/** Adds a request for JSON to the prompt, because many models return JSON only if the prompt says so too. */
 function toSystemPrompt({ persona, options }: ChannelSettings, usual: string): string {
   const prompt = persona ?? usual;
   return options?.format === "json" ? `${prompt}\n\n${ONLY_JSON}` : prompt;
 }
 
-/** Shows JSON as a code block, so that Markdown does not change it. Does not change any other answer. */
+/** Shows JSON as a code block, so that Markdown does not change it. Passes any other answer on unchanged. */
 function createJsonCode(onText: OnText): { write: OnText; end(): void } {
   let isCode: boolean | undefined;
   return {
@@ -305,7 +306,6 @@ function createJsonCode(onText: OnText): { write: OnText; end(): void } {
   };
 }
 
-/** The fields of a request that a channel's options set. */
 function toFields({ temperature, maxTokens, format, web }: AnswerOptions): TurnDeps["fields"] {
   return {
     ...(temperature !== undefined && { temperature }),

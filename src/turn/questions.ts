@@ -28,21 +28,22 @@ import type { TurnRecords, TurnServices } from "./records.ts";
  */
 
 const QUESTION_GONE = "_The question was deleted._";
-/** For an incomplete answer. */
+/** Shown under an incomplete answer whose question was deleted. */
 const PART_WITHOUT_QUESTION = "_The question was deleted. This answer is incomplete._";
 
-/** A flood of messages gets several turns, because one prompt would be too long. */
+/** The largest number of messages in a batch. A flood gets several turns, because one prompt would be too long. */
 const MAX_BATCH_EVENTS = 20;
 
 /**
- * Chooses the next events in a conversation, oldest first. Combines one author's messages on one branch with their
- * edits, deletions and Stop, and an image request with its Stop. Every other event is handled alone.
+ * Chooses which events in a conversation to handle next. `waiting` is oldest first. Combines one author's messages on
+ * one branch with their edits, deletions and Stop, and an image request with its Stop. Every other event is handled
+ * alone.
  */
 export function takeBatch(waiting: readonly InboundEvent[]): InboundEvent[] {
   const [first, ...rest] = waiting;
   if (first === undefined) return [];
   if (first.lane?.kind === "drawing") {
-    // A button pressed after a Stop asks for more pictures.
+    // A button that was pressed after a Stop asks for more pictures, so it does not belong to the stopped request.
     const next = rest.findIndex((event) => event.kind !== "action" || event.action !== "stop");
     return [first, ...(next < 0 ? rest : rest.slice(0, next))];
   }
@@ -65,7 +66,7 @@ export function takeBatch(waiting: readonly InboundEvent[]): InboundEvent[] {
       batch.push(event);
       continue;
     }
-    // A command or another person ends the batch. Later changes to its messages still belong to it.
+    // A command or another person's message ends the batch. Later changes to the batch's messages still belong to it.
     const isTogether = event.kind === "message" && belongs(event, first) && continuesBranch(event, batch);
     if (!isTogether || ids.size >= MAX_BATCH_EVENTS) open = false;
     else if (open) {
@@ -86,7 +87,10 @@ function belongs(event: MessageEvent, first: MessageEvent): boolean {
   return event.author.id === first.author.id && (event.addressed === "other") === (first.addressed === "other");
 }
 
-/** True for a message that does not reply to another one, or replies to the first or last message of the batch. */
+/**
+ * True if a message replies to no other message, to the last message of the batch, or to the same message as the first
+ * one of the batch.
+ */
 function continuesBranch({ inReplyTo }: MessageEvent, batch: readonly InboundEvent[]): boolean {
   const [first] = batch;
   const last = batch.findLast((event) => event.kind === "message");
@@ -94,7 +98,7 @@ function continuesBranch({ inReplyTo }: MessageEvent, batch: readonly InboundEve
   return inReplyTo === undefined || inReplyTo === begun || inReplyTo === last?.messageId;
 }
 
-/** Applies the edits and deletions to the batch's messages. */
+/** Returns the batch's messages after their edits, without deleted ones. */
 export function foldBatch(batch: readonly InboundEvent[]): MessageEvent[] {
   const messages = new Map<string, MessageEvent>();
   for (const event of batch) {
@@ -111,8 +115,8 @@ export function foldBatch(batch: readonly InboundEvent[]): MessageEvent[] {
 }
 
 /**
- * `own` are the messages of the earlier attempt, or all if those are unknown. `done` are the events that the turn
- * finishes.
+ * Splits a batch if an earlier attempt started with fewer messages. `own` are the messages of that attempt, or all
+ * messages if it is unknown. `done` are the events that the turn finishes.
  */
 export function splitBatch(
   events: readonly InboundEvent[],
@@ -145,8 +149,9 @@ export function toEntry({
 }
 
 /**
- * Stores the questions in order, and none after a failed one. The bot follows the conversation from the first question
- * to the bot. `nothingUntil`: see `HeadNews`. Resolves to true if all are stored. Never rejects.
+ * Stores the questions in order. Stops at an outage, so that a later question never comes before an earlier one. The
+ * bot follows the conversation from the first question that addresses it. `nothingUntil`: see `HeadNews`. Resolves to
+ * true if all questions are stored. Never rejects.
  */
 export async function storeQuestions(
   history: Pick<History, "append">,
@@ -167,7 +172,7 @@ export async function storeQuestions(
   return areStored;
 }
 
-/** The first message continues the branch that it replies to. */
+/** Converts messages to arguments of `History.append`. The first message continues the branch that it replies to. */
 export function toContinuations(
   messages: readonly MessageEvent[],
   nothingUntil?: number,
@@ -181,7 +186,7 @@ export function toContinuations(
   });
 }
 
-/** Leaves out messages whose deletion arrived first. Keeps all if the store is unavailable. Never rejects. */
+/** Leaves out messages that were deleted before they arrived. Keeps all if the store is unavailable. Never rejects. */
 export async function withoutDeleted(
   history: Pick<History, "deletedOf">,
   messages: readonly MessageEvent[],
@@ -206,7 +211,7 @@ export async function change(history: History, event: InboundEvent): Promise<voi
   if (event.kind === "deleted") await history.remove(event.messageId);
 }
 
-/** Applies a change to a question whose answer waits for approval. Resolves to false if it changes nothing. */
+/** Applies a change to a question whose answer waits for approval. Resolves to false if the change has no effect. */
 export async function changeWaiting(
   { records, history, ledger }: TurnServices,
   record: TurnRecord,
@@ -218,7 +223,7 @@ export async function changeWaiting(
   Object.assign(record, { phase: "posted", attempts: 0, seen: 0 });
   if (event.kind === "deleted") {
     record.messageIds = record.messageIds.filter((id) => id !== event.messageId);
-    // Then `takeBack` removes the answer's messages.
+    // If no question is left, `takeBack` must remove the answer. It skips turns without attempts and messages.
     if (record.messageIds.length === 0) record.attempts = 1;
   }
   await records.save(record);
@@ -227,7 +232,7 @@ export async function changeWaiting(
   return true;
 }
 
-/** Platforms also report edits that change nothing. */
+/** True if an edit changes a message. Platforms also report edits that change nothing. */
 async function isChanged(
   history: Pick<History, "read">,
   { conversationId }: Pick<TurnRecord, "conversationId">,
@@ -241,8 +246,8 @@ async function isChanged(
 }
 
 /**
- * Resolves to the event that asks again, or to undefined if the edit changes nothing. That event must be accepted
- * before the edit is done.
+ * Decides what an edit does to an ended answer. Resolves to the event that asks again, or to undefined if the edit
+ * changes nothing. The caller must accept that event before it marks the edit as done.
  */
 export async function askEdited(
   { records, history, ledger }: TurnServices,
@@ -257,7 +262,7 @@ export async function askEdited(
   return { kind: "action", ...again, action: "regenerate", isSpoken: true };
 }
 
-/** Removes the answer, or offers that, depending on the configuration. */
+/** Removes the answer to a deleted question, or offers to remove it, depending on the configuration. */
 export async function cancelDeleted(
   deps: TurnServices & { removesWithQuestion: boolean },
   { messageId }: DeletedEvent,
@@ -278,7 +283,7 @@ async function findEnded(records: TurnRecords, messageId: string): Promise<TurnR
   return record?.phase === "final" && !record.waits && record.posted.length > 0 ? record : undefined;
 }
 
-/** True for a message that the bot removed because a new answer needed fewer messages. */
+/** True if the bot itself removed this message, because a new answer needed fewer messages. */
 export async function isLeftBehind({ records, history }: TurnServices, messageId: string): Promise<boolean> {
   const place = await history.find(messageId);
   const record = place && (await records.load(place.entryId));

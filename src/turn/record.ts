@@ -14,7 +14,10 @@ const attachment: z.ZodType<AttachmentRef> = z.object({
   isFleeting: z.literal(true).optional(),
 });
 
-/** Lets a turn survive a crash, and tells the buttons about the answer. Has text only while the answer is written. */
+/**
+ * The stored state of a turn. It lets the turn survive a crash, and the buttons under the answer use it later. Contains
+ * text only while the answer is being written.
+ */
 export type TurnRecord = z.infer<typeof turnRecord>;
 
 export type Feedback = z.infer<typeof feedback>;
@@ -24,18 +27,20 @@ export const feedback = z.enum(["good", "bad"]);
 const call = z.object({
   name: z.string(),
   arguments: z.string(),
-  /** Unix milliseconds. Absent for a call that this attempt did not run. */
+  /** When the call started, in Unix milliseconds. Absent if this attempt did not run the call. */
   at: z.number().exactOptional(),
   tookMs: z.number().exactOptional(),
   /**
-   * Absent if the call did not run or belongs to an earlier ending of the turn. `unknown` means that no process saw it
-   * finish.
+   * Absent if the call did not run, or if it belongs to an earlier ending of the turn. `unknown` means that no process
+   * saw it finish.
    */
   state: z.enum(["running", "done", "failed", "unknown"]).exactOptional(),
   found: foundPlaces.exactOptional(),
 });
 
-/** What the model saw for an answer. Has message ids but no text, so that erased text is gone. */
+/**
+ * The context that the model saw for an answer. Contains message ids but no text, so that erased text is really gone.
+ */
 const trace = z.object({
   v: z.literal(1),
   at: z.number(),
@@ -45,15 +50,17 @@ const trace = z.object({
     .object({ model: z.string(), isSecondGateway: z.boolean(), because: z.enum(GATEWAY_ERROR_KINDS) })
     .exactOptional(),
   options: answerOptions,
-  /** A hash. Absent for the configured persona. */
+  /** A hash of the channel's persona. Absent if the configured persona was used. */
   persona: z.string().exactOptional(),
-  /** Ids of history entries, oldest first. `withFiles` are those whose files the model saw. */
+  /**
+   * Ids of the history entries that the model saw, oldest first. `withFiles` are the entries whose files it saw too.
+   */
   shown: z.array(z.string()),
   withFiles: z.array(z.string()),
-  /** The number of entries that did not fit, if known. */
+  /** The number of entries that did not fit into the window, if they were counted. */
   dropped: z.number(),
   hasOlder: z.boolean(),
-  /** The number of messages from the channel, which are not stored. Absent: 0. */
+  /** The number of channel messages that the model saw. They are not stored. Absent means 0. */
   fromChannel: z.number().exactOptional(),
   calls: z.array(call),
   notices: z.array(z.string()),
@@ -62,7 +69,7 @@ const trace = z.object({
 
 export type Trace = z.infer<typeof trace>;
 
-/** The port's types. Their other fields are stored unread. */
+/** The port defines these two types. Fields that are not listed are stored unchecked. */
 const author: z.ZodType<Author> = z.looseObject({ id: z.string(), name: z.string() });
 
 const reply: z.ZodType<ReplyAddress> = z.looseObject({ platform: z.string(), channelId: z.string() });
@@ -74,35 +81,35 @@ export const turnRecord = replyRecord.extend({
   author,
   messageIds: z.array(z.string()),
   phase: z.enum(["received", "posted", "final"]),
-  /** The number of attempts since the last end. */
+  /** The number of attempts since the turn last ended. */
   attempts: z.number(),
   canRetry: z.boolean(),
   canContinue: z.boolean(),
-  /** The edition that is written or shown. See `HistoryEntry.edition`. */
+  /** The number of the answer that is being written or shown. See `HistoryEntry.edition`. */
   edition: z.int(),
-  /** The channel rejected further text, so the last message can look unfinished. */
+  /** True if the channel refused further text. The last message can then look unfinished. */
   isRefused: z.boolean().exactOptional(),
-  /** The outcome of each end. Retries add further ones. */
+  /** The outcome of each time that the turn ended. After a retry, there are several. */
   ends: z.array(z.string()).exactOptional(),
-  /** Present if the turn answers a run of a schedule. */
+  /** Present if a run of a schedule asked the question. */
   scheduled: z.object({ id: z.string(), when: z.string(), recurs: z.literal(true).exactOptional() }).exactOptional(),
-  /** The answer waits for a person's approval of tool calls. */
+  /** True if the answer waits until a person approves its tool calls. */
   waits: z.literal(true).exactOptional(),
-  /** The number of pieces, such as pictures, from before this attempt. */
+  /** How many pieces, such as pictures, the turn made before this attempt. */
   made: z.number().exactOptional(),
-  /** Ids of this attempt's pieces, in order. */
+  /** Ids of the pieces that this attempt has made, in order. */
   pieces: z.array(z.string()).exactOptional(),
-  /** The latest rating of each person, by the person's id. */
+  /** Maps a person's id to that person's latest rating of the answer. */
   feedback: z.record(z.string(), feedback).exactOptional(),
-  /** By the person's id. */
+  /** Maps a person's id to the reason that the person gave with the rating. */
   reasons: z.record(z.string(), z.string()).exactOptional(),
-  /** By the person's id: the rated edition, if it is not the first. */
+  /** Maps a person's id to the edition that the person rated, if that is not the first edition. */
   judged: z.record(z.string(), z.int()).exactOptional(),
-  /** The attempt whose notes of the text count. Absent without notes. */
+  /** Identifies the attempt whose notes of the text count. Absent if there are no notes. */
   noter: z.string().exactOptional(),
-  /** How many of these notes the record includes. */
+  /** How many notes of this attempt the record already includes. */
   noted: z.int().exactOptional(),
-  /** Absent before the first end. */
+  /** Absent until the turn has ended once. */
   trace: trace.optional().catch(undefined),
 });
 
@@ -111,42 +118,42 @@ const part = z.discriminatedUnion("state", [
   z.object({
     state: z.literal("done"),
     messageId: z.string(),
-    /** Absent if the platform cannot open the file again. */
+    /** The file of the picture. Absent if the platform cannot open the file again. */
     attachment: attachment.optional(),
     text: z.string(),
     tokens: z.number().optional(),
   }),
-  /** `reason` is a sentence of Markdown. */
+  /** `reason` is a sentence in Markdown. */
   z.object({ state: z.literal("failed"), reason: z.string(), canRetry: z.boolean() }),
   z.object({ state: z.literal("deleted") }),
 ]);
 
-/** Numbered by its position in the turn, from 1. */
+/** One picture of a turn. Its number is its position in the turn, counted from 1. */
 export type PicturePart = z.infer<typeof part>;
 
 const pictureFields = {
-  /** Unix milliseconds. */
+  /** When the pictures were requested, in Unix milliseconds. */
   at: z.number(),
-  /** The history entry before the pictures. Absent: the newest one. */
+  /** The id of the history entry that the pictures follow. If absent, they follow the newest entry. */
   after: z.string().optional(),
   prompt: z.string(),
-  /** Present if a button under a picture started the turn. */
+  /** Present if a person started the turn with a button under a picture. */
   change: z.enum(["vary", "upscale"]).optional(),
   model: z.string(),
   ratio: z.string().optional(),
   size: z.string().optional(),
   isSpoiler: z.boolean(),
   references: z.array(attachment),
-  /** Empty until the turn starts. */
+  /** The pictures of the turn. Empty until the turn starts. */
   parts: z.array(part),
 };
 
 const pictureTurn = turnRecord.extend(pictureFields);
 
-/** `posted` is the progress message. `parts` has the messages with the pictures. */
+/** The record of a picture turn. `posted` has the progress message. `parts` has the messages with the pictures. */
 export type PictureTurn = z.infer<typeof pictureTurn>;
 
-/** Undefined if the value is damaged or has another version. */
+/** Parses a stored record. Returns undefined if the record is damaged or has another version. */
 export function readTurnRecord(value: unknown): TurnRecord | PictureTurn | undefined {
   const isOfPictures = typeof value === "object" && value !== null && "parts" in value;
   return (isOfPictures ? pictureTurn : turnRecord).safeParse(value).data;
@@ -177,7 +184,7 @@ export function toFreshRecord({ messageIds = [], ...beginning }: Beginning): Tur
   };
 }
 
-/** The events start with a message, even if that message was deleted. */
+/** Creates the record for an answer. The first event is a message, even if people have deleted that message. */
 export function newRecord(events: readonly InboundEvent[], messages: readonly MessageEvent[]): TurnRecord {
   const [first] = events;
   const last = messages.at(-1) ?? first;
@@ -201,7 +208,7 @@ interface Pictured {
   references: readonly AttachmentRef[];
 }
 
-/** The file of a picture, if it can be opened again. */
+/** The file of the picture with this number, if the platform can open the file again. */
 export function attachmentOf({ parts }: Pick<Pictured, "parts">, number: number): AttachmentRef | undefined {
   const part = parts[number - 1];
   return part?.state === "done" ? part.attachment : undefined;
@@ -215,7 +222,7 @@ export function filesOf(turn: Pictured): AttachmentRef[] {
   return [...turn.references, ...picturesOf(turn)];
 }
 
-/** Before that, the record has only the message about the wait. */
+/** False while a picture turn waits to start. Its record then has only the message that says so. */
 export function hasBegun({ parts }: Pick<Pictured, "parts">): boolean {
   return parts.length > 0;
 }
@@ -224,7 +231,7 @@ export function isDone(part: PicturePart): part is Extract<PicturePart, { state:
   return part.state === "done";
 }
 
-/** True for a picture that was shown, even if people deleted it later. */
+/** True if the picture was shown, even if people deleted it later. */
 export function isSettled({ state }: PicturePart): boolean {
   return state === "done" || state === "deleted";
 }

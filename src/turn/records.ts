@@ -18,7 +18,7 @@ import {
   type TurnRecord,
 } from "./record.ts";
 
-/** Copies of pictures, and links to them. */
+/** Stores files of picture turns outside their records: copies of pictures, and links to them. */
 export interface PictureFiles {
   erase(turn: PictureTurn): Promise<void>;
   forget(platform: string, authorId: string): Promise<void>;
@@ -28,45 +28,47 @@ const postedBy = z.object({ conversationId: z.string(), turnId: z.string() }).pa
 
 interface PictureRecords {
   loadPicture(id: string): Promise<PictureTurn | undefined>;
-  /** Resolves to false only if the turn was erased. It then stays erased. */
+  /** Resolves to false only if the turn was erased. The turn then stays erased. */
   savePicture(turn: PictureTurn): Promise<boolean>;
   /**
-   * Replaces a picture turn under its lock, unless `update` returns undefined. Resolves to the result of `update`.
-   * Rejects if the store is unavailable.
+   * Replaces the record of a picture turn under a lock, unless `update` returns undefined. Resolves to the result of
+   * `update`. Rejects if the store is unavailable.
    */
   updatePicture(id: string, update: UpdatePicture): Promise<PictureTurn | undefined>;
   readPictures(owner: Owner): Promise<PictureTurn[]>;
   erasePicture(turn: PictureTurn): Promise<void>;
-  /** Also erases the files. Resolves to the erased turns. */
+  /** Erases picture turns with their files. Resolves to the erased turns. */
   erasePictures(of: Belonging): Promise<PictureTurn[]>;
 }
 
 export interface TurnRecords extends PictureRecords {
-  /** Resolves to undefined for a picture turn too. */
+  /** Loads the record of an answer. Resolves to undefined for a picture turn too. */
   load(id: string): Promise<TurnRecord | undefined>;
-  /** The conversation of a running answer in any process, by one of its messages. */
+  /** Finds the conversation of an answer that any process is writing, by one of the answer's messages. */
   conversationOf(messageId: string): Promise<string | undefined>;
-  /** The turn of a running answer in any process, by one of its messages. */
+  /** Finds the turn of an answer that any process is writing, by one of the answer's messages. */
   turnOf(messageId: string): Promise<string | undefined>;
-  /** The turn that answers or answered this question. */
+  /** Finds the turn that answers, or has answered, this question. */
   answerTo(messageId: string): Promise<TurnRecord | undefined>;
-  /** The conversation in which any process answers a person's newest question in this channel. */
+  /** Finds the conversation in which some process is answering the person's newest question in this channel. */
   answeredAt(place: ReplyAddress, authorId: string): Promise<string | undefined>;
-  /** Resolves to true if the record is stored. Logs failures. `pausesMs` replaces the usual pauses before retries. */
+  /**
+   * Stores a record. Resolves to true if that worked. Logs failures. `pausesMs` replaces the usual pauses before
+   * retries.
+   */
   save(record: TurnRecord, pausesMs?: readonly number[]): Promise<boolean>;
   /**
-   * Saves the record at the start of an attempt, so that notes of earlier attempts no longer count. Resolves like
-   * `save`.
+   * Stores the record at the start of an attempt. Notes of earlier attempts then no longer count. Resolves like `save`.
    */
   begin(record: TurnRecord): Promise<boolean>;
-  /** Updates a record, unless it was erased. */
+  /** Updates a stored record. An erased record stays erased. */
   note(record: TurnRecord): Promise<void>;
-  /** Stores how much of the text people can have seen. Such a note is never read if its process had lost the turn. */
+  /** Notes how much of the text people can have seen. If this process has lost the turn, the note is never read. */
   noteShownText(record: TurnRecord): Promise<void>;
   readTraces(platform: string, authorId: string): Promise<Array<{ turnId: string; given: Trace }>>;
   /**
-   * Stores a person's rating of one edition, which replaces the person's rating of another edition. An equal rating
-   * without a reason keeps the earlier reason. Resolves to what is new.
+   * Stores a person's rating of one edition. It replaces the person's rating of another edition. Repeating the same
+   * rating without a reason keeps the old reason. Resolves to whether the rating and the reason are new.
    */
   rate(
     answer: Pick<TurnRecord, "id" | "edition">,
@@ -75,9 +77,9 @@ export interface TurnRecords extends PictureRecords {
     reason?: string,
   ): Promise<Rated>;
   readFeedback(platform: string, authorId: string): Promise<Judgement[]>;
-  /** Erases the tool calls but not the record. */
+  /** Erases a turn's tool calls, but not its record. */
   eraseCalls(id: string): Promise<void>;
-  /** Erases a person's records, and their ratings of other people's answers. */
+  /** Erases the records of a person's turns, and the person's ratings of other people's answers. */
   forget(platform: string, authorId: string): Promise<void>;
 }
 
@@ -87,7 +89,7 @@ interface Judgement {
   turnId: string;
   feedback: Feedback;
   reason?: string;
-  /** Absent for the first one. */
+  /** Absent if the person rated the first edition. */
   edition?: number;
 }
 
@@ -102,7 +104,9 @@ export const TURNS = "turns";
 const RATED = "rated:";
 const NEWEST_TURNS = 20;
 
-/** Longer than an answer takes. After that, the history finds the answer's messages. */
+/**
+ * How long an answer that is not in the history yet can be found by its messages. Writing an answer takes less time.
+ */
 const POSTED_TTL_MS = 3_600_000;
 
 export interface TurnServices extends Services {
@@ -118,7 +122,7 @@ interface TurnRecordsOptions extends Pick<Stores, "open" | "inTurn"> {
 
 function openRecordStore({ open, ttlMs, files, log, ...stores }: TurnRecordsOptions) {
   const keyv = open(TURNS);
-  // Two people's ratings at the same time must not overwrite each other.
+  // Runs a task under the turn's lock, so that people who rate at the same time cannot overwrite each other's ratings.
   const inTurn = <T>(id: string, task: (keyv: Entries) => Promise<T>) =>
     stores.inTurn(`${TURNS}:${id}`, (open) => task(open(TURNS)));
 
@@ -129,7 +133,9 @@ function openRecordStore({ open, ttlMs, files, log, ...stores }: TurnRecordsOpti
     return record;
   }
 
-  /** Each retry writes the current state, so that it cannot replace a newer one. */
+  /**
+   * Stores a record, with retries. `write` must write the current state, so that a retry cannot overwrite a newer one.
+   */
   function store(
     { id: turnId }: TurnRecord,
     write: () => Promise<unknown>,
@@ -148,7 +154,7 @@ function openRecordStore({ open, ttlMs, files, log, ...stores }: TurnRecordsOpti
 
 function createPictureRecords(records: ReturnType<typeof openRecordStore>): PictureRecords {
   const { keyv, ttlMs, files, inTurn, loadAny, store } = records;
-  /** Turns that were in the store. If one is missing there, it was erased. */
+  /** Turns that were in the store. If the store no longer has one of them, the turn was erased. */
   const stored = new WeakSet<PictureTurn>();
 
   async function loadPicture(id: string): Promise<PictureTurn | undefined> {
@@ -170,7 +176,7 @@ function createPictureRecords(records: ReturnType<typeof openRecordStore>): Pict
     return (await records.readOf(of)).filter(isPictureTurn);
   }
 
-  /** Erases files first, because an interrupted erasure needs the record to restart. */
+  /** Erases the files before the record, because an interrupted erasure needs the record to start again. */
   async function erase(turn: PictureTurn): Promise<void> {
     await files.erase(turn);
     await inTurn(turn.id, (keyv) => keyv.deleteMany([turn.id, ...toPointers(turn, ttlMs).map(({ key }) => key)]));
@@ -199,7 +205,9 @@ function createPictureRecords(records: ReturnType<typeof openRecordStore>): Pict
   };
 }
 
-/** A record belongs to its asker. A pointer to a rating belongs to the person who rated. */
+/**
+ * Creates the store of records. A record belongs to its asker. A pointer to a rating belongs to the person who rated.
+ */
 export function createTurnRecords(options: TurnRecordsOptions): TurnRecords {
   const { ttlMs, files } = options;
   const records = openRecordStore(options);
@@ -253,7 +261,7 @@ export function createTurnRecords(options: TurnRecordsOptions): TurnRecords {
       const write = async () => {
         const entry = toEntry(record);
         const isThere = record.noter !== undefined && record.phase !== "received";
-        // The entry keeps its lifetime from `begin`.
+        // The record keeps the expiry time that `begin` set.
         if (isThere && (await keyv.write([{ ...entry, isRewrite: true }, ...pointers], over))) return;
         await keyv.write([{ ...entry, ttlMs }, ...pointers], over);
       };
@@ -303,24 +311,24 @@ const noteOfText = z.object({
   noter: z.string(),
   number: z.int(),
   seen: z.number(),
-  /** The start of `text` in the whole text. Absent if the answer cannot be continued. */
+  /** The position of `text` in the whole text. Absent if no process can continue the answer. */
   from: z.int().exactOptional(),
   text: z.string().exactOptional(),
   isWhole: z.boolean().exactOptional(),
-  /** Absent: as in the note before. */
+  /** Absent if the pages are the same as in the previous note. */
   cited: z.array(source).exactOptional(),
 });
 
 /**
- * The notes of running answers: one list per record. A note has only the text since the last note that is certainly
- * stored, so it is small even for a long answer.
+ * Stores notes about answers that are being written: one list per record. A note has only the text since the last note
+ * that is certainly stored, so each note is small even if the answer is long.
  */
 function createNotes({ keyv }: ReturnType<typeof openRecordStore>) {
-  /** The content of the last note that is certainly stored. */
+  /** The text and pages in the last note that is certainly stored. */
   const stored = new WeakMap<TurnRecord, Pick<TurnRecord, "shownText" | "cited">>();
 
   return {
-    /** The new id invalidates the notes of all other processes. */
+    /** Gives the attempt a new id, so that notes from all other processes no longer count. */
     begin(record: TurnRecord): OwnedEntry {
       Object.assign(record, { noter: randomBytes(6).toString("base64url"), noted: 0 });
       stored.set(record, { ...record });
@@ -374,7 +382,7 @@ interface Word {
 function toRated(record: TurnRecord, authorId: string, { feedback, reason, edition }: Word) {
   const isNew = record.feedback?.[authorId] !== feedback || (record.judged?.[authorId] ?? 1) !== edition;
   const hasNewReason = reason !== undefined && record.reasons?.[authorId] !== reason;
-  // A reason belongs to the rating it was given with.
+  // A new rating drops the person's earlier reason, which belongs to the earlier rating.
   const others = isNew ? withoutFeedback(record, authorId) : record;
   const rated: TurnRecord = {
     ...others,
@@ -397,7 +405,10 @@ function withoutFeedback({ feedback, reasons, judged, ...record }: TurnRecord, a
   };
 }
 
-/** If a record has no posts, its reader must look for a first message that can still be in flight. */
+/**
+ * Marks a record without messages as possibly posting, because the first message can be in flight when another process
+ * reads the record.
+ */
 function toStored(record: TurnRecord): TurnRecord {
   const mayPost = record.phase === "received" && record.posted.length === 0;
   return mayPost ? { ...record, isPosting: true } : record;
@@ -415,21 +426,23 @@ function toEntry(record: TurnRecord): OwnedEntry {
   return { key: record.id, value: toStored(record), ...belongingOf(record) };
 }
 
-/** Everything that is stored for a turn is erased with its asker or its conversation. */
+/**
+ * Says with whose data the entry is erased: everything about a turn is erased with its asker, or with its conversation.
+ */
 function belongingOf({ reply: { platform }, author: { id }, conversationId }: TurnRecord) {
   return { owner: { platform, id }, conversation: conversationId };
 }
 
-/** Further keys that lead to the record. */
+/** Returns the other keys under which the record can be found. */
 function toPointers(record: TurnRecord, ttlMs: number): OwnedEntry[] {
   const { id, phase, posted, messageIds, conversationId } = record;
   const common = { value: { turnId: id }, ...belongingOf(record) };
   return [
     ...(phase === "final" ? [] : posted).map((messageId) => {
-      // The entry contains no person's id and expires after an hour, so erasure needs no index for it.
+      // This entry contains no person's id and expires after an hour, so no erasure has to find it.
       return { key: toPosted(messageId), value: { turnId: id, conversationId }, ttlMs: POSTED_TTL_MS };
     }),
-    // Only once per turn, because its questions and its channel do not change.
+    // Written only when the turn starts, because its questions and its channel do not change.
     ...(phase === "received" ? messageIds : []).map((messageId) => ({ ...common, key: toAsked(messageId), ttlMs })),
   ];
 }
@@ -438,7 +451,7 @@ function toPosted(messageId: string): string {
   return `posted:${toKeyPart(messageId)}`;
 }
 
-/** The key of a channel. A thread counts as its channel. */
+/** Returns the key of a channel. A thread has the key of its parent channel. */
 function toPlace({ platform, workspaceId = "", channelId }: ReplyAddress): string {
   return [platform, workspaceId, channelId].map(toKeyPart).join(":");
 }

@@ -7,12 +7,12 @@ import { type TurnLedger, toShown } from "../tools/ledger.ts";
 import type { TurnRecord } from "./record.ts";
 import type { TurnServices } from "./records.ts";
 
-/** An attempt without a readable record. It may have posted messages. */
+/** The state that is assumed for an earlier attempt whose record cannot be read: it may have posted messages. */
 const BEGUN_UNNOTED: Partial<TurnRecord> = { attempts: 1, isPosting: true };
 
 /**
- * Resolves to the record of an earlier attempt, or undefined if there was no attempt. Rejects only if the turn cannot
- * start without the record.
+ * Loads the record of an earlier attempt. Resolves to undefined if there was no attempt. Rejects only if the turn
+ * cannot start without the record.
  */
 export async function loadEarlierAttempt(
   { records, right, log }: TurnServices,
@@ -20,18 +20,18 @@ export async function loadEarlierAttempt(
   isAsked: boolean,
 ): Promise<Partial<TurnRecord> | undefined> {
   try {
-    // Retries once, because without the record an answer could start with less text than people have read.
+    // Reads twice, because an answer that starts without the record could have less text than people have read.
     const record = await records.load(id).catch(() => records.load(id));
     return record ?? (right.isResumed ? BEGUN_UNNOTED : undefined);
   } catch (error) {
-    // Only the record says how much the earlier process showed.
+    // Only the record says how much text the earlier process showed.
     if (!isAsked || right.isResumed) throw error;
     log.error({ err: error, turnId: id }, "the record of a turn could not be read");
     return BEGUN_UNNOTED;
   }
 }
 
-/** Counts the end of an earlier attempt, because its process may have died before it did. */
+/** Counts the end of an earlier attempt, because its process may have died before it counted that end. */
 export async function countEarlierEnd({ watch, log }: TurnServices, record: Partial<TurnRecord>): Promise<void> {
   const { id, conversationId, reply, author, ends = [], posted = [], phase, trace } = record;
   const outcome = ends.at(-1);
@@ -50,15 +50,14 @@ export async function countEarlierEnd({ watch, log }: TurnServices, record: Part
   }
 }
 
-/** An answer's text and the pages that the gateway cited for it. */
 interface ShownText {
   text: string;
   cited: Source[];
 }
 
 /**
- * Writes the model's text into the record. A process that takes over continues the text, or only shows it if it
- * `isWhole`.
+ * Writes the model's text into the record, for a process that takes the turn over. That process continues the text. If
+ * the text `isWhole`, the process only shows it.
  */
 export function noteShownText(
   record: TurnRecord,
@@ -72,8 +71,8 @@ export function noteShownText(
 }
 
 /**
- * Writes the text into the record during a shutdown, because the last note can lack its end. Returns true if the caller
- * must store the record's text.
+ * Writes the text into the record during a shutdown, because the last note can lack the end of the text. Returns true
+ * if the caller must store this text.
  */
 export function noteHandOver(
   record: TurnRecord,
@@ -93,41 +92,41 @@ export function forgetShownText(record: TurnRecord): void {
   delete record.cited;
 }
 
-/** The part of the shown text that follows the rounds in the ledger. Undefined if there is none. */
+/** The part of the shown text that follows the rounds in the ledger. Undefined if nothing follows them. */
 export function readBegun({ shownText = "" }: TurnRecord, ledger: TurnLedger): string | undefined {
   const before = ledger.rounds.map((round) => toShown(round) && `${toShown(round)}\n\n`).join("");
   return shownText.startsWith(before) && shownText.length > before.length ? shownText.slice(before.length) : undefined;
 }
 
-/** The request for the rest of an answer. The answer's last words follow. */
+/** Asks the model for the rest of an answer. The last words of the answer follow this sentence. */
 const GO_ON =
   "Your answer was cut off. Go on exactly where it stopped: begin with its last words, exactly as quoted below, then write the rest, and nothing else.";
 
-/** In UTF-16 units. The model must repeat these words before people see new text. */
+/** The length of the last words, in UTF-16 units. The model must repeat them before people see new text. */
 const LAST_CHARS = 32;
 
-/** Some models start with a preface, or reopen a code block. */
+/** How much text can come before the repeated words. Some models start with a preface, or open a code block again. */
 const MAX_PREFACE_CHARS = 40;
 
-/** False for a text so short that an answer from the start would look like its continuation. */
+/** False if the text is so short that a new answer could look like its continuation. */
 function isContinuable(shownText: string): boolean {
   const beginning = shownText.trim();
   return readRest(beginning, toLastWords(beginning)) === undefined;
 }
 
-/** A request to the model, and the answer so far. */
+/** A request to the model, with the part of the answer that has arrived. */
 export interface Asked {
   messages: ChatMessage[];
   answer: AssistantMessage;
 }
 
-/** Asks the model and collects the answer in the request, even if the answer breaks off. */
+/** Asks the model and collects the answer in `asked`. If the answer breaks off, `asked` has the part that arrived. */
 type Ask<A> = (asked: A, onText: OnText, signal: AbortSignal) => Promise<void>;
 
 /**
- * Requests the rest of an answer whose beginning `shownText` people have read. If the model repeats the last words,
- * joins the rest to them. Otherwise asks for a whole new answer, and holds its text until it is longer than
- * `shownText`. If the model only calls tools, resolves to the text that the next answer must continue.
+ * Requests the rest of an answer of which people have read `shownText`. If the model repeats the last words, joins its
+ * text to them. Otherwise asks for a whole new answer, and holds it back until it is longer than `shownText`. If the
+ * model only calls tools, resolves to the text that the next answer must continue.
  */
 export async function goOn<A extends Asked>(
   asked: A,
@@ -208,22 +207,22 @@ async function askAnew<A extends Asked>(
   if (held) onText(held);
 }
 
-/** The end of a text, from the start of a word if possible. */
+/** Returns the end of a text. It starts at a word if possible. */
 function toLastWords(text: string): string {
   const end = text.slice(-LAST_CHARS);
   const word = /\s\S/.exec(end.slice(0, LAST_CHARS / 2));
-  // The result must not start with half of a surrogate pair.
+  // Removes half of a surrogate pair at the start.
   return word === null ? end.replace(/^[\uDC00-\uDFFF]/, "") : end.slice(word.index + 1);
 }
 
-/** The text after the last words. Undefined if the words are missing or too far from the start. */
+/** Returns the text after the last words. Undefined if the words are missing or come too late. */
 function readRest(text: string, lastWords: string): string | undefined {
   const begun = text.trimStart();
   const at = begun.indexOf(lastWords);
   return at < 0 || at > MAX_PREFACE_CHARS ? undefined : begun.slice(at + lastWords.length);
 }
 
-/** Adds the text that people have read and that the model has not repeated. */
+/** Adds the rest of the text that people have read, if the model has not repeated all of it. */
 export function repeatShownText(messages: ChatMessage[], shownText: string, emitted: string, onText: OnText): void {
   const rest = shownText.startsWith(emitted) ? shownText.slice(emitted.length) : "";
   if (rest.trim() === "") return;

@@ -15,19 +15,19 @@ interface Made extends Owned {
   reply: ReplyAddress;
 }
 
-/** For people who can see an answer but cannot act on it. */
+/** The refusal for people who can see an answer but are not allowed to change it. */
 export const NOT_YOURS = "Only the person who asked, or a moderator, can do that.";
 
-/** For people who cannot see the answer. */
+/** The refusal for people who cannot see the answer. */
 export const NOT_HERE = "This belongs to another conversation, so nothing was done.";
 
-/** True for the asker, and for everyone in the channel unless the answer is private. */
+/** True if the person asked for it, or if it is in the person's channel and not private. */
 export function maySee(by: Actor, made: Made): boolean {
   if (isOwner(by, made)) return true;
   return made.reply.visibleTo === undefined && isSamePlace(by.reply, made.reply);
 }
 
-/** True for the asker, and for a moderator of the channel. */
+/** True for the person who asked, and for a moderator of the channel. */
 export function canManage(by: Actor, made: Made): boolean {
   return isOwner(by, made) || (by.author.isModerator === true && maySee(by, made));
 }
@@ -36,11 +36,11 @@ function isOwner({ author, reply }: Actor, made: Made): boolean {
   return reply.platform === made.reply.platform && isSamePerson(author, made);
 }
 
-/** A missing field of an address matches every value. */
+/** True if both addresses are in the same channel or thread. A field that one address lacks matches any value. */
 function isSamePlace(one: ReplyAddress, other: ReplyAddress): boolean {
   if (one.platform !== other.platform || differ(one.workspaceId, other.workspaceId)) return false;
   if (one.channelId === other.channelId) return !differ(one.threadId, other.threadId);
-  // An address can name a thread without the thread's channel.
+  // An address can name a thread without naming the thread's parent channel.
   return one.threadId === other.channelId || one.channelId === other.threadId;
 }
 
@@ -49,37 +49,36 @@ function differ(one: string | undefined, other: string | undefined): boolean {
 }
 
 /**
- * The address for writing after a button press. A private message can be changed through its command for some minutes,
- * and after that only through a press under that same message.
+ * The address at which the bot writes after a button press. The bot can change a private message through its command
+ * for some minutes. After that, the bot can change it only after a press on a button of that message.
  */
 export function toPressedReply({ reply }: Pick<Actor, "reply">, made: Made, messages: number): ReplyAddress {
   const isReached = made.reply.visibleTo !== undefined && made.reply.visibleTo === reply.visibleTo && messages <= 1;
   return isReached ? reply : made.reply;
 }
 
-/** The message is a sentence for the asker. */
+/** The asker lacks a permission. The error's message is a sentence for the asker. */
 export class NotPermittedError extends Error {
   override readonly name = "NotPermittedError";
 }
 
-/** What both the asker and the person who pressed Retry are allowed to do. */
+/** The permissions of an attempt: what both the asker and the person who pressed Retry are allowed to do. */
 export interface Permits {
   may(permission: Permission): boolean;
   findRefusal(permission: Permission): string | undefined;
-  /** The first permitted model, or the first of all if none is permitted. */
+  /** Returns the first permitted model. If none is permitted, returns the first model. */
   chooseModel(models: readonly [string, ...string[]]): string;
   check(...permissions: readonly Permission[]): void;
   chooseTools(tools: readonly Tool[]): readonly Tool[];
 }
 
-/** `pressedBy` is the person who pressed Retry. */
 export async function readPermits(
   access: Pick<Access, "judge">,
   { author, reply }: Pick<TurnRecord, "author" | "reply">,
   pressedBy: Author | undefined,
 ): Promise<Permits> {
   const judge = await access.judge();
-  // Uses the roles that the person has now, not those at the time of the question.
+  // A person who retries their own question gets the roles that they have now, not those from the time of the question.
   const isOwn = pressedBy !== undefined && isSamePerson(pressedBy, { author });
   const people = pressedBy === undefined ? [author] : isOwn ? [pressedBy] : [author, pressedBy];
   const denied = (permission: Permission) =>

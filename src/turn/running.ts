@@ -17,18 +17,18 @@ import { canManage, NOT_YOURS } from "./rights.ts";
 
 export interface Beginning {
   controller: AbortController;
-  /** The questions after `changes`. Empty if only the store has them. */
+  /** The questions after `changes` were applied. Empty if only the store has the questions. */
   messages: MessageEvent[];
-  /** False if the history lacks some of the questions. */
+  /** False if some of the questions could not be stored in the history. */
   areStored: boolean;
-  /** Changes to the questions since the previous attempt. */
+  /** People's changes to the questions since the previous attempt. */
   changes: Array<EditedEvent | DeletedEvent>;
-  /** If true, the first request ignores the circuit breaker. */
+  /** If true, the first request ignores an open circuit breaker. */
   mustAsk: boolean;
-  /** The person who pressed Retry. */
+  /** The person who pressed Retry. Absent for a first attempt. */
   pressedBy?: Author;
   stoppedBy(): Author | undefined;
-  /** Sentences for the end of the answer. */
+  /** Sentences to show under the answer. */
   notices: readonly string[];
 }
 
@@ -36,15 +36,18 @@ export interface RunningTurn {
   readonly kind: "answer";
   readonly id: string;
   readonly record: TurnRecord;
-  /** Interrupts the attempt if the event changes or stops this turn. Refuses another person's Stop. */
+  /** Interrupts the attempt if the event changes or stops this turn. Returns "refused" for another person's Stop. */
   notice(event: InboundEvent): "refused" | undefined;
   missStore(): void;
   tell(notice: string): void;
-  /** Makes the next attempt end at once and say so. */
+  /** Makes the next attempt end at once and say that the bot gave up. */
   giveUp(): void;
-  /** Applies the events that have arrived, and starts an attempt with the questions that still exist. */
+  /**
+   * Applies the events that have arrived, and returns what the next attempt needs. That attempt answers only the
+   * questions that still exist.
+   */
   begin(): Beginning;
-  /** True if another attempt must follow. */
+  /** True if another attempt must follow one with this result. */
   mustGoOn(result: AttemptResult): boolean;
   /** The changes and stops that the turn has applied. */
   taken(): readonly InboundEvent[];
@@ -77,7 +80,7 @@ export function createRunningTurn(
   function change(event: EditedEvent | DeletedEvent): void {
     if (!record.messageIds.includes(event.messageId)) return;
     if (event.kind === "edited") {
-      // Platforms also report an edit when they add a preview.
+      // Platforms also report an edit when they add a link preview.
       if (bodies.get(event.messageId) === bodyOf(event)) return;
       bodies.set(event.messageId, bodyOf(event));
     }
@@ -113,13 +116,14 @@ export function createRunningTurn(
       record.messageIds = record.messageIds.filter((id) => !deleted.includes(id));
       controller = new AbortController();
       if (stoppedBy !== undefined) abortWith(controller, "stopped");
-      // A complete text only has to be shown.
+      // If the whole answer is known, the next attempt only has to show it.
       if (isGivenUp && record.isShownWhole !== true) abortWith(controller, "given-up");
       return { controller, messages, areStored, changes, mustAsk, pressedBy, notices, stoppedBy: () => stoppedBy };
     },
     mustGoOn(result) {
       if (result === "superseded") return true;
-      // A stopped turn restarts only on Retry, but is removed with its questions.
+      // After a Stop, edits do not restart the turn. But if people delete all its questions, it goes on to remove the
+      // answer.
       if (stoppedBy === undefined && !isGivenUp) return pending.length > 0;
       return record.messageIds.every((id) =>
         pending.some((event) => event.kind === "deleted" && event.messageId === id),
@@ -134,8 +138,8 @@ function bodyOf({ text, attachments }: MessageEvent | EditedEvent): string {
 }
 
 /**
- * `superseded`: people changed the questions, so the answer must restart. `forgotten`: the asker is being erased, so
- * nothing is stored and the caller must remove all of the answer's messages.
+ * How an attempt ended. `superseded`: people changed the questions, so the answer must restart. `forgotten`: the asker
+ * is being erased, so nothing was stored and the caller must remove all messages of the answer.
  */
 export type AttemptResult = "ended" | "superseded" | "forgotten";
 
@@ -143,18 +147,23 @@ const MAX_WAITING = 1_000;
 
 type Running = RunningTurn | RunningPictures;
 
-/** The turns that run in this process, and the picture turns that wait here. */
+/** The turns that run in this process, and the picture turns that wait in it. */
 export interface RunningTurns {
-  /** Registers the turn before the work first awaits, so that the turn misses no interruption. */
+  /**
+   * Runs the work of a turn. Registers the turn before the work first awaits, so that the turn misses no interruption.
+   */
   whileRunning<T>(turn: Running, work: () => Promise<T>): Promise<T>;
-  /** Another process can run a waiting turn without this process noticing, so the oldest are dropped. */
+  /**
+   * Registers a picture turn that waits. If another process runs it, this process is not told, so the oldest waiting
+   * turns are dropped when there are too many.
+   */
   wait(turn: RunningPictures): void;
   findWaiting(id: string): RunningPictures | undefined;
   find(id: string): Running | undefined;
-  /** Passes an event to the turns that it concerns. Returns a refusal for another person's Stop. */
+  /** Passes an event to the turns in this process. Returns a refusal for another person's Stop. */
   interrupt(event: InboundEvent): string | undefined;
   isAnswering(conversationId: string): boolean;
-  /** Finds a running turn's conversation by a message of the turn, or by one of its questions. */
+  /** Finds the conversation of a running turn, by one of the turn's messages or questions. */
   conversationOf(messageId: string): string | undefined;
 }
 
@@ -189,19 +198,18 @@ export function createRunningTurns(): RunningTurns {
   };
 }
 
-/** A picture turn that runs or waits. */
 export interface RunningPictures {
   readonly kind: "pictures";
   readonly id: string;
-  /** Undefined until the record is read. */
+  /** The turn's record. Undefined until the record has been read. */
   readonly record: PictureTurn | undefined;
-  /** Aborts with `stopped` or `given-up`. Finished pictures stay. */
+  /** Aborts with `stopped` or `given-up`. Pictures that are finished stay. */
   readonly stop: AbortSignal;
-  /** Stops the turn on its Stop button. Refuses another person's Stop. */
+  /** Stops the turn if the event is a press on its Stop button. Returns "refused" for another person's Stop. */
   notice(event: InboundEvent): "refused" | undefined;
-  /** Sets the record and applies the button presses that arrived before. */
+  /** Sets the record, and applies button presses that arrived before. */
   open(record: PictureTurn): void;
-  /** While this is true, another press of Retry counts as part of this turn. */
+  /** Says whether a retry is running. During a retry, another press of Retry counts as part of it. */
   retries(isRetrying: boolean): void;
   giveUp(): void;
   taken(): readonly InboundEvent[];

@@ -4,23 +4,23 @@ import type { TurnLedger } from "../tools/ledger.ts";
 
 export interface AnswerSources {
   /**
-   * Sets the pages that the gateway cites in a round. They replace earlier ones of that round. Round 0 has the pages
-   * that were cited to an earlier process.
+   * Sets the pages that the gateway cites in a round. They replace earlier pages of that round. Round 0 has the pages
+   * that the gateway cited to an earlier process.
    */
   cite(round: number, sources: readonly Source[]): void;
-  /** Shows an earlier answer's pages instead. */
+  /** Uses the pages of an earlier answer, because that answer is shown instead. */
   replace(sources: readonly Source[]): void;
-  /** The pages that the gateway cited, of all rounds. */
+  /** The pages that the gateway cited in all rounds. */
   cited(): Source[];
-  /** The cited pages, then the others that tools read. A page keeps its number while the answer grows. */
+  /** The cited pages, followed by other pages that tools have read. A page keeps its number while the answer grows. */
   all(): Source[];
 }
 
 interface AnswerSourcesOptions {
-  /** The pages that were cited to an earlier process. */
+  /** The pages that the gateway cited to an earlier process. */
   before: readonly Source[];
   ledger: Pick<TurnLedger, "rounds">;
-  /** The steps have the pages that tools read if the ledger is unavailable. */
+  /** If the ledger is unavailable, only the steps know which pages tools have read. */
   steps: { readonly all: readonly Step[] };
 }
 

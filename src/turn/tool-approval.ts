@@ -12,10 +12,13 @@ import { rewriteClosing } from "./posted-answer.ts";
 import type { TurnRecord } from "./record.ts";
 import type { TurnServices } from "./records.ts";
 
-/** How long tool calls wait for a person. */
+/** How long tool calls wait for a person's approval. */
 const MAX_WAIT_MS = 86_400_000;
 
-/** Shows the waiting calls as Markdown, each with its server and all arguments that the server gets. */
+/**
+ * Describes calls that wait for approval, in Markdown: each with its server and all arguments that the server would
+ * get.
+ */
 export function describeWaiting(calls: readonly LedgerCall[], tools: readonly Tool[]): string {
   const cards = calls.map((call) => {
     const server = tools.find(({ name }) => name === call.name)?.approval?.server;
@@ -27,7 +30,7 @@ export function describeWaiting(calls: readonly LedgerCall[], tools: readonly To
   return cards.join("\n\n");
 }
 
-/** The arguments as the tool gets them, or as the model wrote them if the tool is unavailable. */
+/** Returns the arguments as the tool would get them, or as the model wrote them if the tool is unavailable. */
 function readArguments(call: LedgerCall, tools: readonly Tool[]): unknown {
   const ready = readCall(toToolCall(call), tools);
   if (typeof ready !== "string") return ready.args;
@@ -52,12 +55,12 @@ export function toRerunButton(turnId: string, uncertain: readonly LedgerCall[]):
 }
 
 /**
- * With 132 bits, no one can construct other calls with the same digest. Longer digests do not fit into some platforms'
- * ids.
+ * 22 characters are 132 bits, so no one can find other calls with the same digest. A longer digest would not fit into
+ * the button ids of some platforms.
  */
 const DIGEST_CHARS = 22;
 
-/** Identifies these calls and the time of the question about them. */
+/** Identifies these calls and the time at which the bot asked about them. */
 function toDigest(calls: readonly LedgerCall[], at = 0): string {
   const shown = calls.map(({ id, name, arguments: json, rerunBy = "" }) => [id, name, json, rerunBy]);
   return createHash("sha256")
@@ -66,7 +69,7 @@ function toDigest(calls: readonly LedgerCall[], at = 0): string {
     .slice(0, DIGEST_CHARS);
 }
 
-/** Names the calls that may have run. "" if there are none. */
+/** Says which calls may have run without a result. "" if all calls have results. */
 export function describeUncertain(calls: readonly LedgerCall[]): string {
   if (calls.length === 0) return "";
   const names = [...new Set(calls.map(({ name }) => quoteName(name)))].join(", ");
@@ -76,8 +79,8 @@ export function describeUncertain(calls: readonly LedgerCall[]): string {
 const CHANGED = "The request has changed. Read it again before you decide.";
 
 /**
- * Applies a person's decision to the calls that the button's message shows, and to no others. Resolves to "go on" or to
- * a refusal. Saves the record first, so that the same press continues the work after a crash.
+ * Applies a person's decision to the calls that the pressed button's message shows, and to no other calls. Resolves to
+ * "go on", or to a refusal. Saves the record first, so that the same press continues the work after a crash.
  */
 export async function decideCalls(
   deps: TurnServices,
@@ -125,7 +128,6 @@ function describeDecision({ action, author }: ActionEvent): string {
   return action === "always" ? `_${name} allowed that for this conversation._` : `_${name} allowed that once._`;
 }
 
-/** Marks the waiting calls as denied and ends the answer. */
 export async function cancelWaiting(deps: TurnServices, record: TurnRecord, signal: AbortSignal): Promise<void> {
   await (await deps.ledger.open(record)).decide("denied", "");
   const { waits: _, ...over } = record;

@@ -15,7 +15,7 @@ import type { Trace, TurnRecord } from "./record.ts";
 import type { TurnServices } from "./records.ts";
 import { maySee, NOT_HERE } from "./rights.ts";
 
-/** Each stored answer has a trace. */
+/** The largest number of tool calls in a trace. Each stored answer has a trace. */
 const MAX_CALLS = 20;
 
 const MAX_ARGUMENT_CHARS = 300;
@@ -28,12 +28,15 @@ export type ContextSummary = Pick<Trace, "shown" | "withFiles" | "dropped" | "ha
 
 export const EMPTY_SUMMARY: ContextSummary = { shown: [], withFiles: [], dropped: 0, hasOlder: false };
 
-/** Distinguishes personas without storing them: a persona is erased with the person who wrote it. */
+/**
+ * Returns a hash that tells personas apart. The persona itself is not stored here, because it must be erased with the
+ * person who wrote it.
+ */
 export function toPersonaMark(persona: string): string {
   return createHash("sha256").update(persona).digest("base64url").slice(0, 16);
 }
 
-/** Times by the id of a step. */
+/** When each tool call started and ended, by the id of its step. */
 export interface CallTimes {
   note(step: Step): void;
   find(id: string): { at: number; tookMs?: number; state: Step["state"] } | undefined;
@@ -50,7 +53,10 @@ export function createCallTimes(now: () => number): CallTimes {
   };
 }
 
-/** Each message in `messages` is a round. The ledger has the outcome of calls from earlier attempts. */
+/**
+ * Collects an attempt's tool calls for the trace. Each message of the model in `messages` is a round. The ledger says
+ * how calls of earlier attempts ended.
+ */
 export function toCalls(
   messages: readonly ChatMessage[],
   attempt: number,
@@ -79,11 +85,11 @@ export function toNotices(notices: readonly string[]): string[] {
 
 const TOO_OLD = "This answer is too old: I no longer know what I was given for it.";
 
-/** Other entries can be between the shown ones. */
+/** How many more entries to read, because the history can have other entries between those that the model saw. */
 const SPARE_ENTRIES = 20;
 const FOUND_MS = 10_000;
 
-/** Describes in one Markdown message which context the model saw. Rejects if the store is unavailable. */
+/** Describes, in one message of Markdown, what the model saw for an answer. Rejects if the store is unavailable. */
 export type Explain = (event: ActionEvent, limits: SinkLimits) => Promise<string>;
 
 export function createExplain({ records, history, settings, adapterOf }: TurnServices): Explain {
@@ -94,7 +100,7 @@ export function createExplain({ records, history, settings, adapterOf }: TurnSer
     return isSame ? `of this channel, ${quoteName(current)}` : "of this channel, changed since";
   }
 
-  /** Only the person who asks reads this, so their current rights count. */
+  /** Lists what a search found. Only the asking person reads this, so only that person's current permissions count. */
   async function describeFound({ found }: Trace["calls"][number], { author, reply }: ActionEvent): Promise<string[]> {
     if (found === undefined) return [];
     const signal = AbortSignal.timeout(FOUND_MS);
@@ -149,7 +155,7 @@ function describeTokens({ tokens: { prompt, completion, estimated } }: Trace): s
   return `${prompt} read, ${completion} written${estimated > 0 ? ", estimated" : ""}`;
 }
 
-/** A missing entry has been erased. */
+/** Lists the entries that the model saw. If an entry is missing in the history, it was erased. */
 function describeMessages({ shown }: Trace, entries: readonly HistoryEntry[]): string[] {
   const known = new Map(entries.map((entry) => [entry.id, entry]));
   const found = shown.flatMap((id) => known.get(id) ?? []);
@@ -199,7 +205,7 @@ function describeMissing({ dropped, hasOlder, notices, fromChannel = 0 }: Trace)
   ];
 }
 
-/** Drops the oldest messages, then the last lines, until the text fits into one message. */
+/** Leaves out the oldest messages, then the last lines, until the text fits into one message. */
 function fit(
   head: readonly string[],
   messages: readonly string[],

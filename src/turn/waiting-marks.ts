@@ -12,14 +12,14 @@ const TTL_MS = 86_400_000;
 
 const CALL_MS = 5_000;
 
-/** A rate limit can forbid the removal, so it is retried this often after this pause. */
+/** The pause before another attempt to remove a mark, and the number of attempts. Rate limits can delay the removal. */
 const PAUSE_MS = 1_000;
 
 const MAX_ATTEMPTS = 90;
 
 /**
  * Marks a question on the platform while it waits for its turn. Any process can remove the mark. Ignores failures.
- * Needs no right (`NO_RIGHT`), because nothing depends on a mark, and a mark can outlive its turn.
+ * Needs no right (`NO_RIGHT`): nothing depends on a mark, and a mark can stay longer than its turn runs.
  */
 export interface WaitingMarks {
   show(message: MessageEvent): void;
@@ -44,7 +44,7 @@ export function createWaitingMarks({ open, adapterOf, log }: WaitingMarksDeps): 
     async function change(): Promise<void> {
       try {
         if (isWaiting === (await keyv.has(key))) return;
-        // Stores the mark before showing it, so that the process that starts the turn always knows about it.
+        // Stores the mark before the platform shows it, so that the process that starts the turn knows about it.
         if (isWaiting) await keyv.set(key, 1, TTL_MS);
         let attempts = 1;
         let isDone = await tell();
