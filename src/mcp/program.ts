@@ -1,6 +1,6 @@
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { once } from "node:events";
-import type { Readable } from "node:stream";
+import type { Readable, Writable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
 import type { McpTransport } from "../config/mcp-servers.ts";
@@ -118,13 +118,6 @@ export function openProgram({
     transport.onclose?.();
   }
 
-  /** Reports that writing to a program failed. If the program exits right afterwards, its exit is reported instead. */
-  async function reportBrokenInput(started: ChildProcessWithoutNullStreams, error: Error): Promise<void> {
-    const exited = started.exitCode === null && started.signalCode === null ? once(started, "exit") : true;
-    if (await Promise.race([exited, sleep(LAST_WORDS_MS, undefined, { ref: false })])) return;
-    transport.onerror?.(error);
-  }
-
   const transport: ProgramTransport = {
     async start() {
       // `detached` creates a process group, so that programs started by a launcher such as npx stop too.
@@ -133,7 +126,7 @@ export function openProgram({
       const { pid } = started;
       if (pid !== undefined) running.add(pid);
       started.on("error", (error) => transport.onerror?.(error));
-      started.stdin.on("error", (error) => void reportBrokenInput(started, error));
+      started.stdin.on("error", (error) => void unlessExiting(started, () => transport.onerror?.(error)));
       started.stderr.setEncoding("utf8").on("data", (text: string) => {
         words = (words + text).slice(-MAX_WORDS_CHARS);
         onWords(text);
@@ -148,9 +141,7 @@ export function openProgram({
     },
     async send(message) {
       if (child === undefined || closing !== undefined) throw new Error("It is not running.");
-      if (child.stdin.write(`${JSON.stringify(message)}\n`)) return;
-      // Ignore an error of the input: if the program has exited, the transport reports the exit.
-      await Promise.race([once(child.stdin, "drain"), once(child.stdin, "close")]).catch(() => undefined);
+      await writeLine(child.stdin, JSON.stringify(message));
     },
     close,
     lastLine: () => toLastLine(words),
@@ -165,6 +156,19 @@ export function openProgram({
     },
   };
   return transport;
+}
+
+/** Resolves when the input can take more, or is closed. */
+async function writeLine(input: Writable, line: string): Promise<void> {
+  if (input.write(`${line}\n`)) return;
+  await Promise.race([once(input, "drain"), once(input, "close")]).catch(() => undefined);
+}
+
+/** Reports that a program closed its input, unless it exits right afterwards. Its exit is then the error to report. */
+async function unlessExiting(program: ChildProcessWithoutNullStreams, report: () => void): Promise<void> {
+  if (program.exitCode !== null || program.signalCode !== null) return;
+  const exited = once(program, "exit").then(() => true);
+  if (!(await Promise.race([exited, sleep(LAST_WORDS_MS, false, { ref: false })]))) report();
 }
 
 /** Returns the line that names an error, or else the last line. Node prints more lines after the error. */

@@ -127,7 +127,7 @@ describe("a button", () => {
     expect(channel[0]?.draft.buttons).toEqual([stop]);
     await accept(action("retry", toTurnId(question.key)));
     await idle();
-    expect(texts()[1]).toMatch(/can't change this answer any more/);
+    expect(texts()[1]).toMatch(/can no longer change this answer/);
     setTrouble(() => undefined);
     for (const author of [ben, { ...ben, isModerator: true }]) {
       await accept(action("stop", toTurnId(question.key), { author }));

@@ -68,8 +68,8 @@ test("a message to a program that is exiting reports the exit, and no broken pip
     setTimeout(() => process.exit(4), 100);`);
   const transport = openProgram({ program, env: {}, onWords: () => closed.resolve() });
   const errors: Error[] = [];
-  const ended = new Promise<void>((resolve) => Object.assign(transport, { onclose: resolve }));
-  transport.onerror = (error) => void errors.push(error);
+  const onerror = (error: Error) => void errors.push(error);
+  const ended = new Promise<void>((resolve) => Object.assign(transport, { onclose: resolve, onerror }));
   await transport.start();
   await closed.promise;
   // More than the pipe holds, so the transport also waits until it drains.

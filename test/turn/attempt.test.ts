@@ -449,7 +449,7 @@ describe("an attempt at a turn", () => {
     await accept(message(secret));
     await idle();
     expect(texts()).toEqual(["_The AI service refused this request (400). My log says why._"]);
-    const line = lines.find((one) => one.includes("no whole answer"));
+    const line = lines.find((one) => one.includes("no complete answer"));
     for (const part of ["Unknown thing in", "odd_code", "odd_param", "400"]) expect(line).toContain(part);
     expect(lines.join("")).not.toContain(secret);
   });
