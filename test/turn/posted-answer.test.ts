@@ -1,5 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
+import { isOnRedis } from "../../lab/support/bot-store.ts";
 import { startEngine } from "../../lab/support/engine.ts";
 import { action, command, message } from "../../lab/support/events.ts";
 import { fakePlatform } from "../../lab/support/fake-platform.ts";
@@ -94,7 +95,8 @@ describe("a post by a frozen process, when another process has answered meanwhil
     expect(ids()).toEqual(posted);
   });
 
-  test.each(["lost", "shutdown", "fenced before the queue knows"])(
+  // Redis itself would refuse this right from the start, because no queue has stored it.
+  test.each(["lost", "shutdown", ...(isOnRedis ? [] : ["fenced before the queue knows"])])(
     "a process removes its stray post before its work ends, %s",
     async (reason) => {
       const [question, lost, held] = [message("tea?"), new AbortController(), Promise.withResolvers<void>()];
@@ -116,7 +118,7 @@ describe("a post by a frozen process, when another process has answered meanwhil
       const engine = startEngine({ wrapStores, scripts: [["Tea is a drink."]] });
       engine.setTrouble((call) => (call === "post" ? held.promise : undefined));
       const signal = reason.startsWith("fenced") ? NEVER : lost.signal;
-      const right = withFence(NO_RIGHT, { key: "lane", value: "mine", check });
+      const right = reason.startsWith("fenced") ? withFence(NO_RIGHT, { key: "lane", value: "mine", check }) : NO_RIGHT;
       const working = engine.worker.work([question], { signal, right }).catch(() => {});
       await eventually(() => engine.calls).toContain("post");
       const record = await engine.records.answerTo(question.messageId);

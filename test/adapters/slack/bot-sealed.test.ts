@@ -39,7 +39,7 @@ describe.each(WAYS)("the bot on a Slack that refuses edits, over %s, in its %s d
     await slack.until(() => slack.texts(general, first)[0] === "One.", "the words");
     slack.setSealed("edit_window_closed");
     shown.resolve();
-    expect(await finished(general, first, 2)).toEqual(["One.", expect.stringMatching(/whole answer/)]);
+    expect(await finished(general, first, 2)).toEqual(["One.", expect.stringMatching(/end of my answer/)]);
     slack.setStreaming("on");
     slack.advance(25 * 3_600_000);
     const second = ada.mention(general, "count on");
