@@ -39,9 +39,15 @@ export function messageToEvent(message: Message, origin: string): Json {
   };
 }
 
+/** What Slack shows in place of a deleted message that has a thread. */
+export function toTombstone(ts: string): Json {
+  const text = "This message was deleted.";
+  return { type: "message", subtype: "tombstone", user: "USLACKBOT", text, ts, thread_ts: ts };
+}
+
 /** Returns the existing replies to a message, oldest first. */
-export function repliesTo(root: Message): Message[] {
-  return [...root.channel.messages.values()].filter((message) => message !== root && threadOf(message) === root.ts);
+export function repliesTo({ channel, ts }: Pick<Message, "channel" | "ts">): Message[] {
+  return [...channel.messages.values()].filter((message) => message.ts !== ts && threadOf(message) === ts);
 }
 
 function authorToWire({ id, botId, name, workspace }: User): Json {

@@ -1,6 +1,6 @@
 import type { Assistant } from "./assistant.ts";
 import type { Core } from "./core.ts";
-import { messageToEvent, messageToWire, repliesTo } from "./message-wire.ts";
+import { messageToEvent, messageToWire, repliesTo, toTombstone } from "./message-wire.ts";
 import type { Search } from "./methods/search.ts";
 import { shownText } from "./shown-text.ts";
 import { TOP_LEVEL, type Watchdog } from "./watchdog.ts";
@@ -127,16 +127,7 @@ export function createMessages(core: Core, watchdog: Watchdog, assistant: Assist
         return;
       }
       // Slack replaces a deleted root with a tombstone, so its deletion is a change.
-      const text = "This message was deleted.";
-      const tombstone = {
-        type: "message",
-        subtype: "tombstone",
-        user: "USLACKBOT",
-        hidden: true,
-        text,
-        ts,
-        thread_ts: ts,
-      };
+      const tombstone = { ...toTombstone(ts), hidden: true };
       tellChange(message, "message_changed", { message: tombstone, previous_message: before });
     },
     postEphemeral(said) {

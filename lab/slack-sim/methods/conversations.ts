@@ -1,6 +1,6 @@
 import type { Arguments } from "../arguments.ts";
 import type { Core } from "../core.ts";
-import { messageToWire, repliesTo } from "../message-wire.ts";
+import { messageToWire, repliesTo, toTombstone } from "../message-wire.ts";
 import { type Call, findChannel, type MethodDeps, type Methods, needScope } from "../method.ts";
 import { SlackRefusal } from "../refusal.ts";
 import {
@@ -24,7 +24,8 @@ const KINDS: Readonly<Record<string, ChannelKind>> = {
 
 /** The methods with which the app reads and joins channels. */
 export function createConversationMethods({ core }: MethodDeps): Methods {
-  function page(args: Arguments, found: readonly Message[]): Json {
+  /** Undefined in `found` stands for the tombstone. */
+  function page(args: Arguments, found: ReadonlyArray<Message | undefined>, tombstone?: Json): Json {
     const most = core.limits.history === "commercial" ? COMMERCIAL_PAGE : core.limits.maxPage;
     const size = Math.max(1, Math.min(most, args.count("limit") ?? Math.min(most, DEFAULT_PAGE)));
     const from = Number(Buffer.from(args.text("cursor") ?? "", "base64url").toString() || 0);
@@ -32,10 +33,13 @@ export function createConversationMethods({ core }: MethodDeps): Methods {
     const hasMore = to < found.length;
     const withMetadata = args.flag("include_all_metadata");
     return {
-      messages: found.slice(from, to).map((message) => ({
-        ...messageToWire(message, core.origin(), { withMetadata }),
-        ...threadToWire(message),
-      })),
+      messages: found
+        .slice(from, to)
+        .map((message) =>
+          message === undefined
+            ? tombstone
+            : { ...messageToWire(message, core.origin(), { withMetadata }), ...threadToWire(message) },
+        ),
       has_more: hasMore,
       response_metadata: { next_cursor: hasMore ? Buffer.from(String(to)).toString("base64url") : "" },
     };
@@ -51,10 +55,13 @@ export function createConversationMethods({ core }: MethodDeps): Methods {
 
   function replies(args: Arguments, call: Call): Json {
     const channel = readable(args, call);
-    const root = channel.messages.get(args.needText("ts"));
-    if (root === undefined) throw new SlackRefusal("thread_not_found");
+    const ts = args.needText("ts");
+    const root = channel.messages.get(ts);
+    const found = repliesTo({ channel, ts });
+    // The thread of a deleted message exists as long as it has replies.
+    if (root === undefined && found.length === 0) throw new SlackRefusal("thread_not_found");
     // The root precedes the messages of each page.
-    return page(args, [root, ...within(args, repliesTo(root))]);
+    return page(args, [root, ...within(args, found)], toTombstone(ts));
   }
 
   function history(args: Arguments, call: Call): Json {

@@ -88,7 +88,7 @@ describe("people in the Slack simulator", () => {
   });
 
   test("a deletion event contains the deleted message; the root of a thread becomes a tombstone", async () => {
-    const { ada, general, last } = await startGeneral();
+    const { slack, ada, general, last } = await startGeneral();
     const root = ada.say(general, "root");
     const reply = ada.say(general, "reply", { thread: root });
     ada.delete(root);
@@ -97,12 +97,16 @@ describe("people in the Slack simulator", () => {
       message: { subtype: "tombstone", ts: root.ts },
       previous_message: { text: "root" },
     });
+    const client = createWebClient(slack);
+    const read = () => client.conversations.replies({ channel: general.id, ts: root.ts });
+    expect((await read()).messages).toMatchObject([{ subtype: "tombstone", ts: root.ts }, { text: "reply" }]);
     ada.delete(reply);
     expect(last()).toMatchObject({
       subtype: "message_deleted",
       deleted_ts: reply.ts,
       previous_message: { text: "reply" },
     });
+    await expect(read()).rejects.toThrow("thread_not_found");
   });
 
   test("the app gets events for its own posts, edits and deletions", async () => {

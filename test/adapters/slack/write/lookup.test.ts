@@ -69,6 +69,13 @@ describe("looking up a message of an earlier attempt", () => {
     expect(await lookup.findPost(placeOf(desk), "a", signal)).toBeUndefined();
   });
 
+  test("the lookup finds a stream in the thread of a deleted question", async () => {
+    const desk = await startDesk();
+    const ts = await startStream(desk);
+    desk.ada.delete(desk.question);
+    expect(await createLookupAt(desk).findPost(placeOf(desk), "a", signal)).toMatchObject({ ts, isUnfinished: true });
+  });
+
   test("the lookup ignores another app's message, even with the right mark", async () => {
     const desk = await startDesk({ limits: { postBurst: 100 } });
     const { slack, general, question } = desk;
