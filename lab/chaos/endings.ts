@@ -97,7 +97,7 @@ function withoutWarnings(text: string): string {
 
 /** Matches a reply to a button or a command. It is not an answer, even if everyone can see it. */
 export const NOTICE =
-  /^(?:This answer (?:has already ended|is too old)|Only the person who asked|I can't change this answer|The question was deleted|My storage is unavailable\. I'll do this|I couldn't save this)/;
+  /^(?:This answer (?:has already ended|is too old)|Only the person who asked|I can no longer change this answer|The question was deleted|My storage is unavailable\. I'll do this|I couldn't save this)/;
 
 /** Describes each question and message whose final state is wrong. */
 export function judge(remains: Remains): Complaint[] {
