@@ -52,7 +52,11 @@ describe("the check of a Discord installation", () => {
   test("the check reports a missing Message Content intent", async () => {
     const { discord } = await startInvited({ intents: { messageContent: false } });
     expect(wrong(await check(discord))).toEqual([
-      { ok: false, what: expect.stringContaining("Message Content"), fix: expect.stringContaining("switch the intent on") },
+      {
+        ok: false,
+        what: expect.stringContaining("Message Content"),
+        fix: expect.stringContaining("switch the intent on"),
+      },
     ]);
   });
 
