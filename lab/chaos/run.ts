@@ -344,7 +344,7 @@ async function cause(script: Script, fault: PlannedFault, redis: Redis): Promise
   }
 }
 
-/** Waits until nothing is open and nothing changes. Resolves to what is still open. */
+/** Waits until nothing is open, or until nothing changes for `restMs`. Resolves to what is still open. */
 async function settle(
   { stage, cluster }: Script,
   restMs: number,

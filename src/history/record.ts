@@ -153,7 +153,7 @@ export function toIndexKey(id: string): string {
   return `i:${toKeyPart(id)}`;
 }
 
-/** Key of the record which says that a message was deleted before it arrived. */
+/** Key of the record that says that a message was deleted before it arrived. */
 export function toDeletedKey(messageId: string): string {
   return `d:${toKeyPart(messageId)}`;
 }

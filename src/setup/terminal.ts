@@ -100,7 +100,7 @@ async function attempt(step: SetupStep, wayId: string, showsTasks: boolean, talk
   const { setup, values, streams } = talk;
   const { output } = streams;
   const fields = step.ways.find(({ id }) => id === wayId)?.fields ?? [];
-  // Removes the values of ways that the person did not choose.
+  // Removes the values that belong to options the person did not choose.
   for (const { name } of step.ways.flatMap((way) => way.fields)) {
     if (!fields.some((field) => field.name === name)) delete values[name];
   }

@@ -28,7 +28,7 @@ export type Belonging =
 
 /** A namespace whose entries can belong to people and conversations. */
 export interface OwnedEntries {
-  /** Writes one entry. Resolves to false if the entry is a rewrite and does not exist. */
+  /** Writes one entry. Resolves to false if this would rewrite an entry that does not exist. */
   put(entry: OwnedEntry): Promise<boolean>;
   /** Makes all changes in one step. If an entry to rewrite is missing, makes none and resolves to false. */
   write(entries: readonly OwnedEntry[], removed?: readonly string[]): Promise<boolean>;

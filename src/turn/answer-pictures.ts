@@ -38,7 +38,7 @@ export type ShowPicture = (picture: AnswerPicture, signal: AbortSignal) => Promi
 export interface AnswerPictures {
   /** Shows the pictures in an answer. `round` counts the attempt's answers from 1. */
   show(dataUrls: readonly string[], round: number, signal: AbortSignal): Promise<void>;
-  /** Adapts the ending of the answer to its pictures. `isEmpty` is true if the answer has no text. */
+  /** Changes the end of the answer to suit the images in it. `isEmpty` is true if the answer has no text. */
   toEnding(ending: Ending, isEmpty: boolean): Ending;
   readonly hasAny: boolean;
 }

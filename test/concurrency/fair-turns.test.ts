@@ -71,7 +71,7 @@ describe("createFairTurns", () => {
     expect(await next).toBe("b1");
   });
 
-  test("an aborted task leaves fair turns and delays no other task", async () => {
+  test("an aborted task is removed from the queue and delays no other task", async () => {
     const { begun, add, end } = setUp();
     const first = add("ada", "a1");
     const left = new AbortController();

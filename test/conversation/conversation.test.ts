@@ -164,7 +164,7 @@ describe("the messages of a request", () => {
     expect(toMessages("S", [text("0", "greeting")], noFiles)).toEqual([{ role: "system", content: "S" }]);
   });
 
-  test("toMessages joins one speaker's texts and images in order", () => {
+  test("toMessages joins the texts and images of consecutive messages from one speaker, in order", () => {
     const image: ContentPart = { type: "image_url", image_url: { url: "data:," } };
     const parts = (entry: HistoryEntry) => (entry.id === "1" ? [image] : []);
     expect(toMessages("", [said("1", "a", ada), said("2", "b", ada)], parts)).toEqual([

@@ -51,7 +51,7 @@ describe("secrets in a text", () => {
     "v1.2.3",
   ])("redaction keeps %s", (harmless) => expect(text(harmless)).toBe(harmless));
 
-  test("redacted text keeps words that a very short secret would remove", () => {
+  test("redaction ignores very short secrets, so that it does not remove ordinary words", () => {
     expect(createRedactor(["a", ""], tokenForms(modules)).text("banana")).toBe("banana");
   });
 

@@ -264,7 +264,7 @@ describe.skipIf(isRedisMissing)("two processes on one Redis (needs redis-server)
     return { ...scene, asked, working };
   }
 
-  test("Stop and Retry that another process receives end the answer, and write it again in the same message", async () => {
+  test("when another process receives them, Stop ends the answer and Retry rewrites it in the same message", async () => {
     const { slack, ada, general, asked } = await beginElsewhere(shared().ada);
     const [answer] = slack.answers(general, asked);
     if (answer === undefined) throw new Error("There is no answer.");

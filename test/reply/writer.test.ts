@@ -276,7 +276,7 @@ test("a process records a growing text before people see it, at most once in 0.7
 test("a process records a text that grows less often than every 0.7 s only as far as the next call shows it", async () => {
   let first = true;
   const notes = await countNotes(10, 800, ({ seen }, { length }) => {
-    // At the first call, it is not known yet when the next one comes.
+    // On the first call, the writer cannot know yet when the next one will come.
     if (!first) expect(seen).toBe(Math.max(length, "twelve more ".length + 40));
     first = false;
   });

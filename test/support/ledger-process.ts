@@ -23,7 +23,7 @@ export interface LedgerProcessOptions {
   path: string;
   serverUrl: string;
   events: InboundEvent[];
-  /** The process dies when a call reaches this state, either before or after that is written. */
+  /** The process dies when a call reaches this state, either before or after the state is written. */
   death?: { state: string; isBefore?: boolean };
   /** True to share the history, the ledger and the queue with other processes. */
   redisUrl?: string;

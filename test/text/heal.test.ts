@@ -94,7 +94,7 @@ describe("healMarkdown", () => {
     "why?!",
   ])("healMarkdown leaves %j unchanged", (text) => expect(healMarkdown(text)).toBe(text));
 
-  test("healMarkdown stays within its room and leaves no fence open, for any truncated text", () => {
+  test("healMarkdown stays within the length limit and leaves no fence open, for any truncated text", () => {
     fc.assert(
       fc.property(markdown, fc.nat(), (text, cut) => {
         const half = text.slice(0, cut % (text.length + 1));

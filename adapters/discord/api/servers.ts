@@ -7,7 +7,7 @@ import {
 import { BoundedMap } from "../../../src/concurrency/bounded-map.ts";
 import type { Overwrite } from "./permissions.ts";
 
-/** Most archived threads to remember, over all servers. Discord does not limit their number. */
+/** Maximum number of archived threads to remember, across all servers. Discord sets no limit. */
 const MAX_ARCHIVED = 1_000;
 
 export interface Server {

@@ -236,7 +236,7 @@ export function createLeakyCounter(rule: Rule): LeakyCounter {
 
 // --- no model ---
 
-/** A call's arrival at the platform is uncertain by at least this time. */
+/** The minimum uncertainty about when a call reaches the platform. */
 const LEAST_MARGIN_MS = 120;
 
 /**

@@ -61,7 +61,7 @@ export function createDiscordBudget({ learnt, global, ofOthers }: DiscordShared)
   const meterOf = (kind: CallKind) => (kind === "post" ? posts : edits);
   const toCounted = (kind: CallKind) => (kind === "post" ? "post" : "edit");
 
-  /** True if a response leaves more calls than one shared counter could have after the other kind's last response. */
+  /** True if a response reports more remaining calls than one counter shared by both kinds could have left. */
   function provesTwo(kind: "post" | "edit", { sentAt, answeredAt, budget }: HeaderReading): boolean {
     const other = readings[kind === "post" ? "edit" : "post"].findLast((answer) => answer.answeredAt <= sentAt);
     if (other === undefined || answeredAt >= other.sentAt + other.budget.resetAfterMs) return false;

@@ -107,7 +107,7 @@ function toResult(
   const whole = wordsOf(arrivals).join("");
   let end = 0;
   const showings = answer.flatMap((message) => {
-    // A message starts after the white space that ends the one before.
+    // Each message starts after the white space at the end of the previous message.
     const start = whole.length - whole.slice(end).trimStart().length;
     end = start + shown(message).content.length;
     return message.states.map(({ atMs, content }) => ({

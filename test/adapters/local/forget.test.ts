@@ -71,7 +71,7 @@ describe("forgetting a person at the local page", () => {
   });
 });
 
-describe("forgetting a conversation at the local page", () => {
+describe("forgetting a conversation on the local page", () => {
   const NOW = Date.now() + 60_000;
 
   test("forgetting a conversation erases the chat with its files and its title, and open pages show that", async () => {

@@ -64,7 +64,7 @@ describe("Markdown for Discord", () => {
       expect(toDiscordMarkdown(text)).toBe(text);
   });
 
-  test("Markdown for Discord loses no word of a text", () => {
+  test("Markdown for Discord loses no words", () => {
     fc.assert(
       fc.property(markdown, (text) => {
         const read = (from: string) => from.match(/word|数据|🎉|long|cell|bold|code|quote|head/g) ?? [];
