@@ -72,7 +72,7 @@ export interface DiscordConfig {
   /** The base URL without the version and without a trailing slash. */
   apiUrl: string | undefined;
   threads: ThreadMode;
-  /** The only server on which the bot registers its commands, where they work at once. If undefined, all servers. */
+  /** The bot registers its commands only on this server. They work there at once. Undefined means all servers. */
   guildId: string | undefined;
   /** Undefined: this process runs as many shards as Discord recommends. */
   shards: { ids: number[]; count: number } | undefined;

@@ -8,7 +8,7 @@ export interface DiscordAdapterOptions extends AdapterOptions {
   threads: ThreadMode;
   /** The number of processes that use the token now, including this one; by default 1. */
   processes?: () => number;
-  /** The only server on which the bot registers its commands, where they work at once. If undefined, all servers. */
+  /** The bot registers its commands only on this server. They work there at once. Undefined means all servers. */
   guildId?: string | undefined;
   /** The shards of this process; by default its share of those that Discord recommends. */
   shards?: { ids: readonly number[]; count: number } | undefined;

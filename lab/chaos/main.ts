@@ -115,7 +115,7 @@ function describeGaps(gaps: readonly Gap[]): string {
   return `Seconds until answers resumed after SIGKILL: ${secondsOf(true)}; while more was broken: ${secondsOf(false)}.`;
 }
 
-/** Describes the longest gap; "" if there is none. */
+/** Describes the longest gap; "" without gaps. */
 function tellLongest(gaps: readonly Gap[], record: Record): string {
   const { ms, messageId } = gaps.at(-1) ?? {};
   if (ms === undefined || messageId === undefined) return "";

@@ -45,7 +45,7 @@ export interface Place {
   removeShown(id: string): void;
   /** Presses a button. Throws if the button no longer exists. */
   press(id: string, label: string, person: number): void;
-  /** Starts a fault. The returned function ends it; undefined if it ends by itself. */
+  /** Starts a fault. The returned function ends it. Undefined if the fault ends on its own. */
   inflict(trouble: string, random: Random): (() => void) | undefined;
 }
 

@@ -63,7 +63,7 @@ export interface Record {
   board: Board;
   /** Names of the questions for which a tool acted, one entry per action. */
   acts: readonly string[];
-  /** What was still open at the end: the number of events, and single runs of schedules, described. */
+  /** The work that was still open at the end: the number of events, and descriptions of one-off schedules. */
   open: { events: number; runs: readonly string[] };
   secrets: readonly string[];
 }

@@ -29,7 +29,7 @@ export interface PostOrigin {
 
 /** Writes the bot's messages. Checks them as Discord does, and records violations. */
 export interface BotMessages {
-  /** Returns the existing message if there is one with this nonce. */
+  /** If a message with this nonce exists, returns it and posts nothing. */
   post(channel: Channel, read: ReadBody, origin?: PostOrigin): Message;
   edit(message: Message, read: ReadBody): void;
 }

@@ -38,7 +38,7 @@ export function lengthOf(text: string): number {
   return Array.from(text).length;
 }
 
-/** Returns the visible texts of components, in which Discord looks for mentions. */
+/** Returns the visible texts of components. Discord looks for mentions in them. */
 export function textsOf(components: readonly unknown[]): string[] {
   return flatten(components)
     .filter(({ component }) => component["type"] === TEXT_DISPLAY)

@@ -21,7 +21,7 @@ export interface MentionContext {
   repliedUserId: string | undefined;
 }
 
-/** Who is notified by a text. `repliedUserId` is separate, because a reply notifies without a mention. */
+/** The people that a text notifies. `repliedUserId` is separate, because a reply notifies without a mention. */
 export interface Notified {
   userIds: string[];
   roleIds: string[];

@@ -16,7 +16,7 @@ export type Cell =
   | { kind: "absent"; because: string }
   | { kind: "failed"; why: string };
 
-/** What the users and the gateway saw of one conversation. */
+/** One conversation as the users and the gateway saw it. */
 interface Heard {
   dialect: Dialect;
   text: string;

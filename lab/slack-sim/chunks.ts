@@ -4,7 +4,7 @@ import { invalidArguments, SlackRefusal } from "./refusal.ts";
 import { listOf, textOf } from "./shown-text.ts";
 import type { Json, Stream } from "./world.ts";
 
-/** What a call adds to a streamed message. */
+/** The additions of one call to a streamed message. */
 export interface Addition {
   text: string;
   tasks: Json[];

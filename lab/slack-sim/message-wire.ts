@@ -39,7 +39,7 @@ export function messageToEvent(message: Message, origin: string): Json {
   };
 }
 
-/** What Slack shows in place of a deleted message that has a thread. */
+/** Slack shows this instead of a deleted message that has a thread. */
 export function toTombstone(ts: string): Json {
   const text = "This message was deleted.";
   return { type: "message", subtype: "tombstone", user: "USLACKBOT", text, ts, thread_ts: ts };

@@ -135,7 +135,7 @@ export interface Message {
 
 export interface Stream {
   state: "in_progress" | "completed" | "errored";
-  /** Who ended the stream; `expired` means Slack itself. */
+  /** The side that ended the stream; `expired` means Slack. */
   endedBy: "app" | "user" | "expired" | undefined;
   startedAtMs: number;
   /** The newest task or plan chunk for each id. */

@@ -110,7 +110,7 @@ interface FollowedFileOptions<T> {
   initial: T;
   read(signal: AbortSignal): Promise<T>;
   onChange(content: T): void;
-  /** Called after each change of the file, with the problems found. If there are none, the new version is used. */
+  /** Called after each change of the file, with the problems found. Without problems, the new version is used. */
   onProblems?(problems: readonly string[]): void;
   log: Logger;
 }

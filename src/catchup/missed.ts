@@ -49,7 +49,7 @@ export interface Asker {
 
 type MissedDeps = Pick<Services, "adapterOf" | "log">;
 
-/** What one place gave. */
+/** The messages and gaps of one channel. */
 interface Found {
   place: ReadablePlace;
   messages: readonly RecentMessage[];

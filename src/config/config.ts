@@ -76,7 +76,7 @@ export interface Config {
   port: number;
   /** The public address, without a trailing slash. */
   publicUrl: string | undefined;
-  /** Host names, besides loopback names, under which browsers can open the pages. Lower case, without a port. */
+  /** Browsers can open the pages under these host names and under loopback names. Lower case, without a port. */
   allowedHosts: readonly string[];
   /** The token for `/metrics`. Undefined: only programs on this machine can read the metrics. */
   metricsToken: string | undefined;

@@ -323,7 +323,7 @@ function toAscii(name: string): string {
     .replace(/^[_-]+|[_-]+$/g, "");
 }
 
-/** Returns an FNV-1a hash in seven characters. It tells people apart, but does not hide who they are. */
+/** Returns an FNV-1a hash in seven characters. It distinguishes people, but does not hide who they are. */
 function shortHash(text: string): string {
   let hash = 0x811c9dc5;
   for (const character of text) hash = Math.imul(hash ^ (character.codePointAt(0) ?? 0), 0x01000193);

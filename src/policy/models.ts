@@ -11,7 +11,7 @@ export interface ChosenModel {
   notice?: string;
 }
 
-/** The limit of which the smallest share is left. */
+/** The limit with the smallest remaining share. */
 export interface LimitLeft {
   /** From 0 to 1. */
   left: number;

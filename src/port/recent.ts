@@ -1,6 +1,6 @@
 import type { EarlierMessage, RecentMessage } from "./events.ts";
 
-/** What the platforms have in common when they read a channel for `readRecent`. */
+/** Shared by the platforms when they read a channel for `readRecent`. */
 
 /** Most threads of a channel that are read. */
 export const MAX_THREADS = 20;

@@ -3,7 +3,7 @@ import type { Logger } from "pino";
 import type { CountRequest } from "./access.ts";
 import type { Faults } from "./faults.ts";
 
-/** What the gateway sent, by its own count, as for a bill. */
+/** The gateway's own count of what it sent, as for a bill. */
 export interface Served {
   requests: number;
   promptTokens: number;

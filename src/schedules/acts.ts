@@ -9,14 +9,14 @@ import type { Schedules } from "./schedules.ts";
 import { findRuns } from "./when.ts";
 import { describeNext, type Shown, say, toFields, toScheduleButtons, toShown } from "./wording.ts";
 
-/** Most schedules of one person, and of one channel. */
+/** Maximum number of schedules of one person, and in one channel. */
 const MAX_OF_PERSON = 20;
 const MAX_OF_PLACE = 20;
 const LOOK_MS = 5_000;
 const NOT_THERE =
   "I can't confirm that we're both in this conversation, so I couldn't post here at that time. Add me to it, then press Create again.";
 
-/** What a button or a command does to a schedule: confirm, change, delete, pause or resume it. */
+/** Buttons and commands confirm, change, delete, pause or resume a schedule. */
 export type ScheduleAction = "schedule" | "reschedule" | "unschedule" | "pause" | "resume";
 
 const ACTIONS: ReadonlySet<string> = new Set<ScheduleAction>([

@@ -75,7 +75,7 @@ export async function carryOut(
   return done;
 }
 
-/** Tells people that a run failed too often, and stores that. */
+/** Says that a run failed too often, and stores that. */
 export async function giveUpRun(
   event: ScheduledEvent,
   deps: RunDeps,

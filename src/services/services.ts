@@ -71,7 +71,7 @@ export interface Services extends Base {
   refusals: Refusals;
   usage: Usage;
   quota: Quota;
-  /** Decides which model answers whom, in which channel. */
+  /** Decides which models a person can use in a channel. */
   models: Models;
   modelLists: ModelLists;
   files: Files;

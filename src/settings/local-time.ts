@@ -4,7 +4,7 @@ import { Cron } from "croner";
 
 /** A time that words name. */
 export interface NamedTime {
-  /** The words, and where they begin. */
+  /** The words, and their position in the text. */
   text: string;
   index: number;
   start: ParsedComponents;

@@ -124,7 +124,7 @@ export interface Asked {
 type Ask<A> = (asked: A, onText: OnText, signal: AbortSignal) => Promise<void>;
 
 /**
- * Requests the rest of an answer of which people have read `shownText`. If the model repeats the last words, joins its
+ * Requests the rest of an answer. People have read `shownText`. If the model repeats the last words, joins its
  * text to them. Otherwise asks for a whole new answer, and holds it back until it is longer than `shownText`. If the
  * model only calls tools, resolves to the text that the next answer must continue.
  */

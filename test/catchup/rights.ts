@@ -4,7 +4,7 @@ import type { Adapter } from "../../src/port/adapter.ts";
 import type { InboundEvent } from "../../src/port/events.ts";
 import { alone, WORD } from "../search/rights.ts";
 
-/** What one row of a table of rights expects. */
+/** The expectations of one row in a table of rights. */
 export interface Expected {
   which: "here" | "all";
   /** The names of the channels and threads whose messages are summarised; undefined: the bot throws the summary away. */

@@ -2,7 +2,7 @@ import type { Adapter } from "../../src/port/adapter.ts";
 import type { Actor } from "../../src/port/catalogue.ts";
 import { createSearchMessages } from "../../src/search/search.ts";
 
-/** What one row of a table of rights expects. */
+/** The expectations of one row in a table of rights. */
 export interface Expected {
   /** The names of the places whose messages are shown. */
   sees: readonly string[];

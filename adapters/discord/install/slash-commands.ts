@@ -141,7 +141,7 @@ function toImagineOptions({ ratios, sizes, maxCount, maxReferences }: ImagineMen
 export interface Registration {
   api: Api;
   applicationId: string;
-  /** The only server on which the bot registers its commands, where they work at once. If undefined, all servers. */
+  /** The bot registers its commands only on this server. They work there at once. Undefined means all servers. */
   guildId?: string;
   log: Logger;
 }

@@ -52,7 +52,7 @@ interface Form {
   verb: string;
 }
 
-/** The reason why a form could not be sent, shown under the field with the name `field` if there is one. */
+/** The reason why a form could not be sent. With `field`, the page shows it under the field of that name. */
 export interface FormProblem {
   text: string;
   field?: string | undefined;

@@ -125,7 +125,7 @@ export interface SetupOffer {
   steps: readonly SetupStep[];
   /** The server offers steps only to requests whose `X-Admin-Password` is ADMIN_PASSWORD, URL-encoded. */
   isLocked: boolean;
-  /** The file that the server can write; null if there is none. */
+  /** The file that the server can write; null if it can write no file. */
   target: string | null;
 }
 

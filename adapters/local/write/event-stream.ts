@@ -86,7 +86,7 @@ function readRows(chats: ChatList, messages: Messages, seq: number, knownSince: 
   return rows.sort((a, b) => a.seq - b.seq).slice(0, BATCH_ROWS);
 }
 
-/** Creates the function that returns a page's next events, oldest first, or undefined if there are none. */
+/** Creates the function that returns a page's next events, oldest first, or undefined without new events. */
 function createCursor(
   since: number,
   hello: Hello,

@@ -1,4 +1,4 @@
-/** Opens forms, and finds out where a submitted form was opened. */
+/** Opens forms, and finds out from which channel a submitted form was opened. */
 import { z } from "zod";
 import type { EventBase } from "../../../src/port/events.ts";
 import type { Workspace } from "../api/workspaces.ts";

@@ -9,7 +9,7 @@ import type { Workspace, Workspaces } from "../api/workspaces.ts";
 import { readUserId } from "../ids.ts";
 import { type People, toPerson } from "./people.ts";
 
-/** Timeout for a look-up. Its result must precede the acknowledgement, for which Slack waits only three seconds. */
+/** Timeout for a look-up. The acknowledgement needs its result, and Slack waits only three seconds. */
 const LOOK_MS = 1_000;
 const PAGE = 1_000;
 

@@ -129,7 +129,7 @@ function createReadRecent(deps: EarlierDeps): ReadsRecent["readRecent"] {
     const { teamId } = workspace;
     const found: Body[] = [];
     const bounds = { latest: toTs(range.until), oldest: toTs(range.since - THREADS_MS), limit: PAGE };
-    /** True if only older messages can follow, of which only the threads matter. */
+    /** True if only older messages can follow. Only their threads matter. */
     function isWhole(): boolean {
       return found.some(({ user, ts }) => !isIn(range, ts) || (range.fromOwn && user === userId));
     }

@@ -23,7 +23,7 @@ const NOT_HERE =
   "Slack doesn't let me search for you here. Its search is only for full members, and isn't available in every workspace.";
 const FAILED = "Slack's search isn't responding right now. Try again in a minute.";
 
-/** What to tell people, by Slack's error code. */
+/** The sentences for people, by Slack's error code. */
 const PROBLEMS: Readonly<Record<string, string>> = {
   missing_scope: NO_SCOPE,
   invalid_action_token: EXPIRED,

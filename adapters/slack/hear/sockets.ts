@@ -119,7 +119,7 @@ async function pause(failures: number, signal: AbortSignal): Promise<void> {
 }
 
 export interface SlackSocket {
-  /** Resolves when the socket delivers nothing more, with Slack's reason if there is one. */
+  /** Resolves when the socket delivers nothing more, to Slack's reason or undefined. */
   ended: Promise<string | undefined>;
   /** Resolves when the socket is closed, which can be some time after `ended`. */
   gone: Promise<void>;

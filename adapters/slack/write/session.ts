@@ -18,7 +18,7 @@ const CALL_TIMEOUT_MS = 5_000;
 const MAX_BEGUN_A_MINUTE = 22;
 const MAX_CALLS_A_MINUTE = 46;
 const AGAIN_MS = 2_000;
-/** The longest wait before a retry. A longer one would be useless, because Slack ends a session by itself. */
+/** The longest wait before a retry. A longer one would be useless, because Slack also ends a session. */
 const MAX_WAIT_MS = 120_000;
 
 /**

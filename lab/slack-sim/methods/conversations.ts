@@ -24,7 +24,7 @@ const KINDS: Readonly<Record<string, ChannelKind>> = {
 
 /** The methods with which the app reads and joins channels. */
 export function createConversationMethods({ core }: MethodDeps): Methods {
-  /** Undefined in `found` stands for the tombstone. */
+  /** Undefined in `found` means the tombstone. */
   function page(args: Arguments, found: ReadonlyArray<Message | undefined>, tombstone?: Json): Json {
     const most = core.limits.history === "commercial" ? COMMERCIAL_PAGE : core.limits.maxPage;
     const size = Math.max(1, Math.min(most, args.count("limit") ?? Math.min(most, DEFAULT_PAGE)));
