@@ -63,7 +63,7 @@ describeWithBrowser("pictures at the local page in a browser", () => {
       options: { ratio: "16:9", count: "4", spoiler: "true" },
       attachments: [{ name: "reference.png" }],
     });
-    await desk.tab.waitForSelector(".message .order >> text=16:9 · 4 pictures · covered");
+    await desk.tab.waitForSelector(".message .order >> text=16:9 · 4 images · covered");
     expect(await desk.tab.locator(".picture-panel").count()).toBe(0);
   });
 

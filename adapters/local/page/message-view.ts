@@ -101,7 +101,7 @@ function commandView(text: string, options: ImagineOptions, state: State): Templ
   const choices = describeOptions(options);
   const basis = options.basis === undefined ? undefined : pictureOf(state, options.basis);
   return html`<div class="order">
-    ${basis === undefined ? nothing : html`<img src="/local/files/${basis.id}" alt="The picture to change" title="The picture to change" />`}
+    ${basis === undefined ? nothing : html`<img src="/local/files/${basis.id}" alt="The image to change" title="The image to change" />`}
     <p>${ICONS.picture}<span class="unseen">Draw:</span> <bdi>${prompt}</bdi></p>
     ${choices === "" ? nothing : html`<small class="hint">${choices}</small>`}
   </div>`;

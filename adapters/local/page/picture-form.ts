@@ -50,7 +50,7 @@ export function toForm(
 }
 
 export function describeOptions({ ratio, size, count, model, spoiler }: ImagineOptions): string {
-  const pictures = count === undefined ? undefined : `${count} pictures`;
+  const images = count === undefined ? undefined : `${count} images`;
   const cover = spoiler === "true" ? "covered" : undefined;
-  return [ratio, size, pictures, model, cover].filter((each) => each !== undefined).join(" · ");
+  return [ratio, size, images, model, cover].filter((each) => each !== undefined).join(" · ");
 }

@@ -15,7 +15,7 @@ export function picturePanelView(chatId: string, state: State, actions: Actions)
   return html`<div class="picture-panel" role="group" aria-label="Picture to draw">
     <header>
       ${ICONS.picture}<b>${picture.basis === undefined ? "Create an image" : "Change an image"}</b>
-      <button type="button" aria-label="Close the picture form" title="Close (Escape)" @click=${() => actions.closePicture(chatId)}>
+      <button type="button" aria-label="Close the image form" title="Close (Escape)" @click=${() => actions.closePicture(chatId)}>
         ${ICONS.close}
       </button>
     </header>

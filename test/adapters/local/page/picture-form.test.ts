@@ -54,7 +54,7 @@ describe("the form for images at the local page", () => {
 
   test("the form summarizes its options in a few words", () => {
     expect(describeOptions({ ratio: "16:9", size: "2K", count: "4", model: "m", spoiler: "true", basis: "p.1" })).toBe(
-      "16:9 · 2K · 4 pictures · m · covered",
+      "16:9 · 2K · 4 images · m · covered",
     );
     expect(describeOptions({})).toBe("");
   });
