@@ -41,22 +41,22 @@ export const VARIABLES: PlatformVariables = {
     {
       names: ["DISCORD_TOKEN"],
       unset: "Discord is off",
-      meaning: "The bot's token, under *Bot* in the developer portal; docs/discord.md explains each step.",
+      meaning: "The bot's token, under *Bot* in the developer portal; see docs/discord.md.",
     },
     {
       names: ["DISCORD_THREADS"],
       meaning:
-        "When a mention in a channel opens a thread: always (`on`), never (`off`), or only while another answer is being written there (`auto`).",
+        "When a mention in a channel opens a thread: always (`on`), never (`off`), or while another answer is growing there (`auto`).",
     },
     {
       names: ["DISCORD_GUILD_ID"],
       unset: "everywhere",
-      meaning: "ID of the one server where the bot's commands are registered.",
+      meaning: "ID of the only server where the bot's commands exist.",
     },
     {
       names: ["SHARDS", "SHARD_COUNT"],
-      unset: "as many as Discord recommends, shared by all processes",
-      meaning: "The shards of this process and the total number of shards, such as `0,1` and `4`.",
+      unset: "as many as Discord recommends, for all processes together",
+      meaning: "The shards of this process and the total number, such as `0,1` and `4`.",
     },
     {
       names: ["DISCORD_API_URL"],

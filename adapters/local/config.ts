@@ -24,7 +24,7 @@ export const VARIABLES: PlatformVariables = {
     {
       names: ["LOCAL_PASSWORD"],
       meaning:
-        "The password of the page; any user name works. At least 8 characters. Required unless only this machine can reach the page. Everyone who knows it sees the same chats.",
+        "The page's password, at least 8 characters; any user name works. Required unless only this machine can reach the page. Everyone who knows it sees the same chats.",
     },
   ],
   secrets: ["LOCAL_PASSWORD"],

@@ -46,24 +46,23 @@ export const VARIABLES: PlatformVariables = {
       names: ["SLACK_BOT_TOKEN"],
       unset: "Slack is off",
       meaning:
-        "*Bot User OAuth Token* under *OAuth & Permissions*, `xoxb-…`. Needs one of the next two; docs/slack.md explains each step.",
+        "*Bot User OAuth Token* under *OAuth & Permissions*, `xoxb-…`. Needs one of the next two; see docs/slack.md.",
     },
     {
       names: ["SLACK_APP_TOKEN"],
-      meaning: "*App-Level Token* under *Basic Information*, `xapp-…`: Socket Mode, which needs no public address.",
+      meaning: "*App-Level Token* under *Basic Information*, `xapp-…`, for Socket Mode.",
     },
     {
       names: ["SLACK_SIGNING_SECRET"],
-      meaning: "*Signing Secret* under *Basic Information*: Slack sends events to `POST /slack/events` instead.",
+      meaning: "*Signing Secret* under *Basic Information*, if Slack sends events to `POST /slack/events` instead.",
     },
     {
       names: ["SLACK_CLIENT_ID", "SLACK_CLIENT_SECRET", "SLACK_STATE_SECRET"],
-      meaning:
-        "To let several workspaces install the app at `PUBLIC_URL` + `/slack/install`, set these instead of the bot token: the client id and secret from *Basic Information*, and a long random string. Needs `ENCRYPTION_KEY`, which encrypts the workspaces' tokens.",
+      meaning: "Instead of the bot token, to let several workspaces install the app; docs/slack.md explains it.",
     },
     {
       names: ["SLACK_ALLOWED_BOTS"],
-      unset: "Palaver answers no other bot",
+      unset: "none",
       meaning: "Ids of other bots that Palaver answers, `B…` or `U…`, separated by commas.",
     },
     { names: ["SLACK_API_URL"], unset: "Slack's own", meaning: "Base address of the Web API; ends in `/api/`." },

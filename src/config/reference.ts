@@ -15,7 +15,7 @@ const GATEWAY: CoreEntries = [
   {
     names: ["GATEWAY_BASE_URL"],
     unset: "the sandbox gateway inside Palaver",
-    meaning: "The gateway's address; `/v1` at its end is optional.",
+    meaning: "The gateway's address, with or without `/v1`.",
   },
   {
     names: ["GATEWAY_API_KEY"],
@@ -33,20 +33,20 @@ const GATEWAY: CoreEntries = [
   {
     names: ["IMAGE_API"],
     meaning:
-      "How Palaver requests images: `generate-content`, `images`, `chat`, or the first that works (`auto`); docs/models.md explains them.",
+      "The way to request images: `generate-content`, `images`, `chat`, or the first that works (`auto`); see docs/models.md.",
   },
   {
     names: ["CHAT_FALLBACK_MODEL"],
-    meaning: "The model that answers while `CHAT_MODEL` is down or at its limit; the answer says so.",
+    meaning: "The model that answers while `CHAT_MODEL` is down or at its limit.",
   },
   {
     names: ["GATEWAY_FALLBACK_BASE_URL", "GATEWAY_FALLBACK_API_KEY"],
-    meaning: "A second gateway and its key, used while the first is down or at its limit; the answer says so.",
+    meaning: "A second gateway and its key, for when the first is down or at its limit.",
   },
   {
     names: ["SYSTEM_PROMPT"],
     unset: "a short one",
-    meaning: "The instructions that the model gets before every conversation.",
+    meaning: "The model's instructions for every conversation.",
   },
   {
     names: ["GATEWAY_IMAGE_KEY_HEADER"],
@@ -55,36 +55,36 @@ const GATEWAY: CoreEntries = [
   {
     names: ["GATEWAY_HEADERS"],
     meaning:
-      'Headers for every request to the first gateway, as a JSON object: `{"x-portkey-provider":"openai"}`. A header of the same name replaces ours.',
+      'Headers for the first gateway, as a JSON object: `{"x-portkey-provider":"openai"}`. They replace ours of the same name.',
   },
   {
     names: ["GATEWAY_EXTRA_BODY"],
     meaning:
-      'Further fields for every chat request, as a JSON object: `{"reasoning_effort":"low"}`. An option that a channel chose with `/model` has priority.',
+      'Further fields of chat requests, as a JSON object: `{"reasoning_effort":"low"}`. Options of `/model` have priority.',
   },
   {
     names: ["GATEWAY_EXTRA_BODY_FILE"],
     meaning:
-      'Path of a JSON file with such fields for individual models; these take precedence: `{"some-model":{"reasoning_effort":"high"}}`.',
+      'A JSON file with such fields for single models, which have priority: `{"some-model":{"reasoning_effort":"high"}}`.',
   },
   {
     names: ["MCP_CONFIG"],
-    meaning: "The file that names tool servers, if it exists; docs/mcp.md explains it.",
+    meaning: "The file that names tool servers; see docs/mcp.md.",
   },
   {
     names: ["FETCH_URL_HOSTS"],
     unset: "the model reads no pages",
     meaning:
-      "Hosts whose pages the model can read, separated by commas. `docs.example.com` and `*.example.com` are read over https on public addresses only; `http://wiki.internal:8080` names an internal one.",
+      "Hosts whose pages the model can read, separated by commas: `docs.example.com` or `*.example.com` for https on public addresses, `http://wiki.internal:8080` for an internal one.",
   },
   {
     names: ["POLICY_FILE"],
-    meaning: "A YAML or JSON file with rules, quotas, prices and models; docs/policy.md explains it.",
+    meaning: "A YAML or JSON file with rules, quotas, prices and models; see docs/policy.md.",
   },
   {
     names: ["GATEWAY_PORT"],
     unset: "8787",
-    meaning: "Port of `npm run gateway`, the sandbox gateway alone.",
+    meaning: "Port of `npm run gateway`.",
   },
 ];
 
@@ -97,45 +97,42 @@ const NETWORK: CoreEntries = [
     names: ["REDIS_URL"],
     unset: "the SQLite file",
     meaning:
-      "Redis or Valkey, `redis://host:6379` or `rediss://host:6379`, for conversations and waiting questions; docs/processes.md has its requirements.",
+      "Redis or Valkey for conversations and waiting questions, `redis://host:6379` or `rediss://host:6379`; see docs/processes.md.",
   },
   {
     names: ["ROLE"],
     meaning:
-      "The work of this process: `ingress` receives and stores events, `worker` answers them, `all` does both. The first two need `REDIS_URL` and have no local page.",
+      "`ingress` receives events, `worker` answers them, `all` does both; see docs/processes.md. The first two need `REDIS_URL` and have no local page.",
   },
   {
     names: ["HOST", "PORT"],
-    meaning:
-      "Address and port of the HTTP server. `0.0.0.0` means every address of this machine; if others can reach it, the page needs `LOCAL_PASSWORD`.",
+    meaning: "Address and port of the HTTP server; `0.0.0.0` is every address of this machine.",
   },
   {
     names: ["PUBLIC_URL"],
     meaning:
-      "The public address of this service, `https://…`: the gateway fetches reference images there, and platforms send events and people there.",
+      "The public address of this service, `https://…`, where the gateway fetches reference images, and platforms send events and people.",
   },
   {
     names: ["ENCRYPTION_KEY"],
-    unset: "the OAuth tokens of tool servers are not stored",
+    unset: "tool servers' OAuth tokens are not stored",
     meaning:
-      "32 random bytes in base64 or hex (`openssl rand -base64 32`) that encrypt the stored tokens of tool servers and of workspaces that install the bot.",
+      "32 random bytes in base64 or hex (`openssl rand -base64 32`) that encrypt stored tokens: those of tool servers, and of workspaces that install the bot.",
   },
   {
     names: ["METRICS_TOKEN"],
-    unset: "only programs on this machine can read them, not through a proxy",
-    meaning:
-      "The token for `/metrics` and the details of `/readyz`, sent as `Authorization: Bearer`. At least 16 characters.",
+    unset: "only programs on this machine can read them",
+    meaning: "The Bearer token for `/metrics` and the details of `/readyz`, at least 16 characters.",
   },
   {
     names: ["ADMIN_PASSWORD"],
     unset: "no dashboard",
-    meaning:
-      "The password of the dashboard at `/admin`, at least 12 characters. Set it for every process; docs/dashboard.md explains it.",
+    meaning: "The password of the dashboard at `/admin`, at least 12 characters; see docs/dashboard.md.",
   },
   {
     names: ["ADMIN_TRUSTED_PROXY", "ADMIN_USER_HEADER"],
     meaning:
-      "Sign-in through a proxy, instead of or in addition to the password. The first lists the addresses or networks (`10.0.0.0/8`), separated by commas, of proxies that admit only administrators; the second names the header that carries the administrator's name. docs/dashboard.md explains them.",
+      "Sign-in to the dashboard through a proxy that admits only administrators: the addresses or networks (`10.0.0.0/8`) of such proxies, separated by commas, and the header with the administrator's name; see docs/dashboard.md.",
   },
 ];
 
@@ -143,40 +140,40 @@ const BOT: CoreEntries = [
   { names: ["BOT_NAME"], meaning: "The bot's name on the page." },
   {
     names: ["HISTORY_TTL_DAYS"],
-    meaning: "Days for which a conversation is stored after its last message.",
+    meaning: "Days that a conversation is stored after its last message.",
   },
   {
     names: ["HISTORY_MAX_MESSAGES", "HISTORY_MAX_TOKENS"],
     meaning:
-      "How much of a conversation the model sees at most: messages, and estimated tokens including files. Messages that people write to each other count only as tokens.",
+      "The most that the model sees of a conversation: messages, and estimated tokens with files. Messages between people count only as tokens.",
   },
   {
     names: ["CONTEXT_MESSAGES"],
     meaning:
-      "How many of a channel's last messages the model sees with a question there, up to 100; `0`: none. `/model --context` sets it for one channel.",
+      "How many of a channel's last messages the model sees with a question there, 0 to 100. `/model --context` sets it for one channel.",
   },
   {
     names: ["DELETED_QUESTIONS"],
     meaning:
-      "When a question is deleted, its answer gets a button that deletes it (`offer`), or is deleted at once (`remove`).",
+      "If a question is deleted, its answer gets a button that deletes it (`offer`), or is deleted too (`remove`).",
   },
   { names: ["IMAGINE_MAX_REFERENCES"], meaning: "Images that one image can start from, 1 to 16." },
   {
     names: ["RELAY_SECRETS"],
     unset: "one is created and stored with the data",
     meaning:
-      "Keys that sign the links to people's images for the gateway, at least 32 characters each, separated by commas. The first one signs; links that any of them signed are accepted.",
+      "Keys for the gateway's links to people's images, at least 32 characters each, separated by commas. The first one signs; all are accepted.",
   },
-  { names: ["MAX_CONCURRENT_TURNS"], meaning: "Conversations answered at the same time; further ones wait." },
+  { names: ["MAX_CONCURRENT_TURNS"], meaning: "Conversations answered at the same time; others wait." },
   {
     names: ["SHUTDOWN_GRACE_SECONDS"],
     meaning:
-      "The longest time from SIGTERM to the exit. Seven seconds before that, running answers stop: with `REDIS_URL` another process, or the next one to start, continues them; without it they are marked as partial.",
+      "The longest time from SIGTERM to the exit. Running answers stop seven seconds earlier: with `REDIS_URL` another process continues them; without it they are marked as partial.",
   },
   {
     names: ["LOG_LEVEL"],
     meaning:
-      "`trace`, `debug`, `info`, `warn`, `error`, `fatal` or `silent`. Text from people, the model and the gateway, and file names, appear only at `debug` and below.",
+      "`trace`, `debug`, `info`, `warn`, `error`, `fatal` or `silent`. Only `debug` and `trace` log the words of people, models and gateways.",
   },
 ];
 
