@@ -65,7 +65,7 @@ const GATEWAY: CoreEntries = [
   {
     names: ["GATEWAY_EXTRA_BODY_FILE"],
     meaning:
-      'A JSON file with such fields for single models, which have priority: `{"some-model":{"reasoning_effort":"high"}}`.',
+      'A JSON file with such fields for single models; these have priority: `{"some-model":{"reasoning_effort":"high"}}`.',
   },
   {
     names: ["MCP_CONFIG"],
@@ -132,7 +132,7 @@ const NETWORK: CoreEntries = [
   {
     names: ["ADMIN_TRUSTED_PROXY", "ADMIN_USER_HEADER"],
     meaning:
-      "Sign-in to the dashboard through a proxy that admits only administrators: the addresses or networks (`10.0.0.0/8`) of such proxies, separated by commas, and the header with the administrator's name; see docs/dashboard.md.",
+      "The addresses or networks (`10.0.0.0/8`), separated by commas, of proxies that admit only administrators to the dashboard, and the header with their name; see docs/dashboard.md.",
   },
 ];
 
