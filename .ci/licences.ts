@@ -69,12 +69,12 @@ export function printLicences(lockfile: string): string {
 npm run sbom      # every package with its version and licence (CycloneDX)
 \`\`\`
 
-Palaver has the [MIT licence](../LICENSE). The packages that are installed with it:
+Palaver has the [MIT licence](../LICENSE). The packages that are installed with it, on any machine:
 
 | licence | packages |
 |---|---|
 ${rows.toSorted(byName).join("")}
-A test allows, also in development, ${[...ALLOWED].join(", ")} and these exceptions:
+For these and for development, a test allows ${[...ALLOWED].join(", ")} and these exceptions:
 
 | licence | packages | why |
 |---|---|---|
