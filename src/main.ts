@@ -3,12 +3,9 @@ import type { Logger } from "pino";
 import { startService } from "./app/service.ts";
 import { createEnding, watchLauncher } from "./app/shutdown.ts";
 import { type Config, ConfigError, readConfig } from "./config/config.ts";
-import { readMcpFile } from "./config/mcp-servers.ts";
-import { readBoundedText } from "./config/read-text.ts";
 import { describeConfig, secretsOf, tokenForms } from "./config/summary.ts";
 import { createLogger } from "./log/log.ts";
 import { PLATFORMS } from "./platforms.ts";
-import { readPolicyApart } from "./policy/read-apart.ts";
 import { type AdapterModule, loadModules } from "./port/module.ts";
 import type { Setup } from "./port/setup.ts";
 
@@ -59,8 +56,7 @@ async function main(): Promise<void> {
   });
   const starting = startService({
     config,
-    readMcp: () => readMcpFile(config.mcp.path, process.env, readBoundedText),
-    readPolicy: (signal) => readPolicyApart(config.policy.path ?? "", signal),
+    env: process.env,
     log,
     openSetup: () => openSetup(modules),
     onFatal(reason, isLast) {

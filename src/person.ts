@@ -6,13 +6,10 @@ import { join } from "node:path";
 import { pino } from "pino";
 import { type Service, startService } from "./app/service.ts";
 import { type Config, readConfig } from "./config/config.ts";
-import { readMcpFile } from "./config/mcp-servers.ts";
-import { readBoundedText } from "./config/read-text.ts";
 import { secretsOf, tokenForms } from "./config/summary.ts";
 import { createLogger } from "./log/log.ts";
 import { createOperatorData } from "./people/operator.ts";
 import { PLATFORMS } from "./platforms.ts";
-import { readPolicyApart } from "./policy/read-apart.ts";
 import { loadModules } from "./port/module.ts";
 import { DatabaseError } from "./store/database.ts";
 
@@ -40,8 +37,7 @@ function open(config: Config, dataDir: string): Promise<Service> {
   });
   return startService({
     config: { ...config, dataDir, role: "ingress", host: "127.0.0.1", port: 0 },
-    readMcp: () => readMcpFile(config.mcp.path, process.env, readBoundedText),
-    readPolicy: (signal) => readPolicyApart(config.policy.path ?? "", signal),
+    env: process.env,
     log,
     onFatal() {},
     onEnd() {},

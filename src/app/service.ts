@@ -2,8 +2,8 @@ import { join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import type { Logger } from "pino";
 import type { Config } from "../config/config.ts";
-import type { McpSettings } from "../config/mcp-servers.ts";
-import type { PolicySettings } from "../config/policy/policy-file.ts";
+import { readMcpFile } from "../config/mcp-servers.ts";
+import { readBoundedText } from "../config/read-text.ts";
 import { describeForVisitors, tokenForms } from "../config/summary.ts";
 import { startHttpServer } from "../http/server.ts";
 import type { McpServers } from "../mcp/servers.ts";
@@ -11,6 +11,7 @@ import { createTokenStore } from "../mcp/tokens.ts";
 import { createMetrics, type Metrics } from "../metrics/metrics.ts";
 import type { GatewayProblem, GatewayState } from "../models/health.ts";
 import { createScheduler } from "../pacing/scheduler.ts";
+import { readPolicyApart } from "../policy/read-apart.ts";
 import type { Adapter } from "../port/adapter.ts";
 import { NO_RIGHT } from "../port/right.ts";
 import { createSeal } from "../port/seal.ts";
@@ -48,8 +49,8 @@ export interface Service {
 
 export interface ServiceOptions {
   config: Config;
-  readMcp(): McpSettings;
-  readPolicy(signal: AbortSignal): Promise<PolicySettings>;
+  /** The environment of `config`. A changed MCP_CONFIG takes its placeholders from it. */
+  env: NodeJS.ProcessEnv;
   log: Logger;
   /** Opens the setup steps that the page shows while no platform is connected. Absent: the page shows no setup. */
   openSetup?: () => Promise<Setup>;
@@ -87,7 +88,8 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const adapterOf = (platform: string) => findAdapter(platforms, platform);
   const sources = { config, adapterOf, stores, ownKey: keys.relayKey, serviceUrl: () => serviceUrl, log };
   const pictures = createPictureSources(sources);
-  const policy = openPolicyFile({ ...config.policy, read: options.readPolicy, log });
+  const readPolicy = (signal: AbortSignal) => readPolicyApart(config.policy.path ?? "", signal);
+  const policy = openPolicyFile({ ...config.policy, read: readPolicy, log });
   const mcp = works ? openMcp(options, stores) : undefined;
   const engine = createEngine({
     ...toEngineSettings(config),
@@ -111,7 +113,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const arrivals = createArrivals(() => (listens ? adapters : []), log);
   for (const health of [gateway.health, gateway.secondHealth]) health?.begin();
 
-  const inForce = { ...policy.shown, toolServers: () => options.readMcp().servers };
+  const inForce = { ...policy.shown, toolServers: () => readMcp(options).servers };
   const shown = await dashboard.mount({ ...engine, ...inForce, csrfKey: keys.browserKey });
   observeState(metrics, config, readState);
 
@@ -214,9 +216,14 @@ function openStorage({ dataDir }: Config, log: Logger): DatabaseSync {
 }
 
 /** Opens the tool servers. Their tokens are stored only if an encryption key is configured. */
-function openMcp({ config, readMcp, log }: ServiceOptions, stores: Stores): McpServers {
+function openMcp(options: ServiceOptions, stores: Stores): McpServers {
+  const { config, log } = options;
   const { mcp, encryptionKey } = config;
   const seal = encryptionKey && createSeal(encryptionKey);
   const tokens = seal && createTokenStore({ keyv: stores.open("tool-server-tokens"), seal, log });
-  return openMcpServers({ ...mcp, read: readMcp, tokens, tokenForms: tokenForms(config.modules), log });
+  return openMcpServers({ ...mcp, read: () => readMcp(options), tokens, tokenForms: tokenForms(config.modules), log });
+}
+
+function readMcp({ config, env }: ServiceOptions) {
+  return readMcpFile(config.mcp.path, env, readBoundedText);
 }

@@ -88,8 +88,7 @@ describe("a platform that is one folder and one line", () => {
     onTestFinished(remove);
     const service = await startService({
       config: configured({ DATA_DIR: path, PORT: "0" }),
-      readMcp: () => ({ servers: [], problems: [], refused: [] }),
-      readPolicy: async () => ({ policy: {}, problems: [] }),
+      env: {},
       log: silent,
       onFatal() {},
       onEnd() {},
