@@ -125,6 +125,8 @@ export function startEngine({
     accept,
     commands,
     findTurn,
+    readAbout: engine.readAbout,
+    namedGroups: engine.access.namedGroups,
     history,
     records,
     settings,

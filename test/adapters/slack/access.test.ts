@@ -1,22 +1,20 @@
 import { describe, expect, test } from "vitest";
 import { access as accessSchema } from "../../../src/config/policy/access.ts";
-import { startSlack } from "../../support/slack.ts";
 import { startBot } from "./bot-stage.ts";
 
 const SAYS_NO = "You can't ask me here.";
 
 async function start(rules: object[], admins: string[] = []) {
-  const slack = await startSlack();
   const access = accessSchema.parse({ admins, rules });
-  return startBot({ slack, policy: () => ({ access }), scripts: [["One."], ["Two."]] });
+  return startBot({ policy: () => ({ access }), scripts: [["One."], ["Two."]] });
 }
 
 describe("a person without access on Slack", () => {
   test("a person who cannot ask the bot gets one ephemeral message that says so, and no one else sees it", async () => {
-    const slack = await startSlack();
     let rules: object[] = [];
     const policy = () => ({ access: accessSchema.parse({ rules }) });
-    const { ada, bob, general, requests, finished, idle } = await startBot({ slack, policy, scripts: [["Hello."]] });
+    const bot = await startBot({ policy, scripts: [["Hello."]] });
+    const { slack, ada, bob, general, requests, finished, idle } = bot;
     rules = [{ deny: "chat", to: `person:${ada.id}` }];
     ada.mention(general, "hello?");
     ada.mention(general, "and now?");

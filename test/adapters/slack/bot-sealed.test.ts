@@ -1,10 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { startSlack } from "../../support/slack.ts";
 import { type BotOptions, startBot, WAYS } from "./bot-stage.ts";
 
 describe.each(WAYS)("the bot on a Slack that refuses edits, over %s, in its %s dialect", (transport, dialect) => {
-  const start = async (options: BotOptions) =>
-    startBot({ transport, slack: await startSlack({ dialect }), ...options });
+  const start = (options: BotOptions) => startBot({ transport, simulator: { dialect }, ...options });
 
   test.each(["edit_window_closed", "some_error_of_tomorrow"])(
     "the bot continues the answer in a new message when Slack refuses edits with %s",

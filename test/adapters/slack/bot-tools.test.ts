@@ -7,7 +7,6 @@ import { startReferenceServers } from "../../../lab/support/mcp-world.ts";
 import { makeDataDir } from "../../../lab/support/service.ts";
 import { readEditionId } from "../../../src/port/ids.ts";
 import { defineTool, type Tool } from "../../../src/tools/tool.ts";
-import { startSlack } from "../../support/slack.ts";
 import { startBot, WORDS } from "./bot-stage.ts";
 import { TRANSPORTS } from "./stage.ts";
 import { personOf } from "./workspace.ts";
@@ -146,7 +145,7 @@ describe("tools of the bot on Slack", () => {
   });
 
   test("the cards of five answers at once hit no rate limit and change no text", async () => {
-    const bot = await startBot({ scripts: [[...WORDS, CALL]], tools: [look(Promise.resolve("rain"))] });
+    const bot = await startBot({ isPaced: true, scripts: [[...WORDS, CALL]], tools: [look(Promise.resolve("rain"))] });
     const { slack, ada, general } = bot;
     const asked = Array.from({ length: 5 }, (_, index) => ada.mention(general, `question ${index}`));
     const text = Array.from({ length: 8 }, () => WORDS.join("")).join("\n\n");
@@ -160,9 +159,13 @@ describe("tools of the bot on Slack", () => {
   test("a tool appears only in the status in a workspace without streams", async () => {
     const [one, two] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const gate = Promise.withResolvers<string>();
-    const slack = await startSlack({ streaming: "unknown_method" });
     const scripts = [["Let me", one.promise, " look.", two.promise, CALL], ["It rains."]];
-    const bot = await startBot({ slack, scripts, tools: [look(gate.promise)] });
+    const bot = await startBot({
+      simulator: { streaming: "unknown_method" },
+      scripts,
+      tools: [look(gate.promise)],
+    });
+    const { slack } = bot;
     const asked = bot.ada.mention(bot.general, "weather?");
     await read(bot, asked, "Let me", one);
     await read(bot, asked, "Let me look.", two);
@@ -240,10 +243,11 @@ describe("feedback on the bot's answers on Slack", () => {
   test.each(["on", "unknown_method"] as const)(
     "plain buttons collect feedback if Slack refuses its own ones; streaming: %s",
     async (streaming) => {
-      const slack = await startSlack({ streaming });
-      slack.setUnknown("feedback_buttons");
       const ends = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-      const bot = await startBot({ slack, scripts: ends.map(({ promise }) => ["One,", promise, " two."]) });
+      const scripts = ends.map(({ promise }) => ["One,", promise, " two."]);
+      const bot = await startBot({ simulator: { streaming }, scripts });
+      const { slack } = bot;
+      slack.setUnknown("feedback_buttons");
       for (const end of ends) await bot.ada.press(await answer(bot, end), "good");
       await slack.acknowledged();
       await bot.idle();

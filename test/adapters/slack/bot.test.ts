@@ -2,12 +2,10 @@ import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { HOME_ACTIONS } from "../../../adapters/slack/act/home.ts";
 import type { Message } from "../../../lab/slack-sim/world.ts";
-import { startSlack } from "../../support/slack.ts";
 import { type BotOptions, startBot, WAYS } from "./bot-stage.ts";
 
 describe.each(WAYS)("the bot on Slack over %s, in its %s dialect", (transport, dialect) => {
-  const start = async (options: BotOptions) =>
-    startBot({ transport, slack: await startSlack({ dialect }), ...options });
+  const start = (options: BotOptions) => startBot({ transport, simulator: { dialect }, ...options });
 
   test("Slack's status says that the model thinks, and the bot quotes the thoughts once the channel asked for them", async () => {
     const thought = { reasoning: "A greeting to <@U1>.\nI greet back." };
@@ -214,11 +212,10 @@ describe("the bot on Slack", () => {
   });
 
   test("an app without the reactions scope asks Slack for a reaction only once", async () => {
-    const slack = await startSlack();
-    slack.workspace.scopes.delete("reactions:write");
     const end = Promise.withResolvers<void>();
-    const bot = await startBot({ slack, scripts: [["One,", end.promise, " two."], ["Three."]] });
-    const { ada, bob, general, finished } = bot;
+    const bot = await startBot({ scripts: [["One,", end.promise, " two."], ["Three."]] });
+    const { slack, ada, bob, general, finished } = bot;
+    slack.workspace.scopes.delete("reactions:write");
     const asked = ada.mention(general, "count");
     await slack.until(() => slack.texts(general, asked).length > 0, "the first words");
     bob.mention(general, "go on", { thread: asked });

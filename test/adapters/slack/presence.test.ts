@@ -3,7 +3,6 @@ import { expect, test } from "vitest";
 import { DEFAULT_EVENTS } from "../../../lab/slack-sim/events.ts";
 import type { ChatRequest } from "../../../src/gateway/request.ts";
 import { saidIn } from "../../support/discussion.ts";
-import { startSlack } from "../../support/slack.ts";
 import { startBot } from "./bot-stage.ts";
 
 test("in a Slack channel with /listen on, the bot also answers messages that mention no one", async () => {
@@ -51,7 +50,7 @@ test("the process that answers a question knows which channel the person looks a
   const database = new DatabaseSync(":memory:");
   const scripts = [["Hello."], ["The disk is full."]];
   const events = [...DEFAULT_EVENTS, "assistant_thread_context_changed"];
-  const first = await startBot({ slack: await startSlack({ events }), database, scripts });
+  const first = await startBot({ simulator: { events }, database, scripts });
   const { slack, general, ada, bob, finished } = first;
   bob.say(general, "Disk full on db-1");
   const root = ada.dm("hi");

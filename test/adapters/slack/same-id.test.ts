@@ -1,20 +1,19 @@
 import { expect, test } from "vitest";
 import type { Workspaces } from "../../../adapters/slack/api/workspaces.ts";
 import type { Workspace } from "../../../lab/slack-sim/world.ts";
-import { startSlack } from "../../support/slack.ts";
 import { startBot } from "./bot-stage.ts";
 
 /** The bot in two workspaces. Each has a person with the same id. */
 async function startTwo(scripts: string[][]) {
-  const slack = await startSlack();
-  const other = slack.addWorkspace("Other");
-  const workspaces = new Map<string, Workspace>([slack.workspace, other].map((one) => [one.id, one]));
+  const workspaces = new Map<string, Workspace>();
   const find: Workspaces["find"] = async (teamId) => {
     const found = workspaces.get(teamId);
     return found && { teamId, botUserId: found.bot.id, botId: found.bot.botId ?? "", token: found.botToken };
   };
-  const bot = await startBot({ slack, scripts, installed: { workspaces: { find } } });
-  const eve = slack.user({ name: "Eve", id: bot.ada.id, workspace: other });
+  const bot = await startBot({ scripts, installed: { workspaces: { find } } });
+  const other = bot.slack.addWorkspace("Other");
+  for (const one of [bot.slack.workspace, other]) workspaces.set(one.id, one);
+  const eve = bot.slack.user({ name: "Eve", id: bot.ada.id, workspace: other });
   return { ...bot, eve, other };
 }
 
