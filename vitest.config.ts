@@ -10,7 +10,7 @@ const LONGEST =
  * Files that wait for their own processes and browsers, or for a bot's pauses. They take long but leave the cores to
  * others.
  */
-const WAITING = /[\\/]test[\\/]((process|browser|surfaces)[\\/]|adapters[\\/]slack[\\/](bot|write[\\/]outbound))/;
+const WAITING = /[\\/]test[\\/]((process|browser|surfaces)[\\/]|adapters[\\/]slack[\\/]write[\\/]outbound)/;
 /** The slow files start within this part of the run, so that none of them is still waiting when the others are done. */
 const STARTED_BY = 0.6;
 

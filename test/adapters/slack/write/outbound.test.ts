@@ -134,7 +134,7 @@ async function run(attempt: Attempt): Promise<Record | undefined> {
   let saved: Record = { ...structuredClone(record), isPosting: record.isPosting || record.posted.length === 0 };
   const save = async () => void (saved = structuredClone(record));
   const { sink, died } = dying(outbound.sink(address, NO_RIGHT), diesIn);
-  const scheduler = createQuickScheduler();
+  const scheduler = createQuickScheduler(0, 20);
   const steps = createSteps();
   const writing = writeReply(speak(text, steps, random, isSlow), {
     sink,
