@@ -95,7 +95,7 @@ export interface FormValues {
   channelId?: string;
 }
 
-export function readImagineForm(values: SubmissionPayload["view"]["state"]["values"]): FormValues {
+function readImagineForm(values: SubmissionPayload["view"]["state"]["values"]): FormValues {
   const chosen = (name: string) => readText(toBody(readElement(values, name)["selected_option"])["value"]);
   const [ratio, size, count, model] = ["ratio", "size", "count", "model"].map(chosen);
   const channelId = readText(readElement(values, WHERE)["selected_conversation"]);

@@ -8,7 +8,7 @@ import { createTellPerson } from "../../../adapters/slack/write/notice.ts";
 import { silent } from "../../../lab/support/log.ts";
 import type { ImagineMenu } from "../../../src/port/catalogue.ts";
 import type { InboundEvent } from "../../../src/port/events.ts";
-import { startBolt, type TransportName } from "../../support/bolt-app.ts";
+import { startBolt } from "../../support/bolt-app.ts";
 import { type Slack, startSlack } from "../../support/slack.ts";
 
 export const COMMANDS = [
@@ -28,18 +28,10 @@ export const MENU: ImagineMenu = {
 
 export interface InteractionStageOptions extends Partial<InteractionsDeps> {
   slack?: Slack;
-  transport?: TransportName;
-  /** Replies to interactions go to a host that the adapter does not recognize as Slack's. */
-  hasForeignHooks?: boolean;
 }
 
 /** Slack with an unmodified Bolt and the interaction handlers. Records all accepted events. */
-export async function startInteractions({
-  slack: given,
-  transport,
-  hasForeignHooks = false,
-  ...deps
-}: InteractionStageOptions = {}) {
+export async function startInteractions({ slack: given, ...deps }: InteractionStageOptions = {}) {
   const slack = given ?? (await startSlack());
   const ada = slack.user({ name: "Ada" });
   const bob = slack.user({ name: "Bob", isAdmin: true });
@@ -57,7 +49,7 @@ export async function startInteractions({
   const interactions = createInteractions({
     api,
     people: createPeople({ api, log: silent, now: slack.now }),
-    tellPerson: createTellPerson({ api, apiUrl: hasForeignHooks ? undefined : slack.apiUrl }),
+    tellPerson: createTellPerson({ api, apiUrl: slack.apiUrl }),
     toAttachments,
     commands: COMMANDS,
     listModels: async () => ["sandbox-chat", "sandbox-text"],
@@ -68,25 +60,17 @@ export async function startInteractions({
     ...deps,
   });
 
-  await startBolt(
-    slack,
-    (app) => {
-      app.processEvent = async ({ body, ack }) => {
-        const isEvent = "event" in body;
-        const {
-          events: taken,
-          response,
-          afterwards,
-        } = isEvent
-          ? await interactions.onEvent(body["event"] as Body, body, workspace)
-          : await interactions.onInteraction(body, workspace);
-        events.push(...taken);
-        await ack(response);
-        await afterwards?.();
-      };
-    },
-    { ...(transport && { transport }) },
-  );
+  await startBolt(slack, (app) => {
+    app.processEvent = async ({ body, ack }) => {
+      const isEvent = "event" in body;
+      const { response, afterwards, ...handled } = isEvent
+        ? await interactions.onEvent(body["event"] as Body, body, workspace)
+        : await interactions.onInteraction(body, workspace);
+      events.push(...handled.events);
+      await ack(response);
+      await afterwards?.();
+    };
+  });
   const call = (method: string, args: Body) => api.call(id, method, args, AbortSignal.timeout(5_000));
   return { slack, api, ada, bob, general, elsewhere, workspace, events, turnsByMessage, interactions, call };
 }

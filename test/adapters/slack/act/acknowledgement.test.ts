@@ -103,25 +103,6 @@ describe("the reading of a delivery from Slack", () => {
     await expect(start().say(foreign)).rejects.toThrow("not installed");
   });
 
-  test("people learn that their command, button press or form could not be stored, and a failed event is rejected", async () => {
-    const events = [{ key: "k" } as InboundEvent];
-    const accept = () => Promise.reject(new Error("the disk is full"));
-    const { say, tell, told } = start({ accept, result: { events, response: "fine" } });
-    expect(await say({ command: "/model", team_id: "T1" })).toMatchObject({
-      response_type: "ephemeral",
-      text: expect.stringContaining("Try again"),
-    });
-    expect(told).toEqual([]);
-    await say({ type: "block_actions", team: { id: "T1" } });
-    expect(told).toEqual([expect.stringMatching(/^k: .*Try again/)]);
-    const blocks = [{ type: "section" }, { type: "input", block_id: "prompt" }];
-    expect(await say({ type: "view_submission", team: { id: "T1" }, view: { blocks } })).toEqual({
-      response_action: "errors",
-      errors: { prompt: expect.stringMatching(/Try again/) },
-    });
-    await expect(tell("agent_session_stopped", { team_id: "T1" })).rejects.toThrow("disk");
-  });
-
   test("a paused adapter rejects interactions, and the listener decides about messages", async () => {
     const { tell, say, heard } = start({ isTaking: false });
     await tell("message", { team_id: "T1" });

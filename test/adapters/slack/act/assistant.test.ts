@@ -52,21 +52,6 @@ describe("Slack's own Stop", () => {
     ]);
   });
 
-  test("Slack's Stop before the first word stops the answer in the thread", async () => {
-    const { slack, ada, workspace, general, question, events } = await startStreams();
-    ada.stop(question);
-    await slack.until(() => events.length > 0, "the stop");
-    expect(events).toMatchObject([
-      { kind: "command", name: "stop", conversationId: `slack:${workspace.teamId}:${general.id}:${question.ts}` },
-    ]);
-  });
-
-  test("Slack's Stop without a person stops nothing, and the adapter acknowledges it", async () => {
-    const { interactions, workspace } = await startInteractions();
-    const event = { type: "agent_session_stopped", channel: "C1" };
-    expect(await interactions.onEvent(event, { event }, workspace)).toMatchObject({ events: [] });
-  });
-
   test("a repeated Stop event has the same keys", async () => {
     const { slack, ada, question, events, grow } = await startStreams();
     await grow("turn-1");

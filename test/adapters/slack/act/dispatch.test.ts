@@ -85,6 +85,7 @@ describe("dispatching a payload from Slack", () => {
     { type: "assistant_thread_started", assistant_thread: { channel_id: 1 } },
     { type: "app_context_changed" },
     { type: "tokens_revoked" },
+    { type: "agent_session_stopped", channel: "C1" },
     {},
   ])("the adapter acknowledges an empty event: %j", async (event) => {
     const { interactions, workspace } = await startInteractions();

@@ -1,13 +1,9 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { section, select } from "../../../../adapters/slack/act/forms.ts";
+import { section } from "../../../../adapters/slack/act/forms.ts";
 import { escapeMarkup } from "../../../../adapters/slack/write/markdown.ts";
 
 const textOf = (block: ReturnType<typeof section>) => (block["text"] as { text: string }).text;
-
-test("a Slack form shows escaped markup as plain characters", () => {
-  expect(escapeMarkup("<!channel> & <@U1>")).toBe("&lt;!channel&gt; &amp; &lt;@U1&gt;");
-});
 
 test("a Slack form truncates a paragraph to the limit without splitting a character or an escape", () => {
   fc.assert(
@@ -18,12 +14,4 @@ test("a Slack form truncates a paragraph to the limit without splitting a charac
       expect(text).toMatch(/(x|&(amp|lt);|😀)…?$/u);
     }),
   );
-});
-
-test("a Slack select offers only valid values, and preselects only one of them", () => {
-  const offered = select("model", ["", "a", "b"], { placeholder: "Model", chosen: "b" });
-  expect(offered).toMatchObject({ initial_option: { value: "b" } });
-  expect(offered?.["options"]).toHaveLength(2);
-  expect(select("model", ["a"], { placeholder: "Model", chosen: "gone" })).not.toHaveProperty("initial_option");
-  expect(select("model", [], { placeholder: "Model" })).toBeUndefined();
 });

@@ -179,34 +179,19 @@ describe("the messages tab", () => {
   });
 });
 
-const EXTRA = { team: "T1", user: "U1", isFromHome: "true" };
-
-function open(extra: Record<string, string>) {
+test("only a posted answer to an action on the home tab redraws the tab", async () => {
   const drawn: object[] = [];
-  const address = { platform: "slack", channelId: "D1", extra };
-  const platform = fakePlatform();
-  const sink = withHome(platform.adapter.sink(address, NO_RIGHT), address, async (home) => void drawn.push(home));
-  return { ...platform, sink, drawn };
-}
-
-describe("an answer to an action on the home tab", () => {
-  test("an answer to an action on the home tab redraws the tab", async () => {
-    const { sink, drawn, channel } = open(EXTRA);
-    await sink.post(draft("Done."), "n", signal);
-    expect(channel).toHaveLength(1);
-    expect(drawn).toEqual([{ teamId: "T1", userId: "U1", channelId: "D1" }]);
-  });
-
-  test("an answer that Slack refused does not redraw the home tab", async () => {
-    const { sink, drawn, setTrouble } = open(EXTRA);
-    setTrouble(() => ({ kind: "gone" }));
-    await expect(sink.post(draft("Done."), "n", signal)).rejects.toThrow(SinkError);
-    expect(drawn).toEqual([]);
-  });
-
-  test("an answer to a question elsewhere does not redraw the home tab", async () => {
-    const { sink, drawn } = open({ team: "T1", user: "U1" });
-    await sink.post(draft("Done."), "n", signal);
-    expect(drawn).toEqual([]);
-  });
+  const { adapter, setTrouble } = fakePlatform();
+  const post = (extra: Record<string, string>) => {
+    const address = { platform: "slack", channelId: "D1", extra: { team: "T1", user: "U1", ...extra } };
+    const sink = withHome(adapter.sink(address, NO_RIGHT), address, async (home) => void drawn.push(home));
+    return sink.post(draft("Done."), "n", signal);
+  };
+  await post({});
+  expect(drawn).toEqual([]);
+  await post({ isFromHome: "true" });
+  expect(drawn).toEqual([{ teamId: "T1", userId: "U1", channelId: "D1" }]);
+  setTrouble(() => ({ kind: "gone" }));
+  await expect(post({ isFromHome: "true" })).rejects.toThrow(SinkError);
+  expect(drawn).toHaveLength(1);
 });

@@ -1,9 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { readContext, readImagineForm, toImagineForm } from "../../../../adapters/slack/act/imagine-form.ts";
+import { readContext, toImagineForm } from "../../../../adapters/slack/act/imagine-form.ts";
 import type { View } from "../../../../lab/slack-sim/views.ts";
 import type { Json } from "../../../../lab/slack-sim/world.ts";
 import type { ImagineMenu } from "../../../../src/port/catalogue.ts";
-import type { TransportName } from "../../../support/bolt-app.ts";
 import { blocksOf, MENU, startInteractions } from "../interaction-stage.ts";
 import { personOf } from "../workspace.ts";
 
@@ -15,21 +14,7 @@ const reference = (index: number) => ({
   sizeBytes: 1_000_000 + index,
 });
 
-describe("the context of an imagine form", () => {
-  test("the context of an imagine form survives a round trip", () => {
-    const context = {
-      channelId: "C1",
-      threadTs: "1700000000.000100",
-      responseUrl: "https://hooks.slack.com/actions/T/1/x",
-      personId: "U1",
-      isPrivate: true,
-      basis: "job.2",
-      references: [{ platform: "slack", id: "F1", name: "cat.png", sizeBytes: 3 }],
-    };
-    const { private_metadata } = toImagineForm(MENU, context, PREFILL);
-    expect(readContext(String(private_metadata))).toEqual(context);
-  });
-
+describe("the content of an imagine form", () => {
   test("the context of an imagine form fits into Slack's limit with any number of images", () => {
     const references = Array.from({ length: 40 }, (_, index) => reference(index));
     const menu = { ...MENU, maxReferences: 40 };
@@ -39,20 +24,14 @@ describe("the context of an imagine form", () => {
     expect(kept.length).toBeGreaterThanOrEqual(10);
     expect(kept.map(({ id }) => id)).toEqual(references.slice(0, kept.length).map(({ id }) => id));
   });
-});
 
-describe("the fields of an imagine form", () => {
-  test("the imagine form has no file field if no more images are possible", () => {
-    const references = Array.from({ length: 3 }, (_, index) => reference(index));
-    expect(JSON.stringify(toImagineForm(MENU, { channelId: "C1", personId: "U1", references }, PREFILL))).not.toContain(
-      "file_input",
-    );
-  });
-
-  test("the imagine form counts the edited image against the file limit", () => {
-    const view = toImagineForm(MENU, { channelId: "C1", personId: "U1", basis: "job.1", references: [] }, PREFILL);
-    expect(JSON.stringify(view)).toContain('"max_files":2');
-    expect(JSON.stringify(view)).toContain("the image itself");
+  test("the imagine form counts its images and the edited one against the file limit", () => {
+    const toView = (about: { basis?: string; references: ReturnType<typeof reference>[] }) =>
+      JSON.stringify(toImagineForm(MENU, { channelId: "C1", personId: "U1", ...about }, PREFILL));
+    expect(toView({ references: [reference(0), reference(1), reference(2)] })).not.toContain("file_input");
+    const edited = toView({ basis: "job.1", references: [] });
+    expect(edited).toContain('"max_files":2');
+    expect(edited).toContain("the image itself");
   });
 
   test("the imagine form accepts the longest prompt", () => {
@@ -62,10 +41,6 @@ describe("the fields of an imagine form", () => {
       { ...PREFILL, prompt: "x".repeat(9_000) },
     );
     expect(JSON.stringify(view)).toContain(`"initial_value":"${"x".repeat(3_000)}"`);
-  });
-
-  test("empty fields of the imagine form are absent from the values", () => {
-    expect(readImagineForm({})).toEqual({ prompt: "", options: {}, files: [] });
   });
 });
 
@@ -79,9 +54,9 @@ async function openForm(stage: Awaited<ReturnType<typeof startInteractions>>) {
   return stage.slack.until(() => stage.slack.view(stage.ada), "the form");
 }
 
-describe.each<TransportName>(["Socket Mode", "HTTP"])("the form for images over %s", (transport) => {
+describe("the form for images", () => {
   test("a submitted imagine form becomes the /imagine command", async () => {
-    const stage = await startInteractions({ transport });
+    const stage = await startInteractions();
     const { ada, general, events, slack, workspace } = stage;
     const view = await openForm(stage);
     const files = ada.attach([PNG]);
@@ -111,7 +86,7 @@ describe.each<TransportName>(["Socket Mode", "HTTP"])("the form for images over 
   });
 
   test("an imagine form without words is rejected with an error at the field", async () => {
-    const stage = await startInteractions({ transport });
+    const stage = await startInteractions();
     const view = await openForm(stage);
     for (const empty of [null, "   "]) {
       const { response } = await stage.ada.submitView(view, prompt(empty));
@@ -123,9 +98,7 @@ describe.each<TransportName>(["Socket Mode", "HTTP"])("the form for images over 
     expect(view.isOpen).toBe(true);
     expect(stage.events).toEqual([]);
   });
-});
 
-describe("the form for images", () => {
   test("the imagine form offers the choices of the menu", async () => {
     const stage = await startInteractions();
     const view = await openForm(stage);

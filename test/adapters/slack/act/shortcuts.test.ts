@@ -29,13 +29,6 @@ describe('the shortcut "Ask about this"', () => {
     expect(asked.endsWith(message.ts)).toBe(false);
   });
 
-  test("Ask about this starts a thread at a top-level message", async () => {
-    const { ada, bob, general, events } = await startInteractions();
-    const message = bob.say(general, "hello");
-    await ada.shortcut("ask_about", message);
-    expect(events).toMatchObject([{ reply: { threadId: message.ts } }]);
-  });
-
   test("Ask about this explains how to invite the bot to a channel that it is not in", async () => {
     const { slack, ada, elsewhere, events } = await startInteractions();
     await ada.shortcut("ask_about", ada.say(elsewhere, "hello"));
@@ -81,20 +74,16 @@ describe('the shortcut "Use as reference"', () => {
     const told = await slack.until(() => slack.ephemerals(general, ada.id)[0], "the answer");
     expect(told.shown).toMatch(/found no image in that message/);
   });
-
-  test("Use as reference says that images are off", async () => {
-    const { slack, ada, general } = await startInteractions({ imagine: undefined });
-    await ada.shortcut("imagine_from_message", ada.upload(general, [PNG]));
-    const told = await slack.until(() => slack.ephemerals(general, ada.id)[0], "the answer");
-    expect(told.shown).toMatch(/switched off/);
-  });
 });
 
-test("Create an image says that images are off", async () => {
-  const { slack, ada } = await startInteractions({ imagine: undefined });
+test("Create an image and Use as reference say that images are off", async () => {
+  const { slack, ada, general } = await startInteractions({ imagine: undefined });
   await ada.shortcut("imagine_global");
   const view = await slack.until(() => slack.view(ada), "the answer");
   expect(JSON.stringify(view.body)).toContain("switched off");
+  await ada.shortcut("imagine_from_message", ada.upload(general, [PNG]));
+  const told = await slack.until(() => slack.ephemerals(general, ada.id)[0], "the answer");
+  expect(told.shown).toMatch(/switched off/);
 });
 
 describe("What did I miss?", () => {

@@ -1,12 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { createTellPerson } from "../../../../adapters/slack/write/notice.ts";
-import { type InteractionStageOptions, startInteractions } from "../interaction-stage.ts";
+import { startInteractions } from "../interaction-stage.ts";
 
-const PNG = { name: "cat.png", bytes: Buffer.from("a picture") };
 const EPHEMERAL = "chat.postEphemeral";
 
-async function start(options: InteractionStageOptions = {}) {
-  const stage = await startInteractions(options);
+async function start() {
+  const stage = await startInteractions();
   const { slack, ada, general, workspace, api } = stage;
   await ada.command("/help", "", general);
   const responseUrl = stage.events[0]?.reply.extra?.["responseUrl"];
@@ -53,34 +52,5 @@ describe("an ephemeral answer to an interaction", () => {
     const failure = await tellPerson(by, "psst").catch(String);
     expect(failure).toMatch(/user_not_in_channel/);
     expect(failure).not.toContain("response/");
-  });
-});
-
-describe("an ephemeral notice whose response URL is not Slack's", () => {
-  test("chat.postEphemeral informs the person about an expired button", async () => {
-    const { ada, slack, general, call, told } = await start({ hasForeignHooks: true });
-    const text = { type: "plain_text", text: "old" };
-    const elements = [{ type: "button", action_id: "old", value: "gone:t", text }];
-    await call("chat.postMessage", { channel: general.id, text: "hello", blocks: [{ type: "actions", elements }] });
-    const [message] = slack.answers(general);
-    if (message === undefined) throw new Error("There is no message.");
-    await ada.press(message, "old");
-    await slack.until(() => told()[0], "the answer");
-    expect(told()).toEqual([expect.stringMatching(/no longer works/)]);
-  });
-
-  test("chat.postEphemeral informs the person about a shortcut on a message without images", async () => {
-    const { ada, slack, general, told } = await start({ hasForeignHooks: true });
-    await ada.shortcut("imagine_from_message", ada.say(general, "hello"));
-    await slack.until(() => told()[0], "the answer");
-    expect(told()).toEqual([expect.stringMatching(/found no image/)]);
-  });
-
-  test("chat.postEphemeral informs the person about a form that does not open", async () => {
-    const { ada, slack, general, told } = await start({ hasForeignHooks: true });
-    slack.failNext("views.open", { error: "expired_trigger_id" });
-    await ada.shortcut("imagine_from_message", ada.upload(general, [PNG]));
-    await slack.until(() => told()[0], "the answer");
-    expect(told()).toEqual([expect.stringMatching(/couldn't open the form/)]);
   });
 });
