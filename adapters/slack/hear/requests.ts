@@ -102,7 +102,7 @@ function mayHoldObject(contentType: string, rawBody: Buffer): boolean {
 type Headers = Readonly<Record<string, readonly string[] | undefined>>;
 
 /** Returns how the headers show that a request is not from Slack. Undefined if only the signature can decide. */
-export function findHeaderProblem(headers: Headers, nowMs: number): string | undefined {
+function findHeaderProblem(headers: Headers, nowMs: number): string | undefined {
   for (const name of ["x-slack-signature", "x-slack-request-timestamp"]) {
     if ((headers[name]?.length ?? 0) > 1) return `it has the header ${name} more than once`;
   }

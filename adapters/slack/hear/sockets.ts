@@ -218,7 +218,7 @@ class Client extends SocketModeClient {
 }
 
 /** The parts of a socket message that are read before Bolt reads the message. */
-export interface Envelope {
+interface Envelope {
   id: string | undefined;
   type: string | undefined;
   reason: string | undefined;
@@ -228,7 +228,7 @@ export interface Envelope {
 }
 
 /** Never throws. Anything that is not an envelope becomes an empty one. */
-export function readEnvelope(data: unknown): Envelope {
+function readEnvelope(data: unknown): Envelope {
   const body = parse(data);
   const payload = toBody(body["payload"]);
   const event = payload["event"];

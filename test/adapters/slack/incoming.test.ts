@@ -32,22 +32,6 @@ describe.each(TRANSPORTS)("events of Slack over %s", (transport) => {
     expect(all).toEqual(events.map(() => others));
   });
 
-  test("a direct message is for the bot, and its thread is a conversation", async () => {
-    const { ada, message } = await start();
-    const root = ada.dm("first");
-    const first = await message(0);
-    ada.dm("second", { thread: root });
-    const second = await message(1);
-    ada.dm("elsewhere");
-    const other = await message(2);
-    expect([first, second, other].map(({ addressed }) => addressed)).toEqual(["bot", "bot", "bot"]);
-    expect(second.conversationId).toBe(first.conversationId);
-    expect(other.conversationId).not.toBe(first.conversationId);
-    expect(second.reply.threadId).toBe(root.ts);
-    // There is no one else to ask in this place.
-    expect(first.author.mayConfigure).toBeUndefined();
-  });
-
   test("in a channel the bot receives only mentions, and in its thread everything", async () => {
     const { slack, general, ada, bob, events, heard } = await start();
     const root = ada.say(general, "lunch?");
@@ -59,23 +43,6 @@ describe.each(TRANSPORTS)("events of Slack over %s", (transport) => {
       event.kind === "message" ? `${event.addressed}: ${event.text}` : event.kind,
     );
     expect(new Set(heardAs)).toEqual(new Set(["open: soon", "other: @Ada now?", "bot: or later, @Palaver?"]));
-  });
-
-  test("in a group direct message the bot waits for a mention", async () => {
-    const { slack, ada, bob, events, heard } = await start();
-    const group = slack.channel({ name: "three", kind: "mpim", members: [ada, bob] });
-    ada.say(group, "hi bob");
-    ada.mention(group, "hi bot");
-    await heard();
-    expect(new Set(events.map((event) => event.kind === "message" && event.text))).toEqual(new Set(["hi bot"]));
-  });
-
-  test("files belong to their message, even without a mention event", async () => {
-    const { slack, general, ada, message } = await start();
-    ada.upload(general, [{ name: "cat.png", bytes: Buffer.from("cat") }], `<@${slack.workspace.bot.id}> what is it?`);
-    const event = await message(0);
-    expect(event).toMatchObject({ text: "what is it?", addressed: "bot" });
-    expect(event.attachments).toMatchObject([{ platform: "slack", name: "cat.png", sizeBytes: 3 }]);
   });
 
   test("the bot works in a channel shared with other organisations", async () => {
@@ -105,17 +72,6 @@ describe.each(TRANSPORTS)("events of Slack over %s", (transport) => {
     });
     expect(events.filter(({ kind }) => kind === "edited")).toHaveLength(1);
     expect(after.length).toBeGreaterThan(0);
-  });
-
-  test("the adapter delivers a message once an edit adds a mention of the bot", async () => {
-    const { slack, general, ada, message, events, heard } = await start();
-    const said = ada.say(general, "anybody?");
-    await heard();
-    expect(events).toEqual([]);
-    ada.edit(said, `<@${slack.workspace.bot.id}> anybody?`);
-    expect(await message(0)).toMatchObject({ text: "anybody?", addressed: "bot" });
-    await heard();
-    expect(events.map(({ kind }) => kind)).toEqual(["message"]);
   });
 
   test("a deletion is an event, even if a thread leaves a tombstone", async () => {
@@ -179,32 +135,6 @@ describe.each(TRANSPORTS)("events of Slack over %s", (transport) => {
     expect(texts().slice(3)).toEqual(["go on", "question 6"]);
   });
 
-  test("a repeated delivery has the same key", async () => {
-    const { slack, general, ada, events, heard } = await start();
-    const said = ada.mention(general, "once");
-    await heard();
-    const attempts = await slack.redeliver(said);
-    expect(attempts.map(({ isAcknowledged }) => isAcknowledged)).toEqual([true, true]);
-    expect(new Set(events.map(({ key }) => key)).size).toBe(1);
-  });
-
-  test("the adapter does not acknowledge an event that it could not store, and Slack repeats the event", async () => {
-    let failures = 1;
-    const { slack, ada, message, events } = await start({
-      simulator: { limits: { ackMs: 500 } },
-      async accept() {
-        failures -= 1;
-        if (failures >= 0) throw new Error("the disk is full");
-      },
-    });
-    slack.allow("late-ack");
-    ada.dm("hello");
-    expect(await message(0)).toMatchObject({ text: "hello" });
-    await slack.acknowledged();
-    expect(slack.deliveries[0]?.attempts.map(({ isAcknowledged }) => isAcknowledged)).toEqual([false, true]);
-    expect(events).toHaveLength(1);
-  });
-
   test("the adapter acknowledges an event only after storing it", async () => {
     const stored = Promise.withResolvers<void>();
     const { slack, ada, events } = await start({ accept: () => stored.promise });
@@ -250,20 +180,5 @@ describe.each(TRANSPORTS)("events of Slack over %s", (transport) => {
     await heard();
     const messages = events.filter(({ kind }) => kind === "message");
     expect(messages).toMatchObject([{ text: "first" }]);
-  });
-
-  test("names in a message are those that people see", async () => {
-    const { slack, general, ada, bob, message } = await start();
-    ada.mention(general, `ask <@${bob.id}> in <#${general.id}> &lt;b&gt; &amp; <https://example.org/a|here>`);
-    expect((await message(0)).text).toBe("ask @Bob in #general <b> & [here](https://example.org/a)");
-    expect(slack.violations).toEqual([]);
-  });
-
-  test("the adapter delays no message for a name that Slack does not return", async () => {
-    const { slack, ada, message } = await start();
-    slack.failNext("users.info", { error: "ratelimited", retryAfterS: 30 });
-    slack.allow("rate-limited");
-    ada.dm("hello");
-    expect((await message(0)).author).toEqual({ id: personOf(slack, ada), name: ada.id });
   });
 });

@@ -6,7 +6,6 @@ import {
   readSlackMessage,
   toAddressed,
   toBodyKey,
-  toConversationId,
   toMessageEvent,
 } from "../../../../adapters/slack/hear/inbound.ts";
 import { ACME, fakeNames } from "../workspace.ts";
@@ -61,6 +60,7 @@ describe("the addressee of a message", () => {
   test.each([
     ["a mention in a channel addresses the bot", { text: "hey <@UBOT>" }, CHANNEL, "bot"],
     ["a message in a channel addresses no one", {}, CHANNEL, undefined],
+    ["a mention in code addresses no one", { text: "write `<@UBOT> help`" }, CHANNEL, undefined],
     ["a direct message addresses the bot", {}, DIRECT, "bot"],
     [
       "a direct message without a channel type addresses the bot",
@@ -92,12 +92,6 @@ describe("the addressee of a message", () => {
 });
 
 describe("a message event", () => {
-  test("a message event belongs to its thread, or starts one", () => {
-    const [root, reply] = [read({}), read({ thread_ts: "90.000100" })];
-    expect(root && toConversationId(root)).toBe("slack:T1:C1:100.000200");
-    expect(reply && toConversationId(reply)).toBe("slack:T1:C1:90.000100");
-  });
-
   test("a message event names the person, their workspace and the time of writing", async () => {
     const said = read({ thread_ts: "90.0", user_team: "T9", text: "<@UBOT> hello" });
     expect(said && (await toMessageEvent(said, "bot", deps))).toEqual({

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { type IncomingMessage, request } from "node:http";
 import { describe, expect, test } from "vitest";
-import { createReplays, findHeaderProblem } from "../../../../adapters/slack/hear/requests.ts";
+import { createReplays } from "../../../../adapters/slack/hear/requests.ts";
 import { signatureHeaders } from "../../../../lab/slack-sim/http-delivery.ts";
 import { NO_RIGHT } from "../../../../src/port/right.ts";
 import { draft, type Stage, signal, startStage } from "../stage.ts";
@@ -56,10 +56,10 @@ describe("requests from Slack", () => {
     const forged = { ...sign(body), "x-slack-signature": `v0=${"0".repeat(64)}` };
     expect(await post(body, forged)).toBe(401);
     expect(await post(body.replace("hello", "other"), sign(body))).toBe(401);
-    expect(await post(body, sign(body, nowS() - 6 * 60))).toBe(401);
-    expect(await post(body, sign(body, nowS() + 6 * 60))).toBe(401);
+    for (const skewS of [-310, 310]) expect(await post(body, sign(body, nowS() + skewS))).toBe(401);
     expect(await post(body, { ...sign(body), "x-slack-request-timestamp": "soon" })).toBe(401);
     expect(events).toEqual([]);
+    for (const skewS of [-290, 290]) expect(await post(body, sign(body, nowS() + skewS))).toBe(200);
   });
 
   test("the server refuses requests with missing or duplicate headers", async () => {
@@ -169,39 +169,6 @@ describe("requests from Slack", () => {
     await adapter.sink(reply, NO_RIGHT).post(draft("good night"), "n", signal);
     await slack.acknowledged();
     expect(slack.deliveries.at(-1)?.attempts).toMatchObject([{ isAcknowledged: true }]);
-  });
-});
-
-const SIGNATURE = `v0=${"a".repeat(64)}`;
-const NOW_S = 1_700_000_000;
-
-function problem(timestamp: string | undefined, signature: readonly string[] = [SIGNATURE]) {
-  const headers = {
-    "x-slack-signature": signature,
-    ...(timestamp !== undefined && { "x-slack-request-timestamp": [timestamp] }),
-  };
-  return findHeaderProblem(headers, NOW_S * 1_000);
-}
-
-describe("the headers of a request", () => {
-  test("a request can be five minutes old, or five minutes in the future", () => {
-    for (const skewS of [0, -299, 299]) expect(problem(String(NOW_S + skewS))).toBeUndefined();
-    expect(problem(String(NOW_S - 301))).toMatch(/old/);
-    expect(problem(String(NOW_S + 301))).toMatch(/future/);
-  });
-
-  test("a request needs a well-formed signature", () => {
-    for (const odd of ["", "v0=", "v0=abc", `v1=${"a".repeat(64)}`, `${SIGNATURE}a`, SIGNATURE.toUpperCase()]) {
-      expect(problem(String(NOW_S), [odd])).toMatch(/no signature/);
-    }
-  });
-
-  test("a request needs each header once, with a numeric timestamp", () => {
-    expect(problem(String(NOW_S), [SIGNATURE, SIGNATURE])).toMatch(/more than once/);
-    for (const odd of ["", "soon", "1e9", "-5", "0x10", "1700000000.5", "9".repeat(20)]) {
-      expect(problem(odd)).toMatch(/not a number/);
-    }
-    expect(problem(undefined)).toMatch(/not a number/);
   });
 });
 

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { WebSocketServer } from "ws";
 import { createSlackAdapter } from "../../../../adapters/slack/adapter.ts";
-import { openSocket, readEnvelope } from "../../../../adapters/slack/hear/sockets.ts";
+import { openSocket } from "../../../../adapters/slack/hear/sockets.ts";
 import { toBoltLogger } from "../../../../adapters/slack/hear/transport.ts";
 import { silent } from "../../../../lab/support/log.ts";
 import { startSlack } from "../../../support/slack.ts";
@@ -236,32 +236,5 @@ describe("a socket to Slack", () => {
     ending.abort(new Error("enough"));
     await expect(opening).rejects.toThrow("enough");
     await odd.until(() => odd.clients.size === 0);
-  });
-});
-
-const read = (value: unknown) => readEnvelope(JSON.stringify(value));
-
-describe("an envelope", () => {
-  test("an envelope says why Slack asks a socket to close", () => {
-    expect(read({ type: "disconnect", reason: "warning" })).toMatchObject({ type: "disconnect", reason: "warning" });
-  });
-
-  test("an envelope shows whether it contains an event", () => {
-    const holds = (payload: unknown) => !read({ type: "events_api", envelope_id: "e", payload }).isEmptyEvent;
-    expect(holds({ event: { type: "message" } })).toBe(true);
-    for (const payload of [undefined, null, {}, { event: null }, { event: {} }, { event: { type: 5 } }]) {
-      expect(holds(payload)).toBe(false);
-    }
-    expect(read({ type: "slash_commands", payload: {} }).isEmptyEvent).toBe(false);
-    expect(read({ type: "events_api", envelope_id: "e", payload: { type: "app_rate_limited" } })).toMatchObject({
-      id: "e",
-      payloadType: "app_rate_limited",
-    });
-  });
-
-  test("the adapter reads an envelope from any value without failing", () => {
-    for (const odd of [undefined, 5, Buffer.from("x"), "", "x", "null", "[]", "5"]) {
-      expect(readEnvelope(odd)).toMatchObject({ type: undefined, isEmptyEvent: false });
-    }
   });
 });
