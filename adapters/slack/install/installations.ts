@@ -208,7 +208,7 @@ function createLinks(store: InstallationStoreOptions["store"]): Links {
 
 export type Installation = Omit<z.infer<typeof schema>, "version">;
 
-export interface InstallationStore {
+interface InstallationStore {
   /** Undefined if the cache has no entry, or if the entry has expired. */
   peek(teamId: string): Installation | undefined;
   /** Rejects if the store does not respond. */
@@ -224,7 +224,7 @@ export interface InstallationStore {
   forget(teamId: string): Promise<void>;
 }
 
-export interface InstallationStoreOptions {
+interface InstallationStoreOptions {
   /** A separate namespace whose values never expire. */
   store: Pick<Keyv, "get" | "set" | "delete">;
   encryptionKey: Uint8Array;
@@ -233,7 +233,7 @@ export interface InstallationStoreOptions {
   now(): number;
 }
 
-export function createInstallationStore({
+function createInstallationStore({
   store,
   encryptionKey,
   log,

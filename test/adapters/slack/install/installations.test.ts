@@ -6,7 +6,6 @@ import { Keyv } from "keyv";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { ApiError } from "../../../../adapters/slack/api/error.ts";
 import {
-  createInstallationStore,
   createInstallations,
   createRefresh,
   type Installation,
@@ -66,12 +65,6 @@ describe("a stored installation", () => {
     expect(JSON.stringify(await store.get("T1"))).not.toMatch(/xoxb|first/);
   });
 
-  test("an installation names the organisation of its workspace, if it has one", async () => {
-    const { installations, another } = startInstallations();
-    await installations.keep({ ...INSTALLATION, enterpriseId: "E1" });
-    expect(await another().find("T1", signal)).toMatchObject({ teamId: "T1", enterpriseId: "E1" });
-  });
-
   test("an installation copied over another workspace's is rejected", async () => {
     const { installations, another, store } = startInstallations();
     await installations.keep(INSTALLATION);
@@ -87,6 +80,14 @@ describe("a stored installation", () => {
     expect(await other.find("T1", signal)).toBeUndefined();
     expect(lines[0]?.["msg"]).toMatch(/ENCRYPTION_KEY.*install the app again/);
     expect(JSON.stringify(lines)).not.toContain("xoxb");
+  });
+
+  test("a stored value that is not an installation counts as absent", async () => {
+    const { another, store } = startInstallations();
+    for (const value of [null, 1, {}, "", "rubbish"]) {
+      await store.set("T1", value);
+      expect(await another().find("T1", signal)).toBeUndefined();
+    }
   });
 
   test("finding an installation rejects while the store is unavailable", async () => {
@@ -129,36 +130,12 @@ describe("an installation of a whole organisation", () => {
     const { installations } = startInstallations();
     await installations.keep(ORGANISATION);
     await installations.keep({ ...INSTALLATION, enterpriseId: "E1" });
-    expect(await installations.find("T1", signal, "E1")).toMatchObject({ token: "xoxb-first" });
+    expect(await installations.find("T1", signal, "E1")).toMatchObject({ token: "xoxb-first", enterpriseId: "E1" });
     expect([await installations.hasNoOwn("T1"), await installations.hasNoOwn("T2")]).toEqual([false, true]);
-  });
-
-  test("removing an organisation's installation names the workspaces that it served", async () => {
-    const { installations, another } = startInstallations();
-    await installations.keep(ORGANISATION);
-    await Promise.all(["T1", "T2", "T3"].map((id) => installations.find(id, signal, "E1")));
-    await installations.unlink("T2");
-    expect(await another().remove("E1", 2_000)).toEqual(["E1", "T1", "T3"]);
-    expect(await another().find("T1", signal)).toBeUndefined();
   });
 });
 
 describe("removing an installation", () => {
-  test("a removed installation is gone", async () => {
-    const { installations, store } = startInstallations();
-    await installations.keep(INSTALLATION);
-    expect(await installations.remove("T1", 2_000)).toEqual(["T1"]);
-    expect(await installations.find("T1", signal)).toBeUndefined();
-    expect(await store.get("T1")).toBeUndefined();
-  });
-
-  test("a late removal does not remove a newer installation", async () => {
-    const { installations } = startInstallations();
-    await installations.keep({ ...INSTALLATION, token: "xoxb-second", installedAt: 3_000 });
-    expect(await installations.remove("T1", 2_000)).toEqual([]);
-    expect(await installations.find("T1", signal)).toMatchObject({ token: "xoxb-second" });
-  });
-
   test("other processes see a removal within a minute", async () => {
     const { installations, another, clock } = startInstallations();
     await installations.keep(INSTALLATION);
@@ -216,6 +193,19 @@ describe("refreshing a token", () => {
     expect(await another().find("T1", signal)).toMatchObject({ token: "xoxb-1" });
   });
 
+  test("a removed installation is gone, even if its refreshed token was waiting to be stored", async () => {
+    const store = new Keyv();
+    const { installations, clock } = startInstallations({ store });
+    await installations.keep(EXPIRING);
+    clock.now = 11 * HOUR_MS;
+    store.set = () => Promise.reject(new Error("away"));
+    expect(await installations.find("T1", signal)).toMatchObject({ token: "xoxb-1" });
+    await installations.remove("T1", clock.now);
+    expect(await installations.find("T1", signal)).toBeUndefined();
+    await expect(installations.keep(EXPIRING)).rejects.toThrow(/away/);
+    expect(await installations.find("T1", signal)).toBeUndefined();
+  });
+
   test("an installation is gone once Slack no longer refreshes its token", async () => {
     const { installations, clock } = startInstallations({ refresh: createSlack("xoxe-other").refresh });
     await installations.keep(EXPIRING);
@@ -227,20 +217,11 @@ describe("refreshing a token", () => {
 const key = randomBytes(32);
 const TEXT = "xoxb-a-token é";
 
-test("unsealing restores a sealed text with the same key and name", () => {
-  const sealed = createSeal(key).close("T1", TEXT);
-  expect(createSeal(key).open("T1", sealed)).toBe(TEXT);
-  expect(sealed).not.toContain("xoxb");
-});
-
-test("sealing the same text twice gives different results", () => {
-  const seal = createSeal(key);
-  expect(seal.close("T1", TEXT)).not.toBe(seal.close("T1", TEXT));
-});
-
-test("unsealing rejects another key, another name, and a changed or truncated text", () => {
+test("only the same key and name unseal a text, which is different each time and unchanged", () => {
   const seal = createSeal(key);
   const sealed = seal.close("T1", TEXT);
+  expect(createSeal(key).open("T1", sealed)).toBe(TEXT);
+  expect(seal.close("T1", TEXT)).not.toBe(sealed);
   const changed = Buffer.from(sealed, "base64url");
   changed[30] = (changed[30] ?? 0) ^ 1;
   expect(() => createSeal(randomBytes(32)).open("T1", sealed)).toThrow();
@@ -253,80 +234,15 @@ test("sealing rejects a key of another length", () => {
   expect(() => createSeal(randomBytes(16))).toThrow(/16 bytes; 32 are needed/);
 });
 
-const away = () => Promise.reject(new Error("away"));
-
-function startStore() {
-  const clock = { now: 0 };
-  const store = new Keyv();
-  const records = createInstallationStore({ store, encryptionKey: randomBytes(32), log: silent, now: () => clock.now });
-  return { clock, store, records };
-}
-
-test("an installation is cached for a minute after it was read", async () => {
-  const { clock, records } = startStore();
-  await records.keep(INSTALLATION);
-  expect(records.peek("T1")).toEqual(INSTALLATION);
-  clock.now = 60_000;
-  expect(records.peek("T1")).toBeUndefined();
-  expect(await records.read("T1")).toEqual(INSTALLATION);
-  expect(records.peek("T1")).toEqual(INSTALLATION);
-});
-
-test("keep rejects if an installation could not be stored, and keepUntilStored keeps it until it is", async () => {
-  const { store, records } = startStore();
-  const set = store.set.bind(store);
-  store.set = away;
-  await expect(records.keep(INSTALLATION)).rejects.toThrow(/away/);
-  expect(records.peek("T1")).toBeUndefined();
-  await records.keepUntilStored(INSTALLATION);
-  expect(await records.read("T1")).toEqual(INSTALLATION);
-  expect(await store.get("T1")).toBeUndefined();
-  store.set = set;
-  await records.read("T1");
-  expect(await store.get("T1")).toEqual(expect.any(String));
-});
-
-test("a removed installation is gone, even if it was waiting to be stored", async () => {
-  const { store, records } = startStore();
-  store.set = away;
-  await records.keepUntilStored(INSTALLATION);
-  await records.forget("T1");
-  expect([records.peek("T1"), await records.read("T1")]).toEqual([undefined, undefined]);
-});
-
-test("a stored value that is not an installation counts as absent", async () => {
-  const { store, records } = startStore();
-  for (const value of [null, 1, {}, "", "rubbish"]) {
-    await store.set("T1", value);
-    expect(await records.read("T1")).toBeUndefined();
-  }
-});
-
-/** A Slack that always sends the same response. */
-async function startSaying(status: number, body: string) {
-  const heard: string[] = [];
-  const server = createServer((request, response) => {
-    request.on("data", (chunk: Buffer) => heard.push(chunk.toString()));
-    request.on("end", () => response.writeHead(status).end(body));
-  });
+/** Refreshes a token at a Slack that always sends the same response. */
+async function refreshAt(status: number, body: string): Promise<unknown> {
+  const server = createServer((_, response) => response.writeHead(status).end(body));
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   onTestFinished(() => void server.close());
   const apiUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/api/`;
-  return { heard, refresh: createRefresh(apiUrl, "1.2", "hush") };
+  return createRefresh(apiUrl, "1.2", "hush")("a token").catch((error: unknown) => error);
 }
-
-test("the adapter requests a new token in Slack's format", async () => {
-  const said = { ok: true, access_token: "xoxb-2", refresh_token: "r2", expires_in: 60 };
-  const { refresh, heard } = await startSaying(200, JSON.stringify(said));
-  expect(await refresh("r1")).toEqual({ token: "xoxb-2", refreshToken: "r2", expiresInS: 60 });
-  expect(Object.fromEntries(new URLSearchParams(heard.join("")))).toEqual({
-    client_id: "1.2",
-    client_secret: "hush",
-    grant_type: "refresh_token",
-    refresh_token: "r1",
-  });
-});
 
 test.each([
   [200, JSON.stringify({ ok: false, error: "invalid_refresh_token" }), "invalid_refresh_token"],
@@ -335,8 +251,7 @@ test.each([
   [200, "<html>login</html>", ""],
   [500, "", ""],
 ])("the adapter reports the answer %i %s to a refresh as a failure without secrets", async (status, body, code) => {
-  const { refresh } = await startSaying(status, body);
-  const failure: unknown = await refresh("a token").catch((error: unknown) => error);
+  const failure = await refreshAt(status, body);
   expect(failure).toMatchObject({ name: "ApiError", code });
   expect(String(failure)).not.toMatch(/hush|a token|script|html/);
 });

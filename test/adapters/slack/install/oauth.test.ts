@@ -1,17 +1,14 @@
 import { randomBytes } from "node:crypto";
-import { once } from "node:events";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
-import { getRequestListener } from "@hono/node-server";
 import { Keyv } from "keyv";
 import type { Logger } from "pino";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { createSlackApi } from "../../../../adapters/slack/api/client.ts";
 import { createInstallations, createRefresh } from "../../../../adapters/slack/install/installations.ts";
 import { createOAuth } from "../../../../adapters/slack/install/oauth.ts";
 import { recordingLog, silent } from "../../../../lab/support/log.ts";
 import { createLogger } from "../../../../src/log/log.ts";
 import { startSlack } from "../../../support/slack.ts";
+import { createBrowser, startServer } from "./browser.ts";
 
 const signal = new AbortController().signal;
 
@@ -19,14 +16,7 @@ async function startInstalling(changes: { clientSecret?: string; log?: Logger } 
   const slack = await startSlack();
   const { log: recording, lines } = recordingLog();
   const { log = recording } = changes;
-  const server = createServer();
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  onTestFinished(() => {
-    server.close();
-    server.closeAllConnections();
-  });
-  const publicUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const { publicUrl, serve } = await startServer();
   const { clientId, apiUrl, now } = slack;
   const clientSecret = changes.clientSecret ?? slack.clientSecret;
   const installations = createInstallations({
@@ -48,35 +38,8 @@ async function startInstalling(changes: { clientSecret?: string; log?: Logger } 
     log,
     now,
   });
-  const answer = getRequestListener(app.fetch, { overrideGlobalObjects: false });
-  server.on("request", (request, response) => void answer(request, response));
-
-  /** Opens the install page in a browser without cookies. */
-  async function begin() {
-    const page = await fetch(`${publicUrl}/slack/install`);
-    const text = await page.text();
-    const link = /href="([^"]+authorize[^"]+)"/.exec(text)?.[1]?.replaceAll("&amp;", "&") ?? "";
-    const [cookie = ""] = page.headers.getSetCookie();
-    return { page, text, link: new URL(link), setCookie: cookie, cookie: cookie.split(";")[0] ?? "" };
-  }
-
-  /** Agrees on Slack's page. Resolves to the URL to which Slack returns. */
-  async function agree(link: URL): Promise<URL> {
-    const answer = await fetch(link, { redirect: "manual" });
-    return new URL(answer.headers.get("location") ?? "");
-  }
-
-  async function comeBack(url: URL, cookie: string) {
-    const answer = await fetch(url, { headers: { cookie } });
-    return { status: answer.status, text: await answer.text(), headers: answer.headers };
-  }
-
-  async function install() {
-    const { link, cookie } = await begin();
-    return comeBack(await agree(link), cookie);
-  }
-
-  return { slack, lines, publicUrl, installations, begin, agree, comeBack, install };
+  serve(app);
+  return { slack, lines, publicUrl, installations, ...createBrowser(publicUrl) };
 }
 
 describe("the install page", () => {
@@ -214,39 +177,15 @@ describe("installing the bot", () => {
   });
 });
 
-describe("calls to Slack for several workspaces", () => {
-  test("no call uses another workspace's token", async () => {
-    const { slack, install, installations } = await startInstalling();
-    const beta = slack.addWorkspace("Beta");
-    const gamma = slack.addWorkspace("Gamma");
-    const workspaces = [slack.workspace, beta, gamma];
-    for (const workspace of workspaces) {
-      slack.oauth.installInto(workspace);
-      await install();
-    }
-    const tokenOf = async (teamId: string) => (await installations.find(teamId, signal))?.token;
-    const api = createSlackApi({ apiUrl: slack.apiUrl, tokenOf, now: slack.now });
-    const from = slack.requests.length;
-    const calls = Array.from({ length: 30 }, (_, index) => workspaces[index % 3] ?? beta);
-    const answers = await Promise.all(
-      calls.map(async ({ id }) => ({ id, answer: await api.call(id, "auth.test", { meant: id }, signal) })),
-    );
-    expect(answers.filter(({ id, answer }) => answer["team_id"] !== id)).toEqual([]);
-    // The workspace of a call is the workspace of the token that the call uses.
-    const wrong = slack.requests.slice(from).filter(({ workspaceId, args }) => workspaceId !== args["meant"]);
-    expect(wrong).toEqual([]);
-  });
-
-  test("calls continue with the new token when the old one expires", async () => {
-    const { slack, install, installations } = await startInstalling();
-    slack.oauth.rotate(12 * 3_600);
-    await install();
-    const { id } = slack.workspace;
-    const tokenOf = async (teamId: string) => (await installations.find(teamId, signal))?.token;
-    const api = createSlackApi({ apiUrl: slack.apiUrl, tokenOf, now: slack.now });
-    await api.call(id, "auth.test", {}, signal);
-    slack.advance(13 * 3_600_000);
-    expect(await api.call(id, "auth.test", {}, signal)).toMatchObject({ team_id: id });
-    expect(slack.requests.filter(({ method }) => method === "oauth.v2.access")).toHaveLength(2);
-  });
+test("calls continue with the new token when the old one expires", async () => {
+  const { slack, install, installations } = await startInstalling();
+  slack.oauth.rotate(12 * 3_600);
+  await install();
+  const { id } = slack.workspace;
+  const tokenOf = async (teamId: string) => (await installations.find(teamId, signal))?.token;
+  const api = createSlackApi({ apiUrl: slack.apiUrl, tokenOf, now: slack.now });
+  await api.call(id, "auth.test", {}, signal);
+  slack.advance(13 * 3_600_000);
+  expect(await api.call(id, "auth.test", {}, signal)).toMatchObject({ team_id: id });
+  expect(slack.requests.filter(({ method }) => method === "oauth.v2.access")).toHaveLength(2);
 });

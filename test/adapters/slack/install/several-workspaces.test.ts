@@ -1,29 +1,19 @@
 import { randomBytes } from "node:crypto";
-import { once } from "node:events";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
-import { getRequestListener } from "@hono/node-server";
 import { Keyv } from "keyv";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { createSeveralWorkspaces } from "../../../../adapters/slack/install/several-workspaces.ts";
 import type { Organisation, Workspace } from "../../../../lab/slack-sim/world.ts";
 import { silent } from "../../../../lab/support/log.ts";
 import { NO_RIGHT } from "../../../../src/port/right.ts";
 import { type Slack, startSlack } from "../../../support/slack.ts";
 import { draft, signal, startAdapter } from "../stage.ts";
+import { createBrowser, startServer } from "./browser.ts";
 
 async function startInstalled(into?: (slack: Slack) => Workspace | Organisation) {
   const slack = await startSlack();
   const erased: string[] = [];
   const stores = new Map<string, Keyv>();
-  const server = createServer();
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  onTestFinished(() => {
-    server.close();
-    server.closeAllConnections();
-  });
-  const publicUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const { publicUrl, serve } = await startServer();
   const several = createSeveralWorkspaces({
     clientId: slack.clientId,
     clientSecret: slack.clientSecret,
@@ -40,33 +30,25 @@ async function startInstalled(into?: (slack: Slack) => Workspace | Organisation)
     log: silent,
     now: slack.now,
   });
-  const answer = getRequestListener(several.app.fetch, { overrideGlobalObjects: false });
-  server.on("request", (request, response) => void answer(request, response));
+  serve(several.app);
   if (!("workspaces" in several.installed)) throw new Error("There is no list of workspaces.");
   const { workspaces } = several.installed;
 
-  async function install(): Promise<void> {
-    const page = await fetch(`${publicUrl}/slack/install`);
-    const [cookie = ""] = page.headers.getSetCookie();
-    const link = /href="([^"]+authorize[^"]+)"/.exec(await page.text())?.[1]?.replaceAll("&amp;", "&") ?? "";
-    const back = (await fetch(link, { redirect: "manual" })).headers.get("location") ?? "";
-    const done = await fetch(back, { headers: { cookie: cookie.split(";")[0] ?? "" } });
-    expect(done.status).toBe(200);
-  }
-
+  const browser = createBrowser(publicUrl);
+  const install = async () => expect((await browser.install()).status).toBe(200);
   if (into !== undefined) slack.oauth.installInto(into(slack));
   await install();
   const { id } = slack.workspace;
-  return { slack, several, erased, install, publicUrl, id, find: () => workspaces.find(id, signal) };
+  return { slack, several, erased, install, begin: browser.begin, id, find: () => workspaces.find(id, signal) };
 }
 
 describe("a workspace that installs the bot", () => {
   test("a workspace grants the bot's scopes, and is found after it installed the bot", async () => {
-    const { publicUrl, slack, find, id } = await startInstalled();
+    const { begin, slack, find, id } = await startInstalled();
     expect(await find()).toMatchObject({ teamId: id, token: slack.workspace.botToken });
-    const page = await (await fetch(`${publicUrl}/slack/install`)).text();
-    expect(page).toContain(`${new URL(slack.authorizeUrl).href}?`);
-    expect(page).toContain("app_mentions%3Aread");
+    const { text } = await begin();
+    expect(text).toContain(`${new URL(slack.authorizeUrl).href}?`);
+    expect(text).toContain("app_mentions%3Aread");
   });
 
   test("uninstalling the bot erases everything about the workspace", async () => {
