@@ -111,18 +111,6 @@ describe("the terminal", () => {
     expect(text()).toBe("Palaver: Once **upon a** time\nPalaver, again: Another text\n");
   });
 
-  test("the terminal reads /name as a press of the button with that name, or as a command if no such button is shown", async () => {
-    const { sink, enter, events } = await startReply();
-    const buttons = [{ action: "retry" as const, turnId: "t", label: "Retry" }];
-    await sink.post({ markdown: "unknown error", buttons, streaming: false }, "n", signal);
-    await enter("/retry");
-    await enter("/model default");
-    expect(events.slice(1)).toMatchObject([
-      { kind: "action", action: "retry", turnId: "t" },
-      { kind: "command", name: "model", text: "default" },
-    ]);
-  });
-
   test("the terminal saves a file, readable by no other user, and prints its path", async () => {
     const folder = await mkdtemp(join(tmpdir(), "palaver-console-"));
     cleanups.push(() => rm(folder, { recursive: true, force: true }));

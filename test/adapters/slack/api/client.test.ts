@@ -1,27 +1,24 @@
 import { describe, expect, test } from "vitest";
-import { createSlackApi, type SlackApi } from "../../../../adapters/slack/api/client.ts";
+import { createSlackApi } from "../../../../adapters/slack/api/client.ts";
 import { ApiError } from "../../../../adapters/slack/api/error.ts";
 import type { Fault } from "../../../../lab/slack-sim/faults.ts";
+import type { SimulatorOptions } from "../../../../lab/slack-sim/simulator.ts";
 import { FencedError, NO_RIGHT, withFence, withRight } from "../../../../src/port/right.ts";
-import { type Slack, startSlack } from "../../../support/slack.ts";
+import { startSlack } from "../../../support/slack.ts";
 
 const signal = new AbortController().signal;
+type TokenOf = Parameters<typeof createSlackApi>[0]["tokenOf"];
 
-async function start(
-  given?: Slack,
-): Promise<{ slack: Slack; api: SlackApi; team: string; test(fault?: Fault): Promise<unknown> }> {
-  const slack = given ?? (await startSlack());
-  const api = createSlackApi({
-    apiUrl: slack.apiUrl,
-    tokenOf: async () => slack.botToken,
-    now: slack.now,
-  });
+async function start({ tokenOf, ...simulator }: SimulatorOptions & { tokenOf?: TokenOf } = {}) {
+  const slack = await startSlack(simulator);
+  const { apiUrl, now } = slack;
+  const api = createSlackApi({ apiUrl, tokenOf: tokenOf ?? (async () => slack.botToken), now });
   const team = slack.workspace.id;
   return {
     slack,
     api,
     team,
-    async test(fault) {
+    async test(fault?: Fault): Promise<unknown> {
       if (fault !== undefined) slack.failNext("auth.test", fault);
       return api.call(team, "auth.test", {}, signal).catch((error: unknown) => error);
     },
@@ -30,14 +27,10 @@ async function start(
 
 describe("the Slack client", () => {
   test("the Slack client sends the workspace's token and structured values", async () => {
-    const slack = await startSlack();
+    const tokens = new Map<string, string>();
+    const { slack, api } = await start({ tokenOf: async (team) => tokens.get(team) });
     const other = slack.addWorkspace("Other");
-    const tokens = new Map([slack.workspace, other].map(({ id, botToken }) => [id, botToken]));
-    const api = createSlackApi({
-      apiUrl: slack.apiUrl,
-      tokenOf: async (team) => tokens.get(team),
-      now: slack.now,
-    });
+    for (const { id, botToken } of [slack.workspace, other]) tokens.set(id, botToken);
     const teams = [slack.workspace.id, other.id];
     const answers = await Promise.all(
       [...teams, ...teams].map((team) => api.call(team, "auth.test", { list: [1] }, signal)),
@@ -61,7 +54,7 @@ describe("the Slack client", () => {
   });
 
   test("the Slack client reads a response that a proxy compressed", async () => {
-    const { test: call } = await start(await startSlack({ dialect: "spare" }));
+    const { test: call } = await start({ dialect: "spare" });
     expect(await call()).toMatchObject({ ok: true });
   });
 
@@ -120,28 +113,25 @@ describe("the Slack client", () => {
   });
 
   test("the Slack client stops using a revoked token until there is another", async () => {
-    const slack = await startSlack();
-    let token = slack.botToken;
-    const api = createSlackApi({ apiUrl: slack.apiUrl, tokenOf: async () => token, now: slack.now });
-    const call = () => api.call(slack.workspace.id, "auth.test", {}, signal);
+    let token = "";
+    const { slack, test: call } = await start({ tokenOf: async () => token });
+    token = slack.botToken;
     slack.revoke();
-    for (const _ of [1, 2]) await expect(call()).rejects.toMatchObject({ code: "token_revoked" });
+    for (const _ of [1, 2]) expect(await call()).toMatchObject({ code: "token_revoked" });
     expect(slack.requests).toHaveLength(1);
     token = slack.addWorkspace("Installed again").botToken;
     expect(await call()).toMatchObject({ ok: true });
   });
 
   test("the Slack client makes no call if the app is not installed", async () => {
-    const slack = await startSlack();
-    const api = createSlackApi({ apiUrl: slack.apiUrl, tokenOf: async () => undefined, now: slack.now });
-    await expect(api.call("T1", "auth.test", {}, signal)).rejects.toMatchObject({ code: "app_not_installed" });
+    const { slack, test: call } = await start({ tokenOf: async () => undefined });
+    expect(await call()).toMatchObject({ code: "app_not_installed" });
     expect(slack.requests).toEqual([]);
   });
 
   test("the Slack client's errors contain no text by people", async () => {
-    const slack = await startSlack();
-    const api = createSlackApi({ apiUrl: slack.apiUrl, tokenOf: async () => slack.botToken, now: slack.now });
-    const call = () => api.call(slack.workspace.id, "chat.postMessage", { channel: "C1", text: "SECRET" }, signal);
+    const { slack, api, team } = await start();
+    const call = () => api.call(team, "chat.postMessage", { channel: "C1", text: "SECRET" }, signal);
     const errors = [await call().catch(String)];
     slack.failNext("chat.postMessage", { cutsConnection: true });
     errors.push(await call().catch(String));

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createSlackHosts, readAttachmentId, toAttachments } from "../../../../adapters/slack/api/files.ts";
+import { createSlackHosts, toAttachments } from "../../../../adapters/slack/api/files.ts";
 import type { AttachmentRef } from "../../../../src/port/events.ts";
 import { ACME } from "../workspace.ts";
 import { type Desk, startDesk } from "../writing.ts";
@@ -76,13 +76,6 @@ describe("a file on Slack", () => {
 });
 
 describe("the files of a message", () => {
-  test("a file's id contains its workspace and its id on Slack", () => {
-    const [ref] = toAttachments(ACME, [{ id: "F1", name: "cat.png", size: 3, mode: "hosted" }]);
-    expect(ref).toEqual({ platform: "slack", id: "T1:F1", name: "cat.png", sizeBytes: 3 });
-    expect(readAttachmentId(ref?.id ?? "")).toEqual({ teamId: "T1", fileId: "F1" });
-    expect(readAttachmentId("F1")).toBeUndefined();
-  });
-
   test("files of other organisations have no name, and deleted files are left out", () => {
     const files = [
       { id: "F1", mode: "file_access", file_access: "check_file_info" },
