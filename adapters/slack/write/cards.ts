@@ -6,7 +6,7 @@ import { toSlackMarkdown } from "./markdown.ts";
 /** Most cards in one message. With their titles, they fit next to a full text in a streamed message. */
 export const MAX_CARDS = 8;
 /** In bytes of UTF-8. */
-export const MAX_TITLE_BYTES = 100;
+const MAX_TITLE_BYTES = 100;
 /** The id of the card for all steps beyond `MAX_CARDS`. */
 const REST_ID = "rest";
 const REST_TITLE = "More steps";

@@ -101,23 +101,6 @@ describe("tools of the bot on Slack", () => {
     expect(methods).not.toContain("chat.postMessage");
   });
 
-  test("no card spins after the model failed", async () => {
-    const words = Promise.withResolvers<void>();
-    const bot = await startBot({
-      scripts: [
-        ["Let me look.", words.promise, CALL],
-        ["It", new Error("cut")],
-      ],
-      tools: [look(Promise.resolve("rain"))],
-    });
-    const asked = bot.ada.mention(bot.general, "weather?");
-    await read(bot, asked, "Let me look.", words);
-    const [text] = await bot.finished(bot.general, asked);
-    expect(text).toMatch(/^Let me look\.\n\nIt\n\n_Something went wrong/);
-    const tasks = bot.slack.answers(bot.general, asked)[0]?.stream?.tasks;
-    expect([...(tasks?.values() ?? [])]).toMatchObject([{ status: "complete" }]);
-  });
-
   test("no card looks unfinished after a person stops the answer or edits the question", async () => {
     const never = Promise.withResolvers<string>();
     const [one, two] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
@@ -209,22 +192,16 @@ describe("external tools on Slack", () => {
 });
 
 describe("feedback on the bot's answers on Slack", () => {
-  /** Streams answers whose last words arrive after people have read the first ones. */
-  async function answer({ slack, general, ada, finished }: Bot, end: PromiseWithResolvers<void>): Promise<Message> {
-    const asked = ada.mention(general, "tell me");
-    await slack.until(() => slack.texts(general, asked).length > 0, "the first words");
-    end.resolve();
-    expect(await finished(general, asked)).toEqual(["One, two."]);
-    const [message] = slack.answers(general, asked);
-    if (message === undefined) throw new Error("There is no answer.");
-    return message;
-  }
-
   test.each(TRANSPORTS)("the bot stores and counts feedback from Slack's own buttons, over %s", async (transport) => {
     const end = Promise.withResolvers<void>();
     const bot = await startBot({ transport, scripts: [["One,", end.promise, " two."]] });
-    const { slack, ada, bob, records, metrics } = bot;
-    const message = await answer(bot, end);
+    const { slack, ada, bob, general, records, metrics } = bot;
+    const asked = ada.mention(general, "tell me");
+    await slack.until(() => slack.texts(general, asked).length > 0, "the first words");
+    end.resolve();
+    expect(await bot.finished(general, asked)).toEqual(["One, two."]);
+    const [message] = slack.answers(general, asked);
+    if (message === undefined) throw new Error("There is no answer.");
     expect(message.content.blocks.map(({ type }) => type)).toEqual(["actions", "context_actions"]);
     for (const person of [ada, bob]) await person.judge(message, "positive_button");
     await ada.judge(message, "negative_button");
@@ -239,20 +216,4 @@ describe("feedback on the bot's answers on Slack", () => {
     expect(body).toMatch(/feedback_total\{platform="slack",feedback="good"\} 2/);
     expect(body).toMatch(/feedback_total\{platform="slack",feedback="bad"\} 1/);
   });
-
-  test.each(["on", "unknown_method"] as const)(
-    "plain buttons collect feedback if Slack refuses its own ones; streaming: %s",
-    async (streaming) => {
-      const ends = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-      const scripts = ends.map(({ promise }) => ["One,", promise, " two."]);
-      const bot = await startBot({ simulator: { streaming }, scripts });
-      const { slack } = bot;
-      slack.setUnknown("feedback_buttons");
-      for (const end of ends) await bot.ada.press(await answer(bot, end), "good");
-      await slack.acknowledged();
-      await bot.idle();
-      expect(slack.requests.filter(({ error }) => error === "invalid_blocks")).toHaveLength(1);
-      expect((await bot.metrics.render()).body).toMatch(/feedback_total\{platform="slack",feedback="good"\} 2/);
-    },
-  );
 });

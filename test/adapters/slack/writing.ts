@@ -5,6 +5,7 @@ import type { Person } from "../../../lab/slack-sim/people.ts";
 import type { SimulatorOptions } from "../../../lab/slack-sim/simulator.ts";
 import type { Channel, Message } from "../../../lab/slack-sim/world.ts";
 import { silent } from "../../../lab/support/log.ts";
+import { SinkError } from "../../../src/port/errors.ts";
 import type { ReplyAddress } from "../../../src/port/events.ts";
 import { NO_RIGHT } from "../../../src/port/right.ts";
 import type { Button, Draft, ReplySink, Step } from "../../../src/port/sink.ts";
@@ -33,11 +34,19 @@ export function withSteps(draft: Draft, ...steps: Step[]): Draft {
   return { ...draft, steps };
 }
 
-/** Retries a draft until it is visible, as the core does. */
-export async function settle(sink: ReplySink, id: string, draft: Draft): Promise<void> {
+export const signal = new AbortController().signal;
+
+/** Retries a draft until it is visible, as the core does. Resolves to the failures on the way. */
+export async function settle(sink: ReplySink, id: string, draft: Draft): Promise<SinkError[]> {
+  const errors: SinkError[] = [];
   for (let attempt = 0; attempt < 6; attempt++) {
-    const receipt = await sink.edit(id, draft, new AbortController().signal).catch(() => ({ isPartial: true }));
-    if (receipt.isPartial !== true) return;
+    try {
+      const { isPartial = false } = await sink.edit(id, draft, signal);
+      if (!isPartial) return errors;
+    } catch (error) {
+      if (!(error instanceof SinkError) || error.kind !== "unavailable") throw error;
+      errors.push(error);
+    }
   }
   throw new Error("The draft was never written.");
 }
@@ -99,7 +108,7 @@ export function addressOf(slack: Slack, channel: Channel, question: Message, ask
   };
 }
 
-export async function startWriting(options?: SimulatorOptions) {
+export async function startWriting(options?: Parameters<typeof startDesk>[0]) {
   const desk = await startDesk(options);
   const { slack, general, question } = desk;
   return {

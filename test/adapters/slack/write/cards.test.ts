@@ -1,14 +1,5 @@
 import { describe, expect, test } from "vitest";
-import {
-  closeCards,
-  MAX_CARDS,
-  MAX_TITLE_BYTES,
-  type TaskCards,
-  toAddition,
-  toCards,
-  toTaskChunks,
-} from "../../../../adapters/slack/write/cards.ts";
-import { MAX_LENGTH } from "../../../../adapters/slack/write/markdown.ts";
+import { MAX_CARDS, type TaskCards, toCards, toTaskChunks } from "../../../../adapters/slack/write/cards.ts";
 import type { Step } from "../../../../src/port/sink.ts";
 
 const NONE: TaskCards = new Map();
@@ -18,25 +9,6 @@ function step(id: string, state: Step["state"] = "running", title = `looking at 
 }
 
 describe("the cards of a stream on Slack", () => {
-  test("the cards of a stream show each step and its state", () => {
-    const cards = toCards([step("a"), step("b", "done"), step("c", "failed")], NONE);
-    expect([...cards]).toEqual([
-      ["a", { title: "Looking at a", status: "in_progress" }],
-      ["b", { title: "Looking at b", status: "complete" }],
-      ["c", { title: "Looking at c", status: "error" }],
-    ]);
-  });
-
-  test("the stream sends only cards that have changed", () => {
-    const before = toCards([step("a"), step("b")], NONE);
-    const after = toCards([step("a", "done"), step("b"), step("c")], before);
-    expect(toTaskChunks(before, after)).toEqual([
-      { type: "task_update", id: "a", title: "Looking at a", status: "complete" },
-      { type: "task_update", id: "c", title: "Looking at c", status: "in_progress" },
-    ]);
-    expect(toTaskChunks(after, after)).toEqual([]);
-  });
-
   test("a card shows the sources of its step once, as many as fit", () => {
     const running = toCards([step("a")], NONE);
     const one = { url: "https://a.example/", title: "A" };
@@ -54,12 +26,6 @@ describe("the cards of a stream on Slack", () => {
     expect(toTaskChunks(after, again)).toEqual([{ ...chunk, title: "Looking again" }]);
     const [full] = toCards([{ ...done, sources: many }], NONE).values();
     expect(full?.sources).toHaveLength(1);
-  });
-
-  test("the stream closes cards when their step continues elsewhere, or when the stream ends", () => {
-    const before = toCards([step("a"), step("b")], NONE);
-    expect([...toCards([step("b")], before).values()].map(({ status }) => status)).toEqual(["complete", "in_progress"]);
-    expect([...closeCards(before).values()].map(({ status }) => status)).toEqual(["complete", "complete"]);
   });
 
   test("the number of cards is limited, and further steps share one card", () => {
@@ -80,18 +46,5 @@ describe("the cards of a stream on Slack", () => {
       .toArray();
     expect(japanese).toBe(`${"調".repeat(32)}…`);
     expect(loud).toBe("Asking <\u200B!channel>");
-  });
-
-  test("cards with a full text fit into a streamed message", () => {
-    const greatest = MAX_LENGTH + (MAX_CARDS + 1) * MAX_TITLE_BYTES;
-    expect(greatest).toBeLessThan(10_571);
-  });
-
-  test("the stream sends cards with text as chunks, and text alone as text", () => {
-    const task = { type: "task_update", id: "a", title: "A", status: "complete" };
-    expect(toAddition("", [])).toEqual({});
-    expect(toAddition("Hi", [])).toEqual({ markdown_text: "Hi" });
-    expect(toAddition("", [task])).toEqual({ chunks: [task] });
-    expect(toAddition("Hi", [task])).toEqual({ chunks: [{ type: "markdown_text", text: "Hi" }, task] });
   });
 });

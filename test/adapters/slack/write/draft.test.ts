@@ -2,15 +2,13 @@ import { describe, expect, test } from "vitest";
 import {
   hasFeedback,
   readButtonValue,
-  readMark,
   toButtonBlocks,
   toButtonValue,
   toMessageBody,
-  toMetadata,
 } from "../../../../adapters/slack/write/draft.ts";
 import { MAX_LENGTH } from "../../../../adapters/slack/write/markdown.ts";
 import { checkBlocks } from "../../../../lab/slack-sim/content-rules.ts";
-import { BAD, finalDraft, GOOD, growing, RETRY, STOP } from "../writing.ts";
+import { BAD, finalDraft, GOOD, growing, RETRY } from "../writing.ts";
 
 describe("a message on Slack", () => {
   test("a message shows its text as Markdown, then its buttons, and repeats the text for notifications", () => {
@@ -31,15 +29,6 @@ describe("a message on Slack", () => {
       ],
       text: "**Hi** &lt;!here&gt;",
     });
-  });
-
-  test("the buttons of a message contain their action", () => {
-    const [block] = toButtonBlocks([STOP, RETRY]);
-    const elements = block?.["elements"] as Array<{ value: string }>;
-    expect(elements.map(({ value }) => readButtonValue(value))).toEqual([
-      { action: "stop", turnId: "turn-1" },
-      { action: "retry", turnId: "turn-1" },
-    ]);
   });
 
   test("a message uses Slack's own feedback buttons if possible, and plain ones otherwise", () => {
@@ -90,18 +79,6 @@ describe("a message on Slack", () => {
     const source = `${"x".repeat(8_000)}\n\n**thr`;
     const [second] = toMessageBody(growing(source, { markdown: `${source}**` })).blocks;
     expect(second).toMatchObject({ text: "x".repeat(8_000) });
-  });
-});
-
-describe("the metadata of a message", () => {
-  test("the metadata of a message identifies its post", () => {
-    expect(readMark({ metadata: toMetadata("mark") })).toBe("mark");
-  });
-
-  test("metadata of another kind is ignored", () => {
-    for (const metadata of [undefined, {}, { event_payload: {} }, { event_payload: { mark: 1 } }]) {
-      expect(readMark({ metadata })).toBeUndefined();
-    }
   });
 });
 

@@ -2,9 +2,8 @@ import { describe, expect, test } from "vitest";
 import { isOfApp } from "../../../../lab/slack-sim/world.ts";
 import { NO_RIGHT } from "../../../../src/port/right.ts";
 import type { OutboundFile } from "../../../../src/port/sink.ts";
-import { finalDraft, RETRY, startDesk } from "../writing.ts";
+import { finalDraft, RETRY, signal, startDesk, startWriting } from "../writing.ts";
 
-const signal = new AbortController().signal;
 const PNG = Uint8Array.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 1, 2, 3]);
 
 function picture(name = "fox.png", more: Partial<OutboundFile> = {}): OutboundFile {
@@ -49,12 +48,6 @@ describe("posting files to Slack", () => {
     expect(posted.attachments).toHaveLength(2);
   });
 
-  test("files need no text", async () => {
-    const { slack, general, question, address, outbound } = await startDesk();
-    await outbound.sink(address, NO_RIGHT).upload([picture()], undefined, "n", signal);
-    expect(slack.answers(general, question)[0]?.content.blocks).toMatchObject([{ type: "image" }]);
-  });
-
   test.each([
     ["a picture", picture(), picture("owl.png")],
     ["a text", text(), text("rest.md")],
@@ -83,8 +76,7 @@ describe("posting files to Slack", () => {
     ["a text", text()],
   ] as const) {
     test(`files are posted once per nonce, even by another run: ${kind}`, async () => {
-      const { slack, general, question, address, outbound, restart } = await startDesk();
-      const sink = outbound.sink(address, NO_RIGHT);
+      const { slack, general, question, address, restart, sink } = await startWriting();
       const { id } = await sink.upload([file], undefined, "n", signal);
       expect((await sink.upload([file], undefined, "n", signal)).id).toBe(id);
       expect((await restart().sink(address, NO_RIGHT).upload([file], undefined, "n", signal)).id).toBe(id);
@@ -93,8 +85,7 @@ describe("posting files to Slack", () => {
   }
 
   test("files are not posted again if the response to the last step was lost", async () => {
-    const { slack, general, question, address, outbound } = await startDesk();
-    const sink = outbound.sink(address, NO_RIGHT);
+    const { slack, general, question, sink } = await startWriting();
     slack.failNext("files.completeUploadExternal", { isDone: true, status: 504 });
     await expect(sink.upload([text()], undefined, "n", signal)).rejects.toMatchObject({ kind: "unavailable" });
     await slack.until(() => slack.answers(general, question)[0], "the file to be shared");
@@ -110,8 +101,7 @@ describe("posting files to Slack", () => {
   });
 
   test("files that are empty, too many or forbidden are rejected with a plain sentence", async () => {
-    const { slack, address, outbound } = await startDesk();
-    const sink = outbound.sink(address, NO_RIGHT);
+    const { slack, sink } = await startWriting();
     await expect(sink.upload([text("a", "")], undefined, "n", signal)).rejects.toMatchObject({ kind: "rejected" });
     const many = Array.from({ length: 11 }, (_, index) => text(`${index}.md`));
     await expect(sink.upload(many, undefined, "n", signal)).rejects.toMatchObject({ kind: "rejected" });

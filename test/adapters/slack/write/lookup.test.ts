@@ -4,9 +4,7 @@ import { toMetadata } from "../../../../adapters/slack/write/draft.ts";
 import { toMarkedNames } from "../../../../adapters/slack/write/files.ts";
 import { createLookup, type Lookup, type ReplyPlace } from "../../../../adapters/slack/write/lookup.ts";
 import type { Message } from "../../../../lab/slack-sim/world.ts";
-import { type Desk, MARK_KEY, startDesk } from "../writing.ts";
-
-const signal = new AbortController().signal;
+import { type Desk, MARK_KEY, signal, startDesk } from "../writing.ts";
 
 const toMark = createToMark(MARK_KEY);
 
@@ -33,17 +31,6 @@ describe("looking up a message of an earlier attempt", () => {
     for (let count = 0; count < 30; count++) await lookup.findPost(placeOf(desk), "a", signal);
     await expect(lookup.findPost(placeOf(desk), "a", signal)).rejects.toMatchObject({ kind: "unavailable" });
     expect(desk.calls("conversations.replies")).toBe(30);
-  });
-
-  test("the lookup finds a message by its nonce, in the thread and at the top level", async () => {
-    const desk = await startDesk({ limits: { postBurst: 100 } });
-    const lookup = createLookupAt(desk);
-    const inThread = await say(desk, "a", desk.question.ts);
-    const outside = await say(desk, "b");
-    expect(await lookup.findPost(placeOf(desk), "a", signal)).toMatchObject({ ts: inThread, isUnfinished: false });
-    const top = { ...placeOf(desk), threadTs: undefined };
-    expect(await lookup.findPost(top, "b", signal)).toMatchObject({ ts: outside });
-    expect(await lookup.findPost(placeOf(desk), "b", signal)).toBeUndefined();
   });
 
   test("the lookup reads pages of the size that every app gets, and continues with the next", async () => {

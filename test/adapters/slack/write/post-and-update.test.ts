@@ -1,9 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { NO_RIGHT } from "../../../../src/port/right.ts";
 import type { Draft } from "../../../../src/port/sink.ts";
-import { BAD, finalDraft, GOOD, growing, startDesk } from "../writing.ts";
+import { BAD, finalDraft, GOOD, growing, signal, startDesk, startWriting } from "../writing.ts";
 
-const signal = new AbortController().signal;
 const END = finalDraft("One.", [GOOD, BAD]);
 
 /** `under` returns the kinds of the blocks below each answer. */
@@ -69,29 +68,20 @@ const PNG = { name: "fox.png", contentType: "image/png", bytes: Uint8Array.from(
 const NOTE = { name: "a.md", contentType: "text/markdown", bytes: Uint8Array.from([1, 2, 3]) };
 
 describe("removing a message on Slack", () => {
-  test.each([PNG, NOTE])("removing a message deletes its file: $name", async (file) => {
-    const { slack, general, address, outbound } = await startDesk();
-    const sink = outbound.sink(address, NO_RIGHT);
+  test.each([
+    [PNG, false],
+    [PNG, true],
+    [NOTE, false],
+    [NOTE, true],
+  ])("removing a message deletes its file: %j, posted by an earlier attempt: %s", async (file, isRestarted) => {
+    const { slack, general, address, sink, restart } = await startWriting();
     const { id } = await sink.upload([file], undefined, "n", signal);
-    await sink.remove(id, signal);
-    expect(slack.answers(general)).toEqual([]);
-    expect(slack.workspace.files.size).toBe(0);
+    await (isRestarted ? restart().sink(address, NO_RIGHT) : sink).remove(id, signal);
+    expect([slack.answers(general), slack.workspace.files.size]).toEqual([[], 0]);
   });
 
-  test.each([PNG, NOTE])(
-    "removing a message deletes its file even if an earlier attempt posted it: $name",
-    async (file) => {
-      const { slack, general, address, outbound, restart } = await startDesk();
-      const { id } = await outbound.sink(address, NO_RIGHT).upload([file], undefined, "n", signal);
-      await restart().sink(address, NO_RIGHT).remove(id, signal);
-      expect(slack.answers(general)).toEqual([]);
-      expect(slack.workspace.files.size).toBe(0);
-    },
-  );
-
   test("removing a message reads no files if the message has only text, and succeeds if the message is already gone", async () => {
-    const { address, outbound, calls } = await startDesk();
-    const sink = outbound.sink(address, NO_RIGHT);
+    const { calls, sink } = await startWriting();
     const { id } = await sink.post(finalDraft("text"), "n", signal);
     const before = calls("conversations.replies");
     await sink.remove(id, signal);

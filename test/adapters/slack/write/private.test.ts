@@ -6,9 +6,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { createOutbound } from "../../../../adapters/slack/write/outbound.ts";
 import type { ReplyAddress } from "../../../../src/port/events.ts";
 import { NO_RIGHT } from "../../../../src/port/right.ts";
-import { type Desk, finalDraft, growing, MARK_KEY, RETRY, startDesk } from "../writing.ts";
-
-const signal = new AbortController().signal;
+import { type Desk, finalDraft, growing, MARK_KEY, RETRY, signal, startDesk } from "../writing.ts";
 
 /** The address for an ephemeral answer to Ada, with the fields of a command. */
 async function startEphemeral(hasUrl = true): Promise<Desk & { address: ReplyAddress; shown(): string[] }> {

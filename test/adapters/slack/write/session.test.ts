@@ -1,15 +1,13 @@
 import { describe, expect, test } from "vitest";
 import { NO_RIGHT } from "../../../../src/port/right.ts";
 import { eventually } from "../../../support/eventually.ts";
-import { finalDraft, growing, startDesk, startWriting } from "../writing.ts";
+import { finalDraft, growing, signal, startDesk, startWriting } from "../writing.ts";
 
-const signal = new AbortController().signal;
 const METHOD = "agents.sessions.setStatus";
 
 describe("the session of an agent on Slack", () => {
   test("a session lasts while an answer grows, so Slack shows its Stop", async () => {
-    const { slack, address, outbound } = await startDesk();
-    const sink = outbound.sink(address, NO_RIGHT);
+    const { slack, sink } = await startWriting();
     const { id } = await sink.post(growing("One"), "n", signal);
     await sink.edit(id, growing("One, two"), signal);
     await sink.edit(id, finalDraft("One, two."), signal);
@@ -19,8 +17,7 @@ describe("the session of an agent on Slack", () => {
   });
 
   test("a session starts before there is a message, and ends if none is posted", async () => {
-    const { slack, address, outbound } = await startDesk();
-    const sink = outbound.sink(address, NO_RIGHT);
+    const { slack, sink } = await startWriting();
     await sink.progress("thinking", signal);
     const said = () => slack.requests.filter(({ method }) => method === METHOD).map(({ args }) => args["status"]);
     await slack.until(() => said().length === 1, "the beginning");

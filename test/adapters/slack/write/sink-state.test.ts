@@ -22,20 +22,6 @@ describe("the state that replies on Slack share", () => {
     },
   );
 
-  test("the adapter remembers a channel without streams for that channel only", () => {
-    const state = createSinkState(() => 0);
-    noteRefusal("T1", "C1", refusal("channel_type_not_supported"), state);
-    expect([state.supports("streams", "T1", "C1"), state.supports("streams", "T1", "C2")]).toEqual([false, true]);
-  });
-
-  test("the adapter does not remember the refusal of a single call", () => {
-    const state = createSinkState(() => 0);
-    for (const error of [refusal("internal_error"), refusal("", 503), new Error("cut")]) {
-      noteRefusal("T1", "C1", error, state);
-    }
-    expect(state.supports("streams", "T1", "C1")).toBe(true);
-  });
-
   test("the shared state has a limited size, and drops its oldest entry first", () => {
     const { posted } = createSinkState(() => 0);
     for (let index = 0; index < 2_001; index++) posted.set(`${index}`, { id: `${index}` });

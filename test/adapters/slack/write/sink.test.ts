@@ -2,18 +2,14 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { toSettledMarkdown } from "../../../../adapters/slack/write/markdown.ts";
 import { LIMITS } from "../../../../adapters/slack/write/sink.ts";
-import { SinkError } from "../../../../src/port/errors.ts";
 import { asResumed, NO_RIGHT, withFence } from "../../../../src/port/right.ts";
 import type { Draft } from "../../../../src/port/sink.ts";
 import { createSplitter } from "../../../../src/text/split.ts";
-import { finalDraft, growing, RETRY, settle, startDesk } from "../writing.ts";
-
-const signal = new AbortController().signal;
+import { finalDraft, growing, RETRY, settle, signal, startDesk, startWriting } from "../writing.ts";
 
 describe("a reply on Slack that grows as a stream", () => {
   test("a streamed reply starts, grows and stops, and shows the draft", async () => {
-    const { slack, general, question, address, outbound, calls } = await startDesk();
-    const sink = outbound.sink(address, NO_RIGHT);
+    const { slack, general, question, calls, sink } = await startWriting();
     const { id } = await sink.post(growing("One"), "n", signal);
     await sink.edit(id, growing("One, two"), signal);
     await sink.edit(id, growing("One, two, **thr", { markdown: "One, two, **thr**" }), signal);
@@ -34,8 +30,7 @@ describe("a reply on Slack that grows as a stream", () => {
   });
 
   test("a streamed reply adds nothing that could become a mention until that is decided", async () => {
-    const { slack, general, question, address, outbound } = await startDesk();
-    const sink = outbound.sink(address, NO_RIGHT);
+    const { slack, general, question, sink } = await startWriting();
     const { id } = await sink.post(growing("Hello <"), "n", signal);
     await sink.edit(id, growing("Hello <!chan"), signal);
     await sink.edit(id, growing("Hello <!channel> and <@U0"), signal);
@@ -51,8 +46,7 @@ describe("a reply on Slack that grows as a stream", () => {
   });
 
   test("the adapter rewrites a streamed reply if the last text differs from the streamed text", async () => {
-    const { slack, general, question, address, outbound } = await startDesk();
-    const sink = outbound.sink(address, NO_RIGHT);
+    const { slack, general, question, sink } = await startWriting();
     const { id } = await sink.post(growing("One two"), "n", signal);
     const draft = finalDraft("Something else.", [RETRY]);
     expect(await sink.edit(id, draft, signal)).toEqual({ isPartial: true });
@@ -63,24 +57,15 @@ describe("a reply on Slack that grows as a stream", () => {
 });
 
 describe("a reply on Slack that is posted and updated", () => {
-  test("a posted reply rejects a draft that exceeds the limit", async () => {
-    const { address, outbound } = await startDesk();
-    const sink = outbound.sink(address, NO_RIGHT);
-    const { maxLength } = sink.limits;
-    await expect(sink.post(finalDraft("x".repeat(maxLength + 1)), "n", signal)).rejects.toBeInstanceOf(SinkError);
-  });
-
   test("a posted reply notifies no one with plain words, which an update may read as markup", async () => {
-    const { slack, address, outbound } = await startDesk({ streaming: "unknown_method" });
-    const sink = outbound.sink(address, NO_RIGHT);
+    const { slack, sink } = await startWriting({ streaming: "unknown_method" });
     const { id } = await sink.post(finalDraft("Ask @channel"), "n", signal);
     await sink.edit(id, finalDraft("Ask @channel, or @here."), signal);
     expect(slack.pings).toEqual([]);
   });
 
   test("a reply that Slack refuses to edit says how much it shows, even to another run", async () => {
-    const { slack, general, question, address, outbound, restart } = await startDesk({ streaming: "unknown_method" });
-    const sink = outbound.sink(address, NO_RIGHT);
+    const { slack, address, restart, sink, texts } = await startWriting({ streaming: "unknown_method" });
     sink.fallback?.activate();
     const { id } = await sink.post(growing("One, two"), "n", signal);
     // It is unknown whether Slack executed the call.
@@ -94,21 +79,19 @@ describe("a reply on Slack that is posted and updated", () => {
       expect(await refusal(finalDraft("One, two, three"))).toEqual(["sealed", "One, two, three".length]);
       expect(await refusal(finalDraft("Uno, dos, tres, cuatro."))).toEqual(["sealed", 0]);
     }
-    expect(slack.texts(general, question)).toEqual(["One, two, three"]);
+    expect(texts()).toEqual(["One, two, three"]);
   });
 
   test("a reply that Slack refuses to edit needs no change if it already shows everything", async () => {
-    const { slack, address, outbound } = await startDesk({ streaming: "unknown_method" });
-    const sink = outbound.sink(address, NO_RIGHT);
+    const { slack, sink } = await startWriting({ streaming: "unknown_method" });
     const { id } = await sink.post(finalDraft("One."), "n", signal);
     slack.setSealed("edit_window_closed");
     expect(await sink.edit(id, finalDraft("One."), signal)).toEqual({});
   });
 
   test("a posted reply has text for notifications and no previews, and is updated", async () => {
-    const { slack, general, question, address, outbound } = await startDesk();
+    const { slack, general, question, address, outbound, sink } = await startWriting();
     slack.setStreaming("unknown_method");
-    const sink = outbound.sink(address, NO_RIGHT);
     await expect(sink.post(growing("One"), "n", signal)).rejects.toMatchObject({ kind: "unavailable" });
     expect(sink.fallback?.isActive).toBe(true);
     const { id } = await sink.post(growing("One"), "n", signal);

@@ -1,13 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { NO_RIGHT } from "../../../../src/port/right.ts";
-import { finalDraft, growing, startDesk } from "../writing.ts";
-
-const signal = new AbortController().signal;
+import { finalDraft, growing, signal, startDesk, startWriting } from "../writing.ts";
 
 describe("the status under a thread on Slack", () => {
   test("the status shows the progress and is removed", async () => {
-    const { slack, general, question, address, outbound } = await startDesk();
-    const sink = outbound.sink(address, NO_RIGHT);
+    const { slack, general, question, sink } = await startWriting();
     await sink.progress("thinking", signal);
     expect(slack.status(general, question)).toBe("is thinking…");
     await sink.progress("", signal);
@@ -15,8 +12,7 @@ describe("the status under a thread on Slack", () => {
   });
 
   test("the status disappears with the first text, and needs no further call", async () => {
-    const { slack, general, question, address, outbound, calls } = await startDesk();
-    const sink = outbound.sink(address, NO_RIGHT);
+    const { slack, general, question, calls, sink } = await startWriting();
     await sink.progress("thinking", signal);
     const { id } = await sink.post(growing("One"), "n", signal);
     await sink.progress("", signal);
@@ -26,8 +22,7 @@ describe("the status under a thread on Slack", () => {
   });
 
   test("the adapter removes the status after a status call that was in flight during the first text", async () => {
-    const { slack, general, question, address, outbound } = await startDesk();
-    const sink = outbound.sink(address, NO_RIGHT);
+    const { slack, general, question, sink } = await startWriting();
     slack.failNext("assistant.threads.setStatus", { delayMs: 200 });
     const showing = sink.progress("thinking", signal);
     await slack.until(() => slack.requests.some(({ method }) => method.endsWith("setStatus")), "the status");

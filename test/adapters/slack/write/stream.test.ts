@@ -2,9 +2,7 @@ import { describe, expect, test } from "vitest";
 import { smallPrint } from "../../../../lab/slack-sim/shown-text.ts";
 import { NO_RIGHT } from "../../../../src/port/right.ts";
 import type { ReplySink, Step } from "../../../../src/port/sink.ts";
-import { finalDraft, growing, LOOKED, LOOKING, settle, startWriting, withSteps } from "../writing.ts";
-
-const signal = new AbortController().signal;
+import { finalDraft, growing, LOOKED, LOOKING, settle, signal, startWriting, withSteps } from "../writing.ts";
 
 describe("steps in a stream on Slack", () => {
   test("steps become cards, sent with the next text or alone", async () => {
