@@ -210,10 +210,7 @@ export function createKnownMessages(): KnownMessages {
   const known = new BoundedMap<string, SlackMessage | undefined>(MAX_KNOWN);
 
   return {
-    setEdited(messageId, message) {
-      // A deleted message stays deleted, even if an edit arrives later.
-      if (!known.has(messageId) || known.get(messageId) !== undefined) known.set(messageId, message);
-    },
+    setEdited: (messageId, message) => void known.set(messageId, message),
     setDeleted: (messageId) => void known.set(messageId, undefined),
     latest: (messageId, message) => (known.has(messageId) ? known.get(messageId) : message),
   };

@@ -233,12 +233,7 @@ interface InstallationStoreOptions {
   now(): number;
 }
 
-function createInstallationStore({
-  store,
-  encryptionKey,
-  log,
-  now,
-}: InstallationStoreOptions): InstallationStore {
+function createInstallationStore({ store, encryptionKey, log, now }: InstallationStoreOptions): InstallationStore {
   const seal = createSeal(encryptionKey);
   const cache = new BoundedMap<string, { installation: Installation; until: number }>(MAX_CACHED);
   const unsaved = new Map<string, Installation>();

@@ -13,7 +13,7 @@ import { type Slack, startSlack } from "../../support/slack.ts";
 
 export const MARK_KEY = "key";
 
-export const STOP: Button = { action: "stop", turnId: "turn-1", label: "Stop" };
+const STOP: Button = { action: "stop", turnId: "turn-1", label: "Stop" };
 export const RETRY: Button = { action: "retry", turnId: "turn-1", label: "Retry" };
 export const GOOD: Button = { action: "good", turnId: "turn-1", label: "Good answer" };
 export const BAD: Button = { action: "bad", turnId: "turn-1", label: "Bad answer" };

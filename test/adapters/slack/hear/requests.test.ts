@@ -114,6 +114,7 @@ describe("requests from Slack", () => {
     expect(await begin(JSON_TYPE, 1025)).toBe(413);
     expect(await begin({ ...sign(body), "x-slack-signature": "v0=abc" }, 1)).toBe(401);
     expect(await begin(sign(body, nowS() - 6 * 60), 1)).toBe(401);
+    expect(await begin({ ...sign(body), "x-slack-request-timestamp": "soon" }, 1)).toBe(401);
   });
 
   test("the server reads a form even if its media type names a charset", async () => {
