@@ -99,9 +99,8 @@ export function isSealing(error: unknown): error is ApiError {
 
 /** True if Slack refused to change a message but may accept new posts. */
 function isOfChanges(error: ApiError): boolean {
-  const { method, code, status } = error;
+  const { method, code } = error;
   if (method !== "chat.update") return false;
-  if (code === "") return status === 404;
   if (OF_THE_METHOD.has(code)) return true;
   const isKnown = MEANINGS.has(code) || /^(?:restricted_action|slack_connect|token_)/.test(code);
   return !isKnown && !OF_THE_BODY.test(code) && !isUncertain(error);
