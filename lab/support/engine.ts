@@ -112,6 +112,12 @@ export function startEngine({
       ? engine.worker
       : { ...engine.worker, work: (events, work) => engine.worker.work(events, { ...work, right }) };
   const idle = watchIdle(queue, worker, stores);
+  /** Accepts an event, and waits until nothing is left to do. */
+  async function handle<E extends InboundEvent>(event: E): Promise<E> {
+    await accept(event);
+    await idle();
+    return event;
+  }
   /** An alarm like that of another process. Its clock shows Unix milliseconds. */
   const openAlarm = (clock: () => number, schedules = engine.schedules) => createAlarm({ ...engine, schedules, clock });
   return {
@@ -123,6 +129,7 @@ export function startEngine({
     requests,
     openStreams: open,
     accept,
+    handle,
     commands,
     findTurn,
     readAbout: engine.readAbout,

@@ -11,12 +11,9 @@ const held = () => Promise.withResolvers<void>();
 
 describe("an event that the bot accepts", () => {
   test("an event that replies to a message belongs to that message's conversation", async () => {
-    const { accept, idle, requests } = startEngine();
-    const root = message("I like tea", { conversationId: "test:root" });
-    await accept(root);
-    await idle();
-    await accept(message("What do I like?", { conversationId: "test:other", inReplyTo: root.messageId }));
-    await idle();
+    const { handle, requests } = startEngine();
+    const root = await handle(message("I like tea", { conversationId: "test:root" }));
+    await handle(message("What do I like?", { conversationId: "test:other", inReplyTo: root.messageId }));
     expect(requests[1]?.messages.map(({ content }) => content)).toEqual(["Be kind.", "I like tea\n\nWhat do I like?"]);
   });
 
@@ -46,11 +43,10 @@ describe("an event that the bot accepts", () => {
   });
 
   test("the bot keeps the beginning and end of a message that is too long, and says so in the answer", async () => {
-    const { accept, idle, history, channel } = startEngine();
+    const { accept, handle, history, channel } = startEngine();
     const long = message(`Summarise: ${"lorem ipsum ".repeat(20_000)} In one word.`);
     await accept(long);
-    await accept(edited(long, `Shorten: ${"dolor ".repeat(40_000)} In two words.`));
-    await idle();
+    await handle(edited(long, `Shorten: ${"dolor ".repeat(40_000)} In two words.`));
     const { entries } = await history.read("test:a", { maxEntries: 10 });
     const [text] = entries.flatMap(({ messages }) => messages.map(({ content }) => content));
     expect(text).toMatch(/^Shorten: dolor .*\n\[… \d+ characters left out …\]\n.* In two words\.$/s);
@@ -59,15 +55,12 @@ describe("an event that the bot accepts", () => {
   });
 
   test("an edit or a deletion reaches its message in any conversation", async () => {
-    const { accept, idle, history } = startEngine();
+    const { accept, handle, history } = startEngine();
     const [kept, unwanted] = [message("I like tea"), message("forget this")];
-    await accept(kept);
-    await idle();
-    await accept(unwanted);
-    await idle();
+    await handle(kept);
+    await handle(unwanted);
     await accept({ ...edited(kept, "I like coffee"), conversationId: "test:elsewhere" });
-    await accept({ ...deleted(unwanted), conversationId: "test:elsewhere" });
-    await idle();
+    await handle({ ...deleted(unwanted), conversationId: "test:elsewhere" });
     const { entries } = await history.read("test:a", { maxEntries: 10 });
     const texts = entries.flatMap(({ messages }) => messages.map(({ content }) => content));
     expect(texts).toContain("I like coffee");
@@ -75,19 +68,15 @@ describe("an event that the bot accepts", () => {
   });
 
   test("a button press belongs to the conversation of its turn", async () => {
-    const { accept, idle, texts } = startEngine({ scripts: [[new GatewayError("interrupted", "cut")], ["Good."]] });
-    const question = message("Hello", { conversationId: "test:root" });
-    await accept(question);
-    await idle();
-    await accept(action("retry", toTurnId(question.key), { conversationId: "test:elsewhere" }));
-    await idle();
+    const { handle, texts } = startEngine({ scripts: [[new GatewayError("interrupted", "cut")], ["Good."]] });
+    const question = await handle(message("Hello", { conversationId: "test:root" }));
+    await handle(action("retry", toTurnId(question.key), { conversationId: "test:elsewhere" }));
     expect(texts()).toEqual(["Good."]);
   });
 
   test("a reply to an unknown message keeps its conversation", async () => {
-    const { accept, idle, history } = startEngine();
-    await accept(message("Hello", { conversationId: "test:own", inReplyTo: "test:unknown" }));
-    await idle();
+    const { handle, history } = startEngine();
+    await handle(message("Hello", { conversationId: "test:own", inReplyTo: "test:unknown" }));
     expect((await history.read("test:own", { maxEntries: 10 })).entries).toHaveLength(2);
   });
 
@@ -103,13 +92,10 @@ describe("a private question", () => {
   const only = { platform: "test", channelId: "general", visibleTo: "ada" };
 
   test("each private question starts a new conversation, and a later asker sees nothing of the earlier conversations", async () => {
-    const { accept, idle, requests, history } = startEngine({ scripts: [["A secret."], ["Hello."], ["Yes."]] });
-    await accept(message("my secret", { reply: only }));
-    await idle();
-    for (const event of [message("Well?", { author: ben }), message("and mine again", { reply: only })]) {
-      await accept(event);
-      await idle();
-    }
+    const { handle, requests, history } = startEngine({ scripts: [["A secret."], ["Hello."], ["Yes."]] });
+    await handle(message("my secret", { reply: only }));
+    for (const event of [message("Well?", { author: ben }), message("and mine again", { reply: only })])
+      await handle(event);
     const contents = requests.map(({ messages }) => messages.slice(1).map(({ content }) => content));
     expect(contents).toEqual([["my secret"], ["Well?"], ["and mine again"]]);
     expect((await history.read("test:a", { maxEntries: 10 })).entries).toHaveLength(2);
@@ -117,15 +103,12 @@ describe("a private question", () => {
 
   test("a private question keeps its conversation when its author continues or retries it", async () => {
     const cut = new GatewayError("interrupted", "cut");
-    const { accept, idle, requests, channel, history } = startEngine({
+    const { handle, requests, channel, history } = startEngine({
       scripts: [[cut], ["Half", { finish: "length" }], [" and half."]],
     });
-    const question = message("my secret", { reply: only });
-    await accept(question);
-    await idle();
+    const question = await handle(message("my secret", { reply: only }));
     for (const name of ["retry", "continue"] as const) {
-      await accept({ ...action(name, toTurnId(question.key)), reply: only });
-      await idle();
+      await handle({ ...action(name, toTurnId(question.key)), reply: only });
     }
     expect(requests.at(-1)?.messages.map(({ content }) => content)).toContain("my secret");
     expect(channel.length).toBeGreaterThan(1);
@@ -133,26 +116,19 @@ describe("a private question", () => {
   });
 
   test("a public message never joins a private question's conversation, even in reply to the question", async () => {
-    const { accept, idle, requests } = startEngine();
-    const question = message("my secret", { reply: only });
-    await accept(question);
-    await idle();
-    await accept(message("Well?", { author: ben, inReplyTo: question.messageId }));
-    await idle();
+    const { handle, requests } = startEngine();
+    const question = await handle(message("my secret", { reply: only }));
+    await handle(message("Well?", { author: ben, inReplyTo: question.messageId }));
     expect(JSON.stringify(requests[1])).not.toContain("my secret");
   });
 
   test("a private question is in its author's /export, and another person's /forget does not erase the question", async () => {
-    const { accept, idle, history } = startEngine();
-    const question = message("my secret", { reply: only });
-    await accept(question);
-    await idle();
-    await accept(command("forget", "conversation", { author: { ...ben, mayConfigure: true } }));
-    await idle();
+    const { handle, history } = startEngine();
+    await handle(message("my secret", { reply: only }));
+    await handle(command("forget", "conversation", { author: { ...ben, mayConfigure: true } }));
     const kept = await history.exportAuthor("test", "ada");
     expect(kept.conversations.map(({ entries }) => entries.length)).toEqual([2]);
-    await accept(command("forget", "me for good"));
-    await idle();
+    await handle(command("forget", "me for good"));
     expect((await history.exportAuthor("test", "ada")).conversations).toEqual([]);
   });
 
@@ -160,11 +136,9 @@ describe("a private question", () => {
     const platform = fakePlatform();
     const said = { messageId: "test:before", author: ben, text: "before", attachments: [], at: 1 };
     platform.adapter.readEarlier = async () => ({ messages: [said] });
-    const { accept, idle, requests } = startEngine({ platform });
-    await accept(message("my secret", { reply: only }));
-    await idle();
-    await accept(message("Well?"));
-    await idle();
+    const { handle, requests } = startEngine({ platform });
+    await handle(message("my secret", { reply: only }));
+    await handle(message("Well?"));
     expect(JSON.stringify(requests[0])).not.toContain("before");
     expect(JSON.stringify(requests[1])).toContain("before");
   });
@@ -172,36 +146,29 @@ describe("a private question", () => {
 
 describe("a spoken command", () => {
   test("a spoken command to the bot applies to the conversation of the message it replies to", async () => {
-    const { accept, idle, texts, requests, history } = startEngine();
-    const root = message("my secret", { conversationId: "test:root" });
-    await accept(root);
-    await idle();
-    await accept(message("!forget conversation", { conversationId: "test:other", inReplyTo: root.messageId }));
-    await idle();
+    const { handle, texts, requests, history } = startEngine();
+    const root = await handle(message("my secret", { conversationId: "test:root" }));
+    await handle(message("!forget conversation", { conversationId: "test:other", inReplyTo: root.messageId }));
     expect(texts().at(-1)).toMatch(/^Erased 2 /);
     expect((await history.read("test:root", { maxEntries: 10 })).entries).toEqual([]);
     expect(requests).toHaveLength(1);
   });
 
   test("a spoken command without a mention counts only if the bot follows the conversation", async () => {
-    const { accept, idle, texts } = startEngine();
-    await accept(message("!help", { addressed: "open" }));
-    await idle();
+    const { accept, handle, texts } = startEngine();
+    await handle(message("!help", { addressed: "open" }));
     expect(texts()).toEqual([]);
-    await accept(message("Hello"));
-    await idle();
+    await handle(message("Hello"));
     await accept(message("!help", { addressed: "open", author: ben }));
-    await accept(message("!help", { addressed: "other", author: ben }));
-    await idle();
+    await handle(message("!help", { addressed: "other", author: ben }));
     expect(texts()).toEqual(["Hello.", expect.stringContaining("/forget")]);
   });
 
   test("the bot runs a spoken command once however often it arrives, and answers a text that only looks like a command", async () => {
-    const { accept, idle, texts, requests } = startEngine();
+    const { accept, handle, texts, requests } = startEngine();
     const said = message("!help");
     await Promise.all([accept(said), accept(said)]);
-    await accept(message("!important: what is the time?"));
-    await idle();
+    await handle(message("!important: what is the time?"));
     expect(texts()).toEqual([expect.stringContaining("/forget"), "Hello."]);
     expect(requests).toHaveLength(1);
   });

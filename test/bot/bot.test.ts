@@ -12,11 +12,9 @@ const held = () => Promise.withResolvers<void>();
 
 describe("a message", () => {
   test("the bot answers a message once, and sends the model the conversation up to that message", async () => {
-    const { accept, idle, texts, requests, violations } = startEngine({ scripts: [["Hello ", "Ada."], ["Ada."]] });
-    await accept(message("I am Ada."));
-    await idle();
-    await accept(message("Who am I?"));
-    await idle();
+    const { handle, texts, requests, violations } = startEngine({ scripts: [["Hello ", "Ada."], ["Ada."]] });
+    await handle(message("I am Ada."));
+    await handle(message("Who am I?"));
     expect(texts()).toEqual(["Hello Ada.", "Ada."]);
     expect(requests[1]?.messages.map(({ role, content }) => [role, content])).toEqual([
       ["system", "Be kind."],
@@ -63,37 +61,31 @@ describe("a message", () => {
   });
 
   test("the bot answers a message without a mention only in a conversation that the bot follows", async () => {
-    const { accept, idle, texts } = startEngine();
-    await accept(message("Lunch?", { addressed: "open" }));
-    await idle();
+    const { accept, handle, texts } = startEngine();
+    await handle(message("Lunch?", { addressed: "open" }));
     expect(texts()).toEqual([]);
     await accept(message("Bot, hello"));
-    await accept(message("And you?", { addressed: "open", author: ben }));
-    await idle();
+    await handle(message("And you?", { addressed: "open", author: ben }));
     expect(texts()).toHaveLength(2);
     await accept(message("@Ben what do you think?", { addressed: "other" }));
-    await accept(message("Nothing", { addressed: "open", author: ben }));
-    await idle();
+    await handle(message("Nothing", { addressed: "open", author: ben }));
     expect(texts()).toHaveLength(2);
   });
 
   test("the bot does not answer a message that is older than the question but arrives later", async () => {
-    const { accept, idle, texts } = startEngine();
+    const { accept, handle, texts } = startEngine();
     const before = message("I like soup.", { addressed: "open", author: ben });
     await accept(message("Bot, decide"));
-    await accept(before);
-    await idle();
+    await handle(before);
     expect(texts()).toHaveLength(1);
-    await accept(message("And then?", { addressed: "open", author: ben }));
-    await idle();
+    await handle(message("And then?", { addressed: "open", author: ben }));
     expect(texts()).toHaveLength(2);
   });
 
   test("an answer longer than one message arrives complete, in several messages", async () => {
     const words = Array.from({ length: 3_000 }, (_, index) => `word${index}`).join(" ");
-    const { accept, idle, texts, violations } = startEngine({ scripts: [[words]] });
-    await accept(message("Write a lot"));
-    await idle();
+    const { handle, texts, violations } = startEngine({ scripts: [[words]] });
+    await handle(message("Write a lot"));
     expect(texts().length).toBeGreaterThan(5);
     expect(texts().join(" ")).toBe(words);
     expect(violations).toEqual([]);
@@ -103,9 +95,8 @@ describe("a message", () => {
 describe("the end of an answer", () => {
   test("an answer that fails keeps its text, says why, and offers Retry", async () => {
     const cut = new GatewayError("interrupted", "socket closed by sk-secret");
-    const { accept, idle, channel } = startEngine({ scripts: [["So far", cut]] });
-    await accept(message("Hello"));
-    await idle();
+    const { handle, channel } = startEngine({ scripts: [["So far", cut]] });
+    await handle(message("Hello"));
     expect(channel[0]?.draft.markdown).toMatch(/^So far\n\n_.*Retry.*_$/);
     expect(channel[0]?.draft.markdown).not.toContain("secret");
     expect(channel[0]?.draft).toMatchObject({ streaming: false, buttons: [{ action: "retry" }] });
@@ -114,17 +105,15 @@ describe("the end of an answer", () => {
   test.each([[[]], [[" \n"]], [["\0\u202E"]]])(
     "an answer without visible text becomes one plain sentence",
     async (script) => {
-      const { accept, idle, texts } = startEngine({ scripts: [script] });
-      await accept(message("Hello"));
-      await idle();
+      const { handle, texts } = startEngine({ scripts: [script] });
+      await handle(message("Hello"));
       expect(texts()).toEqual([expect.stringContaining("empty answer")]);
     },
   );
 
   test("an answer that ends leaves no progress indicator behind", async () => {
-    const { accept, idle, progress } = startEngine({ scripts: [[new GatewayError("unreachable", "refused")]] });
-    await accept(message("Hello"));
-    await idle();
+    const { handle, progress } = startEngine({ scripts: [[new GatewayError("unreachable", "refused")]] });
+    await handle(message("Hello"));
     expect(progress.at(-1)).toBe("");
   });
 });
@@ -132,54 +121,46 @@ describe("the end of an answer", () => {
 describe("a question that the gateway refuses", () => {
   test("later requests leave out a question that the gateway refused, and Retry still asks that question", async () => {
     const refusal = new GatewayError("rejected", "no", { status: 400, reason: "filtered" });
-    const { accept, idle, requests } = startEngine({ scripts: [["Hello."], [refusal], ["Fine."], ["After all."]] });
+    const { handle, requests } = startEngine({ scripts: [["Hello."], [refusal], ["Fine."], ["After all."]] });
     const question = message("something forbidden");
-    for (const event of [message("Good morning"), question, message("something harmless")]) {
-      await accept(event);
-      await idle();
-    }
+    for (const event of [message("Good morning"), question, message("something harmless")]) await handle(event);
     expect(requests[2]?.messages.map(({ content }) => content)).toEqual([
       "Be kind.",
       "Good morning",
       "Hello.",
       "something harmless",
     ]);
-    await accept(action("retry", toTurnId(question.key)));
-    await idle();
+    await handle(action("retry", toTurnId(question.key)));
     expect(requests[3]?.messages.at(-1)?.content).toBe("something forbidden");
   });
 
   test("the bot keeps a question in later requests if the gateway was only unreachable", async () => {
-    const { accept, idle, requests } = startEngine({ scripts: [[new GatewayError("unreachable", "no")], ["Fine."]] });
-    await accept(message("What is the tide?"));
-    await idle();
-    await accept(message("Well?"));
-    await idle();
+    const { handle, requests } = startEngine({ scripts: [[new GatewayError("unreachable", "no")], ["Fine."]] });
+    await handle(message("What is the tide?"));
+    await handle(message("Well?"));
     expect(requests[1]?.messages.at(-1)?.content).toBe("What is the tide?\n\nWell?");
   });
 });
 
 describe("a command", () => {
   test("the bot answers a command, and answers an unknown command with the list of commands", async () => {
-    const { accept, idle, texts } = startEngine();
+    const { accept, handle, texts } = startEngine();
     await accept(command("help"));
-    await accept(command("dance"));
-    await idle();
+    await handle(command("dance"));
     expect(texts()[0]).toContain("/quiet");
     expect(texts()[1]).toContain("/help");
   });
 
   test("a command counts as done if its channel no longer accepts messages", async () => {
-    const { accept, idle, setTrouble, queue } = startEngine();
+    const { handle, setTrouble, queue } = startEngine();
     setTrouble(() => ({ kind: "gone" }));
-    await accept(command("help"));
-    await idle();
+    await handle(command("help"));
     await eventually(() => queue.depth().waiting).toBe(0);
   });
 
   test("/forget stops the person's answers everywhere, erases all their data, and answers nothing more", async () => {
     const database = new DatabaseSync(":memory:");
-    const { accept, idle, channel, until, texts, requests, openStreams } = startEngine({
+    const { accept, handle, channel, until, texts, requests, openStreams } = startEngine({
       database,
       scripts: [["To Ben"], ["A secret", held().promise]],
     });
@@ -188,8 +169,7 @@ describe("a command", () => {
     await accept(message("my secret", { conversationId: "test:b" }));
     await until(() => channel.length === 2);
     await accept(message("another secret", { conversationId: "test:b" }));
-    await accept(command("forget", "me for good"));
-    await idle();
+    await handle(command("forget", "me for good"));
     expect(texts()).toEqual(["To Ben", expect.stringContaining("Erased")]);
     expect(openStreams()).toBe(0);
     expect(requests).toHaveLength(2);
@@ -203,8 +183,7 @@ describe("a command", () => {
     const first = startEngine({ database });
     const asked = command("forget", "me for good");
     first.history.forgetAuthor = () => new Promise(() => {});
-    await first.accept(message("my secret"));
-    await first.idle();
+    await first.handle(message("my secret"));
     await first.accept(asked);
     const second = startEngine({ database });
     await second.idle();
@@ -213,21 +192,19 @@ describe("a command", () => {
   });
 
   test("/quiet keeps the bot silent until someone mentions it", async () => {
-    const { accept, idle, texts } = startEngine();
+    const { accept, handle, texts } = startEngine();
     await accept(message("Hello"));
     await accept(command("quiet"));
-    await accept(message("Anybody?", { addressed: "open" }));
-    await idle();
+    await handle(message("Anybody?", { addressed: "open" }));
     expect(texts()).toHaveLength(2);
   });
 });
 
 describe("a conversation longer than the window", () => {
   test("an answer says in one line that older messages were left out", async () => {
-    const { accept, idle, texts, requests } = startEngine({ maxEntries: 3 });
+    const { handle, texts, requests } = startEngine({ maxEntries: 3 });
     for (const text of ["one", "two", "three"]) {
-      await accept(message(text));
-      await idle();
+      await handle(message(text));
     }
     expect(texts()[0]).toBe("Hello.");
     expect(texts()[2]).toMatch(/^Hello\.\n\n_Earlier messages.*_$/);
@@ -238,9 +215,8 @@ describe("a conversation longer than the window", () => {
 describe("the log", () => {
   test("the log describes a turn without a word of the conversation", async () => {
     const { log, lines } = recordingLog();
-    const { accept, idle } = startEngine({ scripts: [["canary in the answer"]], log });
-    await accept(message("canary in the question"));
-    await idle();
+    const { handle } = startEngine({ scripts: [["canary in the answer"]], log });
+    await handle(message("canary in the question"));
     expect(lines.some(({ msg }) => msg === "turn ended")).toBe(true);
     expect(JSON.stringify(lines)).not.toContain("canary");
   });
@@ -250,9 +226,8 @@ describe.skipIf(isOnRedis)("an unavailable store", () => {
   test("the author of a command gets one notice while the store is unavailable, and the command runs once it is back", async () => {
     const storeDatabase = new DatabaseSync(":memory:");
     const { log, lines } = recordingLog();
-    const { accept, idle, texts, until } = startEngine({ storeDatabase, log });
-    await accept(message("Hello"));
-    await idle();
+    const { accept, handle, idle, texts, until } = startEngine({ storeDatabase, log });
+    await handle(message("Hello"));
     storeDatabase.exec("PRAGMA query_only = ON");
     await accept(command("quiet"));
     await until(() => texts().length === 2);
@@ -267,7 +242,7 @@ describe.skipIf(isOnRedis)("an unavailable store", () => {
 
   test("the author of a typed command that the bot cannot store gets one notice; the author of a question gets none", async () => {
     const database = new DatabaseSync(":memory:");
-    const { accept, idle, texts, until } = startEngine({ database, storeDatabase: new DatabaseSync(":memory:") });
+    const { accept, handle, texts, until } = startEngine({ database, storeDatabase: new DatabaseSync(":memory:") });
     database.exec("PRAGMA query_only = ON");
     const [said, asked] = [message("!quiet"), message("What is tea?")];
     await expect(accept(asked)).rejects.toThrow();
@@ -276,8 +251,7 @@ describe.skipIf(isOnRedis)("an unavailable store", () => {
     expect(texts()).toEqual([expect.stringContaining("if it's back within a few minutes")]);
     await expect(accept(said)).rejects.toThrow();
     database.exec("PRAGMA query_only = OFF");
-    await accept(said);
-    await idle();
+    await handle(said);
     expect(texts()).toEqual([expect.anything(), expect.stringContaining("I'll stay silent here")]);
   });
 });

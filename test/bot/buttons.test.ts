@@ -13,12 +13,11 @@ const held = () => Promise.withResolvers<void>();
 
 describe("a button", () => {
   test("Stop ends the answer, closes the stream, and keeps the text", async () => {
-    const { accept, idle, channel, until, openStreams } = startEngine({ scripts: [["So far", held().promise]] });
+    const { accept, handle, channel, until, openStreams } = startEngine({ scripts: [["So far", held().promise]] });
     const question = message("Hello");
     await accept(question);
     await until(() => channel.length === 1);
-    await accept(action("stop", toTurnId(question.key)));
-    await idle();
+    await handle(action("stop", toTurnId(question.key)));
     expect(channel[0]?.draft.markdown).toBe("So far\n\n_`Ada` stopped this answer._");
     expect(openStreams()).toBe(0);
   });
@@ -30,17 +29,16 @@ describe("a button", () => {
     ["the dashboard", { ...ada, name: "an administrator" }, "_`an administrator` stopped this answer._"],
   ])("the answer says who stopped it: %s", async (_, author, said) => {
     const reply = { platform: "test", channelId: "direct", isDirect: true as const };
-    const { accept, idle, texts, until } = startEngine({ scripts: [["So far", held().promise]] });
+    const { accept, handle, texts, until } = startEngine({ scripts: [["So far", held().promise]] });
     const question = message("Hello", { reply });
     await accept(question);
     await until(() => texts().length === 1);
-    await accept({ ...action("stop", toTurnId(question.key), { author }), reply });
-    await idle();
+    await handle({ ...action("stop", toTurnId(question.key), { author }), reply });
     expect(texts()[0]?.split("\n\n")[1]).toBe(said);
   });
 
   test("Stop by a stranger is refused in private at once; a moderator's press counts", async () => {
-    const { accept, idle, calls, channel, texts, until, openStreams } = startEngine({
+    const { accept, handle, calls, channel, texts, until, openStreams } = startEngine({
       scripts: [["So far", held().promise]],
     });
     const question = message("Hello");
@@ -50,30 +48,27 @@ describe("a button", () => {
     await until(() => channel.length === 2);
     expect(texts()[1]).toBe("Only the person who asked, or a moderator, can do that.");
     expect(openStreams()).toBe(1);
-    await accept(action("stop", toTurnId(question.key), { author: { ...ben, isModerator: true } }));
-    await idle();
+    await handle(action("stop", toTurnId(question.key), { author: { ...ben, isModerator: true } }));
     expect(openStreams()).toBe(0);
     // The answer, and Ben's notice. When the answer ends, Ben gets no second notice.
     expect(calls.filter((call) => call === "post")).toHaveLength(2);
   });
 
   test('the word "stop" stops an answer too, and is not answered as a question', async () => {
-    const { accept, idle, channel, texts, until, openStreams, requests } = startEngine({
+    const { accept, handle, channel, texts, until, openStreams, requests } = startEngine({
       scripts: [["So far", held().promise]],
     });
     await accept(message("Hello"));
     await until(() => channel.length === 1);
-    await accept(message("Stop!"));
-    await idle();
+    await handle(message("Stop!"));
     expect(texts()).toEqual([expect.stringMatching(/^So far\n\n_`\w+` stopped/)]);
     expect([openStreams(), requests.length]).toEqual([0, 1]);
-    await accept(message("!stop"));
-    await idle();
+    await handle(message("!stop"));
     expect(texts()[1]).toMatch(/^I'm not answering anything here/);
   });
 
   test('the word "stop" also works before the first text and while a question is waiting', async () => {
-    const { accept, idle, texts, requests, until } = startEngine({ scripts: [[held().promise]] });
+    const { accept, handle, texts, requests, until } = startEngine({ scripts: [[held().promise]] });
     await accept(message("Hello"));
     await accept(message("And you?", { author: ben }));
     while (requests.length === 0) await new Promise(setImmediate);
@@ -81,8 +76,7 @@ describe("a button", () => {
     await until(() => texts().length === 1);
     // The answer is Ada's, and Ben's question has not started.
     expect(texts()).toEqual(["Only the person who asked, or a moderator, can do that."]);
-    await accept(message("stop"));
-    await idle();
+    await handle(message("stop"));
     expect(texts().slice(1)).toEqual([
       expect.stringMatching(/^_`\w+` stopped/),
       expect.stringMatching(/^_`\w+` stopped/),
@@ -91,31 +85,27 @@ describe("a button", () => {
   });
 
   test('the word "stop" reaches an answer elsewhere in its channel, if each mention starts a conversation', async () => {
-    const { accept, idle, channel, texts, until } = startEngine({ scripts: [["So far", held().promise]] });
+    const { accept, handle, channel, texts, until } = startEngine({ scripts: [["So far", held().promise]] });
     await accept(message("Hello", { conversationId: "test:a" }));
     await until(() => channel.length === 1);
     await accept(message("stop", { conversationId: "test:b", author: ben }));
     await until(() => channel.length === 2);
     expect(texts()[1]).toMatch(/^I'm not answering anything here/);
-    await accept(message("stop", { conversationId: "test:c" }));
-    await idle();
+    await handle(message("stop", { conversationId: "test:c" }));
     expect(texts()[0]).toMatch(/^So far\n\n_`\w+` stopped/);
     expect(texts()).toHaveLength(2);
   });
 
   test("Stop says that there is nothing to stop, and changes nothing", async () => {
-    const { accept, idle, texts, channel } = startEngine({ scripts: [["Done"]] });
-    const question = message("Hello");
-    await accept(question);
-    await idle();
-    await accept(action("stop", toTurnId(question.key)));
-    await idle();
+    const { handle, texts, channel } = startEngine({ scripts: [["Done"]] });
+    const question = await handle(message("Hello"));
+    await handle(action("stop", toTurnId(question.key)));
     expect(texts()).toEqual(["Done", "This answer has already ended."]);
     expect(channel[0]?.draft.buttons).toEqual([]);
   });
 
   test("a late Stop shows the whole answer if the platform had refused the last edits", async () => {
-    const { accept, idle, texts, channel, setTrouble, until } = startEngine({
+    const { accept, handle, idle, texts, channel, setTrouble, until } = startEngine({
       scripts: [["So far", " and more", held().promise], ["Again"]],
     });
     setTrouble((call) => (call === "edit" ? { kind: "forbidden" } : undefined));
@@ -125,13 +115,11 @@ describe("a button", () => {
     await idle();
     const stop = { action: "stop", turnId: toTurnId(question.key), label: "Stop" };
     expect(channel[0]?.draft.buttons).toEqual([stop]);
-    await accept(action("retry", toTurnId(question.key)));
-    await idle();
+    await handle(action("retry", toTurnId(question.key)));
     expect(texts()[1]).toMatch(/can no longer change this answer/);
     setTrouble(() => undefined);
     for (const author of [ben, { ...ben, isModerator: true }]) {
-      await accept(action("stop", toTurnId(question.key), { author }));
-      await idle();
+      await handle(action("stop", toTurnId(question.key), { author }));
       expect(texts().at(-1)).toBe("This answer has already ended.");
     }
     expect(channel[0]?.draft).toMatchObject({ streaming: false, buttons: [{ action: "retry" }] });
@@ -139,7 +127,7 @@ describe("a button", () => {
   });
 
   test("a late Stop does not change an answer that is already complete", async () => {
-    const { accept, idle, texts, setTrouble } = startEngine({
+    const { accept, handle, idle, texts, setTrouble } = startEngine({
       scripts: [["So far", " and more", held().promise], ["Again"]],
     });
     const [begun, refusal] = [held(), Promise.withResolvers<never>()];
@@ -156,47 +144,37 @@ describe("a button", () => {
     refusal.reject(new SinkError("forbidden", "the place is closed"));
     await idle();
     expect(texts()).toEqual(["Again"]);
-    await accept(action("stop", toTurnId(question.key)));
-    await idle();
+    await handle(action("stop", toTurnId(question.key)));
     expect(texts()).toEqual(["Again", "This answer has already ended."]);
   });
 
   test("Retry writes a new answer to the same question in the same message", async () => {
     const cut = new GatewayError("interrupted", "cut");
-    const { accept, idle, texts, requests } = startEngine({
+    const { handle, texts, requests } = startEngine({
       scripts: [["Bad", cut], ["Worse", cut], ["Later"], ["Good"]],
     });
-    const question = message("Hello");
-    await accept(question);
-    await idle();
-    await accept(action("retry", toTurnId(question.key)));
-    await idle();
+    const question = await handle(message("Hello"));
+    await handle(action("retry", toTurnId(question.key)));
     expect(texts()).toEqual([expect.stringMatching(/^Worse\n/)]);
     expect(requests[1]?.messages.map(({ content }) => content)).toEqual(["Be kind.", "Hello"]);
-    await accept(message("Next"));
-    await idle();
-    await accept(action("retry", toTurnId(question.key)));
-    await idle();
+    await handle(message("Next"));
+    await handle(action("retry", toTurnId(question.key)));
     expect(texts()).toEqual(["Good", "Later"]);
     expect(requests[3]?.messages).toHaveLength(2);
   });
 
   test("a Retry that fails keeps the shown answer, and can be pressed again", async () => {
     const cut = new GatewayError("interrupted", "cut");
-    const { accept, idle, texts, requests, history } = startEngine({
+    const { handle, texts, requests, history } = startEngine({
       scripts: [["So far", cut], [new GatewayError("overloaded", "busy")], ["Whole"]],
     });
-    const question = message("Hello");
-    await accept(question);
-    await idle();
-    await accept(action("retry", toTurnId(question.key)));
-    await idle();
+    const question = await handle(message("Hello"));
+    await handle(action("retry", toTurnId(question.key)));
     expect(texts()).toEqual([expect.stringMatching(/^So far\n\n_.*_$/)]);
     expect((await history.read("test:a", { maxEntries: 1 })).entries[0]?.messages).toMatchObject([
       { content: "So far" },
     ]);
-    await accept(action("retry", toTurnId(question.key)));
-    await idle();
+    await handle(action("retry", toTurnId(question.key)));
     expect(texts()).toEqual(["Whole"]);
     expect(requests[2]?.messages.map(({ content }) => content)).toEqual(["Be kind.", "Hello"]);
   });
@@ -204,42 +182,31 @@ describe("a button", () => {
   test("Retry calls a model at once that asked to wait, while new questions wait", async () => {
     const busy = json(429, {}, { "retry-after": "3600" });
     const { url, received } = await startFaultServer(busy, events(words("Here I am"), FINISH));
-    const { accept, idle, texts } = startEngine({ gateway: connect(url) });
-    const question = message("Hello");
-    await accept(question);
-    await idle();
-    await accept(message("Anybody?"));
-    await idle();
+    const { handle, texts } = startEngine({ gateway: connect(url) });
+    const question = await handle(message("Hello"));
+    await handle(message("Anybody?"));
     expect(received).toHaveLength(1);
-    await accept(action("retry", toTurnId(question.key)));
-    await idle();
+    await handle(action("retry", toTurnId(question.key)));
     expect(received).toHaveLength(2);
     expect(texts()[0]).toBe("Here I am");
   });
 
   test("Retry pressed twice creates one new answer", async () => {
     const scripts = [[new GatewayError("overloaded", "busy")], ["Good"], ["A second one"]];
-    const { accept, idle, texts, requests } = startEngine({ scripts });
-    const question = message("Hello");
-    await accept(question);
-    await idle();
+    const { accept, handle, texts, requests } = startEngine({ scripts });
+    const question = await handle(message("Hello"));
     await accept(action("retry", toTurnId(question.key)));
-    await accept(action("retry", toTurnId(question.key)));
-    await idle();
+    await handle(action("retry", toTurnId(question.key)));
     expect(texts()).toEqual(["Good"]);
     expect(requests).toHaveLength(2);
   });
 
   test("Retry asks the question again at its place in the conversation, however long the conversation went on", async () => {
     const scripts = [[new GatewayError("overloaded", "busy")], ["About tea"], ["At last"]];
-    const { accept, idle, texts, requests, history } = startEngine({ scripts });
-    const question = message("About coffee?");
-    await accept(question);
-    await idle();
-    await accept(message("About tea?"));
-    await idle();
-    await accept(action("retry", toTurnId(question.key)));
-    await idle();
+    const { handle, texts, requests, history } = startEngine({ scripts });
+    const question = await handle(message("About coffee?"));
+    await handle(message("About tea?"));
+    await handle(action("retry", toTurnId(question.key)));
     expect(texts()).toEqual(["At last", "About tea"]);
     expect(requests[2]?.messages.map(({ content }) => content)).toEqual(["Be kind.", "About coffee?"]);
     const { entries } = await history.read("test:a", { maxEntries: 10 });
@@ -252,13 +219,10 @@ describe("a button", () => {
   });
 
   test("Retry does nothing if the question was deleted", async () => {
-    const { accept, idle, texts, requests } = startEngine({ scripts: [[new GatewayError("overloaded", "busy")]] });
-    const question = message("Hello");
-    await accept(question);
-    await idle();
+    const { accept, handle, texts, requests } = startEngine({ scripts: [[new GatewayError("overloaded", "busy")]] });
+    const question = await handle(message("Hello"));
     await accept(deleted(question));
-    await accept(action("retry", toTurnId(question.key)));
-    await idle();
+    await handle(action("retry", toTurnId(question.key)));
     expect(requests).toHaveLength(1);
     expect(texts().at(-1)).toContain("deleted");
   });
@@ -296,12 +260,11 @@ describe("a button", () => {
       fetching.resolve();
       return never.promise.then(() => Promise.reject(new Error("gone")));
     };
-    const { accept, idle, texts, requests } = startEngine({ platform });
+    const { accept, handle, texts, requests } = startEngine({ platform });
     const question = message("Look", { attachments: [{ platform: "test", id: "f", name: "f.txt", sizeBytes: 3 }] });
     await accept(question);
     await fetching.promise;
-    await accept(action("stop", toTurnId(question.key)));
-    await idle();
+    await handle(action("stop", toTurnId(question.key)));
     expect(texts()).toEqual([expect.stringContaining("stopped this answer")]);
     expect(requests).toHaveLength(0);
   });
@@ -309,28 +272,22 @@ describe("a button", () => {
   test("a button works after a restart", async () => {
     const [database, platform] = [new DatabaseSync(":memory:"), fakePlatform()];
     const first = startEngine({ database, platform, scripts: [["Bad", new GatewayError("interrupted", "cut")]] });
-    const question = message("Hello");
-    await first.accept(question);
-    await first.idle();
+    const question = await first.handle(message("Hello"));
     await first.queue.close(0);
     const second = startEngine({ database, platform, scripts: [["Good"]] });
-    await second.accept(action("retry", toTurnId(question.key)));
-    await second.idle();
+    await second.handle(action("retry", toTurnId(question.key)));
     expect(second.texts()).toEqual(["Good"]);
   });
 
   test("Continue extends a truncated answer once, for people who are allowed to", async () => {
-    const { accept, idle, texts, channel, requests } = startEngine({
+    const { accept, handle, texts, channel, requests } = startEngine({
       scripts: [["The first half", { finish: "length" }], ["and the second."]],
     });
-    const question = message("Tell me everything");
-    await accept(question);
-    await idle();
+    const question = await handle(message("Tell me everything"));
     expect(channel[0]?.draft.buttons).toMatchObject([{ action: "continue" }]);
     await accept(action("continue", toTurnId(question.key), { author: ben }));
     await accept(action("continue", toTurnId(question.key)));
-    await accept(action("continue", toTurnId(question.key)));
-    await idle();
+    await handle(action("continue", toTurnId(question.key)));
     expect(texts()).toContain("and the second.");
     expect(texts().filter((text) => text === "and the second.")).toHaveLength(1);
     expect(texts().some((text) => text.startsWith("Only the person who asked"))).toBe(true);
@@ -342,9 +299,8 @@ describe("a button", () => {
   });
 
   test("a button of an unknown answer gives that reason to the person who pressed", async () => {
-    const { accept, idle, texts } = startEngine();
-    await accept(action("retry", "unknown"));
-    await idle();
+    const { handle, texts } = startEngine();
+    await handle(action("retry", "unknown"));
     expect(texts()).toEqual([expect.stringContaining("too old")]);
   });
 });

@@ -7,15 +7,12 @@ const held = () => Promise.withResolvers<void>();
 
 describe("a deletion that comes before its message", () => {
   test("a deletion that arrives before its message leaves only that message unanswered", async () => {
-    const { accept, idle, texts, requests } = startEngine({ scripts: [["Tea."]] });
+    const { handle, texts, requests } = startEngine({ scripts: [["Tea."]] });
     const question = message("Never mind");
-    await accept(deleted(question));
-    await idle();
-    await accept(question);
-    await idle();
+    await handle(deleted(question));
+    await handle(question);
     expect(texts()).toEqual([]);
-    await accept(message("What to drink?"));
-    await idle();
+    await handle(message("What to drink?"));
     expect(texts()).toEqual(["Tea."]);
     expect(JSON.stringify(requests)).not.toContain("Never mind");
   });
@@ -39,22 +36,17 @@ describe("a deletion that comes before its message", () => {
 
 describe("an edit of a message", () => {
   test("an edit that addresses a message to the bot gets one answer if the message had none", async () => {
-    const { accept, idle, texts, requests } = startEngine({ scripts: [["Soup."], ["Salad."], ["Tea."]] });
-    const open = message("Soup or salad?", { addressed: "open" });
-    await accept(open);
-    await idle();
+    const { accept, handle, texts, requests } = startEngine({ scripts: [["Soup."], ["Salad."], ["Tea."]] });
+    const open = await handle(message("Soup or salad?", { addressed: "open" }));
     expect(requests).toHaveLength(0);
     const asked = { ...edited(open, "Bot, soup or salad?"), addressed: "bot" as const };
     await accept(asked);
-    await accept(asked);
-    await idle();
+    await handle(asked);
     expect(texts()).toEqual(["Soup."]);
     expect(requests[0]?.messages.at(-1)?.content).toBe("Bot, soup or salad?");
-    await accept({ ...edited(open, "Bot, and now?"), addressed: "bot" });
-    await idle();
+    await handle({ ...edited(open, "Bot, and now?"), addressed: "bot" });
     expect(texts()).toEqual(["Salad."]);
-    await accept(message("And to drink?", { addressed: "open" }));
-    await idle();
+    await handle(message("And to drink?", { addressed: "open" }));
     expect(texts()).toEqual(["Salad.", "Tea."]);
   });
 
@@ -88,13 +80,10 @@ describe("an edit of a message", () => {
   });
 
   test("an edit of an answered message reaches the model with the next question", async () => {
-    const { accept, idle, requests } = startEngine();
-    const question = message("I like tea");
-    await accept(question);
-    await idle();
+    const { accept, handle, requests } = startEngine();
+    const question = await handle(message("I like tea"));
     await accept(edited(question, "I like coffee"));
-    await accept(message("What do I like?"));
-    await idle();
+    await handle(message("What do I like?"));
     expect(requests[1]?.messages[1]?.content).toBe("I like coffee");
   });
 });
@@ -114,7 +103,7 @@ describe("a deletion of a message", () => {
 
   test("a deletion also removes an answer whose post seemed to fail", async () => {
     const refused = held();
-    const { accept, idle, channel, setTrouble } = startEngine({ scripts: [["So far", held().promise]] });
+    const { accept, handle, channel, setTrouble } = startEngine({ scripts: [["So far", held().promise]] });
     let first = true;
     setTrouble((call) => {
       if (call !== "post" || !first) return undefined;
@@ -126,42 +115,39 @@ describe("a deletion of a message", () => {
     await accept(question);
     await refused.promise;
     await new Promise(setImmediate);
-    await accept(deleted(question));
-    await idle();
+    await handle(deleted(question));
     expect(channel).toEqual([]);
   });
 
   test("the bot retries to remove the answer to a deleted message until the platform removes it", async () => {
-    const { accept, idle, texts, channel, until, setTrouble } = startEngine({ scripts: [["So far", held().promise]] });
+    const { accept, handle, texts, channel, until, setTrouble } = startEngine({
+      scripts: [["So far", held().promise]],
+    });
     const question = message("Hello");
     await accept(question);
     await until(() => channel.length === 1);
     let failures = 3;
     setTrouble((call) => (call === "remove" && failures-- > 0 ? { kind: "unavailable" } : undefined));
-    await accept(deleted(question));
-    await idle();
+    await handle(deleted(question));
     expect(texts()).toEqual([]);
   });
 
   test("the bot retries to remove an answer even if an edit restarts the answer meanwhile", async () => {
-    const { accept, idle, texts, until, setTrouble } = startEngine({
+    const { accept, handle, texts, until, setTrouble } = startEngine({
       scripts: [["One answer"], ["Another", held().promise]],
     });
-    const question = message("Hello");
-    await accept(question);
-    await idle();
+    const question = await handle(message("Hello"));
     await accept(edited(question, "Hello again"));
     await until(() => texts()[0] === "Another");
     let failures = 3;
     setTrouble((call) => (call === "remove" && failures-- > 0 ? { kind: "unavailable" } : undefined));
-    await accept(deleted(question));
-    await idle();
+    await handle(deleted(question));
     expect(texts()).toEqual([]);
   });
 
   test("the bot restarts an answer to several messages without the deleted message", async () => {
     const hold = held();
-    const { accept, idle, texts, channel, until, requests } = startEngine({
+    const { accept, handle, texts, channel, until, requests } = startEngine({
       scripts: [[hold.promise, "first"], ["both", held().promise], ["one"]],
     });
     await accept(message("zero"));
@@ -171,8 +157,7 @@ describe("a deletion of a message", () => {
     await accept(unwanted);
     hold.resolve();
     await until(() => channel.length === 2);
-    await accept(deleted(unwanted));
-    await idle();
+    await handle(deleted(unwanted));
     expect(texts()).toEqual(["first", "one"]);
     expect(requests[2]?.messages.at(-1)?.content).toBe("kept");
   });

@@ -84,9 +84,7 @@ describe.skipIf(isOnRedis)("the crash of a process", () => {
   test("after a crash between the end of an answer and the end of its event, the next process does not ask the model again", async () => {
     const [database, platform] = [new DatabaseSync(":memory:"), fakePlatform()];
     const first = startEngine({ database, platform });
-    const question = message("Hello");
-    await first.accept(question);
-    await first.idle();
+    const question = await first.handle(message("Hello"));
     database.prepare("UPDATE queue_event SET event = ? WHERE key = ?").run(JSON.stringify(question), question.key);
     const second = startEngine({ database, platform });
     await second.idle();
@@ -98,8 +96,7 @@ describe.skipIf(isOnRedis)("the crash of a process", () => {
     const [database, platform] = [new DatabaseSync(":memory:"), fakePlatform()];
     const first = startEngine({ database, platform, scripts: [["First."]] });
     const [question, next] = [message("one"), message("two")];
-    await first.accept(question);
-    await first.idle();
+    await first.handle(question);
     database.prepare("UPDATE queue_event SET event = ? WHERE key = ?").run(JSON.stringify(question), question.key);
     await acceptElsewhere(database, next);
     const second = startEngine({ database, platform, scripts: [["Second."]] });
@@ -115,8 +112,7 @@ describe.skipIf(isOnRedis)("the crash of a process", () => {
     const later = message("two");
     await first.accept(later);
     const second = startEngine({ database, platform, scripts: [["First."], ["Second."]] });
-    await second.accept(edited(later, "two, changed"));
-    await second.idle();
+    await second.handle(edited(later, "two, changed"));
     expect(platform.texts()).toEqual(["First.", "Second."]);
     expect(second.requests[1]?.messages.at(-1)?.content).toBe("two, changed");
   });

@@ -117,8 +117,7 @@ async function startWorld(rules: object[]) {
     },
   });
   const [asked, toBuy, drawn] = [message("hello"), message("[shop__buy] buy"), command("imagine", "a fox")];
-  for (const event of [asked, { ...toBuy, conversationId: "test:b" }, drawn]) await bot.accept(event);
-  await bot.idle();
+  for (const event of [asked, { ...toBuy, conversationId: "test:b" }, drawn]) await bot.handle(event);
   expect(did).toEqual(expect.arrayContaining(["chat", "picture"]));
   did.length = 0;
   policy = { access: accessSchema.parse({ admins: ["person:root"], rules }) };
@@ -235,8 +234,7 @@ describe("a forged id", () => {
     const [before, known] = [shown(), await remembered()];
     for (const target of TARGETS) {
       const press = action(name, toTarget(target, world), { author: boss });
-      await world.accept({ ...press, reply: elsewhere, reason: "It is wrong." });
-      await world.idle();
+      await world.handle({ ...press, reply: elsewhere, reason: "It is wrong." });
     }
     expect(world.did).toEqual([]);
     expect(shown().slice(0, before.length)).toEqual(before);
@@ -247,8 +245,7 @@ describe("a forged id", () => {
   test("a forged image id in a form creates no image for a person in another channel", async () => {
     const world = await startWorld([]);
     const options = { basis: toTarget("picture", world) };
-    await world.accept({ ...command("imagine", "a cat", { author: boss }), reply: elsewhere, options });
-    await world.idle();
+    await world.handle({ ...command("imagine", "a cat", { author: boss }), reply: elsewhere, options });
     expect(world.did).toEqual([]);
   });
 });
@@ -266,8 +263,7 @@ describe("actions that the policy denies", () => {
         const world = await startWorld([{ deny, to: "person:ada" }]);
         const before = await world.settings.read(world.asked.reply);
         for (const one of tried) {
-          await world.accept(toEvent(one, world));
-          await world.idle();
+          await world.handle(toEvent(one, world));
           expect(world.did, JSON.stringify(one)).toEqual([]);
         }
         expect(await world.settings.read(world.asked.reply)).toEqual(before);
@@ -283,8 +279,7 @@ describe("actions that the policy denies", () => {
         const world = await startWorld(rules);
         const before = await world.settings.read(world.asked.reply);
         for (const one of tried) {
-          await world.accept(toEvent(one, world));
-          await world.idle();
+          await world.handle(toEvent(one, world));
           expect(
             world.did.filter((what) => what !== "chat"),
             JSON.stringify(one),
@@ -298,8 +293,7 @@ describe("actions that the policy denies", () => {
 
   test("actions that the policy denies to one person have an effect for another", async () => {
     const world = await startWorld([{ deny: "everything", to: "person:ada" }]);
-    for (const text of WORDS) for (const how of HOW) await world.accept(message(text, { author: ben, ...how }));
-    await world.idle();
+    for (const text of WORDS) for (const how of HOW) await world.handle(message(text, { author: ben, ...how }));
     expect([...new Set(world.did)]).toEqual(expect.arrayContaining(["chat", "picture", "file", "prompt", ...TOOLS]));
   });
 });

@@ -23,29 +23,21 @@ function start(scripts: string[][]) {
 
 describe("a document in a conversation", () => {
   test("the bot reads a document once for the following turns, and again after its author erased all their data", async () => {
-    const { accept, idle, asked, opened } = start([["On Monday."], ["Yes."], ["Again."]]);
-    await accept(message("When?", { attachments: [letter] }));
-    await idle();
-    await accept(message("Sure?"));
-    await idle();
+    const { handle, asked, opened } = start([["On Monday."], ["Yes."], ["Again."]]);
+    await handle(message("When?", { attachments: [letter] }));
+    await handle(message("Sure?"));
     expect([asked(0), asked(1)]).toEqual([expect.stringContaining("on Monday"), expect.stringContaining("on Monday")]);
     expect(opened()).toBe(1);
-    await accept(command("forget", "me for good"));
-    await idle();
-    await accept(message("And this?", { attachments: [letter] }));
-    await idle();
+    await handle(command("forget", "me for good"));
+    await handle(message("And this?", { attachments: [letter] }));
     expect(opened()).toBe(2);
   });
 
   test("the bot erases a document with its message", async () => {
-    const { accept, idle, asked } = start([["On Monday."], ["I do not know."]]);
-    const question = message("When?", { attachments: [letter] });
-    await accept(question);
-    await idle();
-    await accept(deleted(question));
-    await idle();
-    await accept(message("When was it?"));
-    await idle();
+    const { handle, asked } = start([["On Monday."], ["I do not know."]]);
+    const question = await handle(message("When?", { attachments: [letter] }));
+    await handle(deleted(question));
+    await handle(message("When was it?"));
     expect(asked(1)).not.toMatch(/meeting|letter/);
   });
 });

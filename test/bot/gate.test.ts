@@ -33,11 +33,10 @@ function start(rules: object[] = [], options: Parameters<typeof startEngine>[0] 
 
 describe("a denied question", () => {
   test("a person who is denied a question gets one private notice in ten minutes", async () => {
-    const { accept, idle, privatePosts, requests, texts } = start([{ deny: "chat", to: "person:ada" }]);
+    const { accept, handle, privatePosts, requests, texts } = start([{ deny: "chat", to: "person:ada" }]);
     await accept(message("hello"));
     await accept(message("hello?"));
-    await accept(message("hi", { author: ben }));
-    await idle();
+    await handle(message("hi", { author: ben }));
     expect(privatePosts).toEqual([{ to: "ada", text: expect.stringContaining("You can't ask me here.") }]);
     expect(requests).toHaveLength(1);
     expect(texts()).toEqual(["One."]);
@@ -57,8 +56,7 @@ describe("a denied question", () => {
       },
     });
     await engine.accept(message("hello"));
-    await engine.accept(message("hello?"));
-    await engine.idle();
+    await engine.handle(message("hello?"));
     const refusal = expect.stringContaining("You can't ask me here.");
     expect(engine.texts()).toEqual([refusal, refusal]);
     const told = async () => (await insight?.turns.turns())?.map(({ outcome, note }) => [outcome, note]);
@@ -69,12 +67,10 @@ describe("a denied question", () => {
   });
 
   test("the bot ignores a denied message that mentions no one, also in a channel with /listen on", async () => {
-    const { accept, idle, privatePosts, requests } = start([{ deny: "chat", to: "person:ada" }]);
-    await accept(message("hi", { author: ben }));
-    await idle();
+    const { accept, handle, privatePosts, requests } = start([{ deny: "chat", to: "person:ada" }]);
+    await handle(message("hi", { author: ben }));
     await accept(message("and me?", { addressed: "open" }));
-    await accept(message("and me?", { isListenedTo: true }));
-    await idle();
+    await handle(message("and me?", { isListenedTo: true }));
     expect([privatePosts, requests.length]).toEqual([[], 1]);
   });
 
@@ -94,15 +90,14 @@ describe("a denied question", () => {
 
   test("a denied edit does not replace the question that the bot is answering", async () => {
     const hold = Promise.withResolvers<void>();
-    const { accept, idle, setRules, requests, texts, calls } = start([], {
+    const { accept, handle, setRules, requests, texts, calls } = start([], {
       scripts: [["One ", hold.promise], ["Two."]],
     });
     const asked = message("hello");
     await accept(asked);
     while (requests.length === 0) await new Promise(setImmediate);
     setRules([{ deny: "chat" }]);
-    await accept(edited(asked, "something else"));
-    await idle();
+    await handle(edited(asked, "something else"));
     expect(calls).not.toEqual([]);
     expect(requests).toHaveLength(1);
     expect(texts().join()).toContain("You can't ask me here.");
@@ -126,30 +121,25 @@ describe("a denied question", () => {
   });
 
   test("a person cannot ask a denied question with a button, Continue or an edit", async () => {
-    const { accept, idle, setRules, requests } = start();
-    const asked = message("hello");
-    await accept(asked);
-    await idle();
+    const { accept, handle, setRules, requests } = start();
+    const asked = await handle(message("hello"));
     setRules([{ deny: "chat" }]);
     const turnId = toTurnId(asked.key);
     for (const name of ["regenerate", "retry", "continue", "approve", "always", "rerun"] as const) {
       await accept(action(name, turnId));
     }
     await accept(edited(asked, "hello there"));
-    await accept({ ...edited(message("never seen"), "look here"), addressed: "bot" });
-    await idle();
+    await handle({ ...edited(message("never seen"), "look here"), addressed: "bot" });
     expect(requests).toHaveLength(1);
   });
 });
 
 describe("the model, the tools and the files of an answer", () => {
   test("an answer uses the usual model if the channel's own is denied", async () => {
-    const { accept, idle, setRules, requests, texts } = start([], { model: "small" });
-    await accept(message("hello"));
-    await idle();
+    const { handle, setRules, requests, texts } = start([], { model: "small" });
+    await handle(message("hello"));
     setRules([{ deny: "model:small" }]);
-    await accept(message("hello"));
-    await idle();
+    await handle(message("hello"));
     expect(requests.map(({ model }) => model)).toEqual(["small"]);
     expect(texts()).toHaveLength(1);
   });
@@ -168,7 +158,7 @@ describe("the model, the tools and the files of an answer", () => {
       tool_calls: [{ index: 0, id: "c", type: "function" as const, function: { name: "count", arguments: "{}" } }],
     };
     const scripts = [[call], ["Done."], [call], ["Done."]];
-    const { accept, idle, requests, channel } = start(
+    const { handle, requests, channel } = start(
       [{ deny: ["tool:count", "tool:schedule", "files"], to: "person:ada" }],
       {
         scripts,
@@ -176,21 +166,18 @@ describe("the model, the tools and the files of an answer", () => {
       },
     );
     const file = { platform: "test", id: "file", name: "a.txt", sizeBytes: 5 };
-    await accept(message("how many?", { attachments: [file] }));
-    await idle();
+    await handle(message("how many?", { attachments: [file] }));
     expect([runs, requests[0]?.tools]).toEqual([0, undefined]);
     expect(channel[0]?.draft.markdown).toContain("Your files were not read");
-    await accept(message("how many?", { author: ben, conversationId: "test:b" }));
-    await idle();
+    await handle(message("how many?", { author: ben, conversationId: "test:b" }));
     expect(runs).toBe(1);
   });
 });
 
 describe("/access", () => {
   test("/access shows everyone what they can do, and why", async () => {
-    const { accept, idle, texts } = start([{ deny: "pictures", to: "person:ada" }]);
-    await accept(command("access"));
-    await idle();
+    const { handle, texts } = start([{ deny: "pictures", to: "person:ada" }]);
+    await handle(command("access"));
     expect(texts()[0]).toContain(
       "You can't create images here: rule 1 in the policy file says: deny pictures to person:ada.",
     );
@@ -199,10 +186,11 @@ describe("/access", () => {
 
   test("/access names none of the other people, channels and models of a rule", async () => {
     const deny = ["pictures", "model:secret"];
-    const { accept, idle, texts } = start([{ deny, to: ["person:ben", "person:ada"], in: ["channel:c1", "channels"] }]);
+    const { accept, handle, texts } = start([
+      { deny, to: ["person:ben", "person:ada"], in: ["channel:c1", "channels"] },
+    ]);
     await accept(command("access"));
-    await accept(command("access", "why pictures"));
-    await idle();
+    await handle(command("access", "why pictures"));
     const said = "rule 1 in the policy file says: deny pictures to person:ada in channels.";
     expect(texts()).toEqual([expect.stringContaining(said), expect.stringContaining(said)]);
     expect(texts().join()).not.toMatch(/ben|c1|secret/);
@@ -210,30 +198,24 @@ describe("/access", () => {
 
   test("/access changes the rules for admins only, at once and permanently", async () => {
     const database = new DatabaseSync(":memory:");
-    const { accept, idle, texts, requests } = start([], { database });
-    await accept(command("access", "deny chat to person:ada", { author: ben }));
-    await idle();
+    const { accept, handle, texts, requests } = start([], { database });
+    await handle(command("access", "deny chat to person:ada", { author: ben }));
     expect(texts()[0]).toContain("Only admins can do that");
-    await accept(command("access", "deny chat to person:ada in here", { author: root }));
-    await idle();
+    await handle(command("access", "deny chat to person:ada in here", { author: root }));
     expect(texts()[1]).toMatch(/^From now on: deny chat to person:ada in channel:general\. `\/access remove \w{5}`/);
-    await accept(message("hello"));
-    await idle();
+    await handle(message("hello"));
     expect(requests).toHaveLength(0);
-    await accept(command("access", "why person:ada chat", { author: root }));
-    await idle();
+    await handle(command("access", "why person:ada chat", { author: root }));
     expect(texts().at(-1)).toMatch(/^`ada` can't ask me here, because rule \w{5} set in chat says: deny chat/);
     const id = /remove (\w{5})/.exec(texts()[1] ?? "")?.[1] ?? "";
     await accept(command("access", `remove ${id}`, { author: root }));
-    await accept(message("hello again"));
-    await idle();
+    await handle(message("hello again"));
     expect(requests).toHaveLength(1);
   });
 
   test("/access says what is wrong with a rule", async () => {
-    const { accept, idle, texts } = start();
-    await accept(command("access", "deny cats to person:ada", { author: root }));
-    await idle();
+    const { handle, texts } = start();
+    await handle(command("access", "deny cats to person:ada", { author: root }));
     expect(texts()[0]).toContain('I changed nothing: deny has "cats", which must be one of everything, chat,');
   });
 });

@@ -58,8 +58,7 @@ function start({ places = {}, gaps = {}, mayOpen = () => true, scripts = [["NOTH
     }),
   });
   async function catchUp(words = ""): Promise<string> {
-    await engine.accept({ ...command("catchup", words, { author: ada }), at: NOW });
-    await engine.idle();
+    await engine.handle({ ...command("catchup", words, { author: ada }), at: NOW });
     return engine.texts().join("\n");
   }
   return { ...engine, ranges, catchUp };

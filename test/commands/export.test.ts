@@ -6,16 +6,12 @@ import { toTurnId } from "../../src/port/ids.ts";
 
 describe("/export", () => {
   test("/export contains a person's messages, answers and ratings, and /forget erases all of them", async () => {
-    const { accept, idle, channel, records, looking } = startEngine();
+    const { accept, handle, channel, records, looking } = startEngine();
     await looking.note({ platform: "test", authorId: "ada" }, "C1");
     const [mine, theirs] = [message("mine"), message("theirs", { author: ben })];
-    for (const event of [mine, theirs]) {
-      await accept(event);
-      await idle();
-    }
+    for (const event of [mine, theirs]) await handle(event);
     await accept(action("good", toTurnId(theirs.key)));
-    await accept(command("export"));
-    await idle();
+    await handle(command("export"));
     const file = channel.at(-1)?.files[0];
     const kept = JSON.parse(new TextDecoder().decode(file?.bytes)) as Record<string, unknown>;
     expect(file?.name).toBe("export.json");
@@ -25,8 +21,7 @@ describe("/export", () => {
       feedback: [{ turnId: toTurnId(theirs.key), feedback: "good" }],
       lookedAt: [{ channelId: "C1" }],
     });
-    await accept(command("forget", "me for good"));
-    await idle();
+    await handle(command("forget", "me for good"));
     expect((await records.load(toTurnId(theirs.key)))?.feedback).toEqual({});
     expect(await records.readFeedback("test", "ada")).toEqual([]);
     expect(await looking.read({ platform: "test", authorId: "ada" })).toBeUndefined();
@@ -37,11 +32,10 @@ describe("/export", () => {
     [undefined, /^I couldn't send you the file .*This channel doesn't accept files\. Ask me somewhere else\.$/],
   ])("/export says that the platform refused the file; missing permission: %s", async (missing, words) => {
     const platform = fakePlatform();
-    const { accept, idle } = startEngine({ platform });
+    const { handle } = startEngine({ platform });
     const refusal = { kind: "forbidden", ...(missing !== undefined && { missing }) } as const;
     platform.setTrouble((call) => (call === "upload" ? refusal : undefined));
-    await accept(command("export"));
-    await idle();
+    await handle(command("export"));
     expect(platform.channel.map(({ draft }) => draft.markdown)).toEqual([expect.stringMatching(words)]);
   });
 });

@@ -3,8 +3,7 @@ import { startEngine } from "../../lab/support/engine.ts";
 import { command } from "../../lab/support/events.ts";
 
 test("the list of commands contains /imagine", async () => {
-  const { accept, idle, texts } = startEngine();
-  await accept(command("help"));
-  await idle();
+  const { handle, texts } = startEngine();
+  await handle(command("help"));
   expect(texts()[0]).toContain("`/imagine`: Create an image from words");
 });

@@ -3,7 +3,7 @@ import { startEngine } from "../../lab/support/engine.ts";
 import { ada, command } from "../../lab/support/events.ts";
 
 test("/listen shows everyone the setting, and only the channel's managers can change it, for every process", async () => {
-  const { accept, idle, texts, isListening } = startEngine();
+  const { handle, texts, isListening } = startEngine();
   const here = { platform: "test", channelId: "general" };
   for (const event of [
     command("listen"),
@@ -11,8 +11,7 @@ test("/listen shows everyone the setting, and only the channel's managers can ch
     command("listen", "on"),
     command("listen"),
   ]) {
-    await accept(event);
-    await idle();
+    await handle(event);
   }
   expect(texts()).toEqual([
     expect.stringMatching(/^In this channel, I answer only when I'm mentioned/),
@@ -22,7 +21,6 @@ test("/listen shows everyone the setting, and only the channel's managers can ch
   ]);
   expect(await isListening(here)).toBe(true);
   expect(await isListening({ ...here, channelId: "another" })).toBe(false);
-  await accept(command("listen", "OFF"));
-  await idle();
+  await handle(command("listen", "OFF"));
   expect(await isListening(here)).toBe(false);
 });

@@ -20,8 +20,7 @@ function start({ list = async () => OFFERED, scripts = [["Hello."]], ...options 
   const { gateway, requests } = fakeGateway(...scripts);
   const engine = startEngine({ ...options, gateway: { ...gateway, listModels: list } });
   const say = async (event: Parameters<typeof engine.accept>[0]) => {
-    await engine.accept(event);
-    await engine.idle();
+    await engine.handle(event);
     return engine.texts().at(-1);
   };
   const prompts = () => requests.map(({ messages }) => messages[0]?.content);

@@ -8,8 +8,7 @@ import { fakePlatform } from "../../lab/support/fake-platform.ts";
 function start(options: Parameters<typeof startEngine>[0] = {}) {
   const engine = startEngine(options);
   const say = async (event: Parameters<typeof engine.accept>[0]) => {
-    await engine.accept(event);
-    await engine.idle();
+    await engine.handle(event);
     return engine.texts().at(-1);
   };
   const prompts = () => engine.requests.map(({ messages }) => messages[0]?.content);

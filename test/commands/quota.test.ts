@@ -12,13 +12,11 @@ const ADMINS = { admins: ["person:ada"] };
 function start(policy: Policy) {
   const bot = startEngine({ policy: () => policy });
   const say = async (name: string, text = "", author = ada) => {
-    await bot.accept(command(name, text, { author }));
-    await bot.idle();
+    await bot.handle(command(name, text, { author }));
     return bot.texts().at(-1) ?? "";
   };
   const ask = async (author = ada) => {
-    await bot.accept(message("hello", { author }));
-    await bot.idle();
+    await bot.handle(message("hello", { author }));
     return bot.texts().at(-1) ?? "";
   };
   return { ...bot, say, ask };
@@ -61,11 +59,10 @@ test("a person who erases all their data keeps the same used-up limits", async (
 });
 
 test("a person at a limit gets one notice, so two bots that answer each other fall silent", async () => {
-  const { accept, idle, texts, requests } = start({ quotas: { all: { month: { requests: 2 } } } });
+  const { handle, texts, requests } = start({ quotas: { all: { month: { requests: 2 } } } });
   const other = { id: "other-bot", name: "Other", kind: "bot" as const };
   for (let round = 0; round < 10; round++) {
-    await accept(message("And you?", { author: other }));
-    await idle();
+    await handle(message("And you?", { author: other }));
   }
   expect(requests).toHaveLength(2);
   expect(texts()).toHaveLength(3);

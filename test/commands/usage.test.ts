@@ -42,18 +42,14 @@ test("/usage says that the store is unavailable", async () => {
 });
 
 test("/export and /forget include a person's usage", async () => {
-  const { accept, idle, texts, channel } = startEngine();
-  await accept(message("hello"));
-  await idle();
+  const { accept, handle, texts, channel } = startEngine();
+  await handle(message("hello"));
   await accept(command("usage"));
-  await accept(command("export"));
-  await idle();
+  await handle(command("export"));
   expect(texts().at(-2)).toMatch(/^This month you've used 1 answer, \d+ tokens \(\d+ of them estimated\), no images\./);
   const exported = JSON.parse(Buffer.from(channel.at(-1)?.files[0]?.bytes ?? []).toString()) as { usage: unknown };
   expect(exported.usage).toMatchObject([{ answers: 1 }]);
-  await accept(command("forget", "me for good"));
-  await idle();
-  await accept(command("usage"));
-  await idle();
+  await handle(command("forget", "me for good"));
+  await handle(command("usage"));
   expect(texts().at(-1)).toContain("This month you've used no answers");
 });

@@ -15,11 +15,9 @@ async function startWithAdmin(failing = { isOut: false }) {
         failing.isOut && key === "audit" ? Promise.reject(new Error("away")) : stores.inTurn(key, task),
     }),
   });
-  await engine.accept(message("mine, canary", { author: ben, conversationId: "test:b" }));
-  await engine.idle();
+  await engine.handle(message("mine, canary", { author: ben, conversationId: "test:b" }));
   const say = async (name: string, text: string, author = ada) => {
-    await engine.accept(command(name, text, { author }));
-    await engine.idle();
+    await engine.handle(command(name, text, { author }));
     return engine.channel.at(-1);
   };
   const left = async (words: string) => (await readKept(database)).filter((entry) => entry.includes(words));
@@ -80,8 +78,7 @@ describe("/forget and /export for another person", () => {
       await engine.accept(message("hello", { author: { id, name: "Ben" }, conversationId: `test:${id}` }));
     }
     await engine.idle();
-    await engine.accept(command("forget", "<@ben|Ben> for good", { author: admin }));
-    await engine.idle();
+    await engine.handle(command("forget", "<@ben|Ben> for good", { author: admin }));
     const count = async (id: string) => (await engine.history.countAuthor("test", id)).entries;
     expect([await count("T1/ben"), await count("ben"), await count("T2/ben")]).toEqual([0, 2, 2]);
   });

@@ -18,7 +18,7 @@ test("nothing in the store names a person after their data was erased", async ()
   const platform = fakePlatform();
   const { gateway } = await startImageGateway();
   const adapter = { ...platform.adapter, openAttachment: async () => ReadableStream.from([PNG]) };
-  const { accept, idle, channel, looking } = startEngine({
+  const { accept, handle, idle, channel, looking } = startEngine({
     gateway,
     database,
     platform,
@@ -38,13 +38,11 @@ test("nothing in the store names a person after their data was erased", async ()
   await looking.note({ platform: "test", authorId: author.id }, "canary-channel");
   await idle();
   const answer = channel.find(({ draft }) => draft.buttons.some(({ turnId }) => turnId.endsWith(".1")));
-  await accept(action("stop", `${answer?.draft.buttons[0]?.turnId.replace(/\.1$/, "")}.0`, { author }));
-  await idle();
+  await handle(action("stop", `${answer?.draft.buttons[0]?.turnId.replace(/\.1$/, "")}.0`, { author }));
   const left = async (words: string) => (await readKept(database)).filter((entry) => entry.includes(words));
   expect(await left("canary")).not.toEqual([]);
   expect(await left("copies:")).not.toEqual([]);
-  await accept(command("forget", "me for good", { author, conversationId: "test:c" }));
-  await idle();
+  await handle(command("forget", "me for good", { author, conversationId: "test:c" }));
   expect(await left("canary")).toEqual([]);
   expect(await left("copies:")).toEqual([]);
 });

@@ -82,12 +82,10 @@ describe("model offers in the bot", () => {
     const { gateway } = fakeGateway(["Hello."]);
     const listing = { ...gateway, listModels: async () => ["large", "small", "new"] };
     const policy = toPolicy({ models: OFFERED });
-    const { accept, idle, texts } = startEngine({ gateway: listing, model: "large", policy: () => policy });
-    await accept(command("model", ""));
-    await idle();
+    const { handle, texts } = startEngine({ gateway: listing, model: "large", policy: () => policy });
+    await handle(command("model", ""));
     expect(texts().at(-1)).toMatch(/choose from `large`, `small`\./);
-    await accept(command("model", "new"));
-    await idle();
+    await handle(command("model", "new"));
     expect(texts().at(-1)).toContain("has no chat model `new`");
   });
 
@@ -96,10 +94,9 @@ describe("model offers in the bot", () => {
       quotas: { person: { day: { tokens: 1_000 } }, answerTokens: 100 },
       models: { cheaper: { model: "small", below: 99 } },
     });
-    const { accept, idle, requests, texts } = startEngine({ model: "large", policy: () => policy });
+    const { handle, requests, texts } = startEngine({ model: "large", policy: () => policy });
     for (const words of ["First?", "Second?"]) {
-      await accept(message(words));
-      await idle();
+      await handle(message(words));
     }
     expect(requests.map(({ model }) => model)).toEqual(["large", "small"]);
     expect(texts().at(-1)).toContain(

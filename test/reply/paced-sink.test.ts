@@ -120,11 +120,10 @@ describe("four images next to an answer", () => {
   test("Discord refuses none of four images because of its rate limit", async () => {
     const stage = await startDiscordStage({ listens: false });
     const { discord, channel } = stage;
-    const { accept, idle } = await startBot(() => stage.adapter);
+    const { accept, handle } = await startBot(() => stage.adapter);
     const reply = { platform: "discord", channelId: channel.id };
     await accept(message("tell me", { reply }));
-    await accept({ ...command("imagine", "a fox --count 4"), reply });
-    await idle();
+    await handle({ ...command("imagine", "a fox --count 4"), reply });
     expect(discord.requests.filter(({ status }) => status === 429)).toEqual([]);
     expect(discord.requests.filter(({ fileNames }) => fileNames.length > 0)).toHaveLength(4);
   });
@@ -132,13 +131,12 @@ describe("four images next to an answer", () => {
   test("Slack refuses none of four images because of its rate limit", async () => {
     const stage = await startSlackStage({ listens: false });
     const { slack, general, ada } = stage;
-    const { accept, idle } = await startBot(() => stage.adapter);
+    const { accept, handle } = await startBot(() => stage.adapter);
     const extra = { team: slack.workspace.id, user: ada.id };
     const reply = { platform: "slack", channelId: general.id, extra };
     const asked = ada.say(general, "tell me");
     await accept(message("tell me", { reply: { ...reply, threadId: asked.ts } }));
-    await accept({ ...command("imagine", "a fox --count 4"), reply });
-    await idle();
+    await handle({ ...command("imagine", "a fox --count 4"), reply });
     expect(
       slack.answers(general).filter(({ content }) => content.blocks.some(({ type }) => type === "image")),
     ).toHaveLength(4);

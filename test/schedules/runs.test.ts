@@ -28,15 +28,13 @@ function start(scripts: Parameters<typeof startEngine>[0] = {}) {
     ...scripts,
   });
   async function say(name: string, text: string, author = ZONED): Promise<string> {
-    await engine.accept(command(name, text, { author }));
-    await engine.idle();
+    await engine.handle(command(name, text, { author }));
     return engine.texts().at(-1) ?? "";
   }
   async function press(name: Parameters<typeof action>[0], author = ZONED): Promise<string> {
     const shown = engine.channel.findLast(({ draft }) => draft.buttons.some((button) => button.action === name));
     const { turnId = "" } = shown?.draft.buttons.find((button) => button.action === name) ?? {};
-    await engine.accept(action(name, turnId, { author }));
-    await engine.idle();
+    await engine.handle(action(name, turnId, { author }));
     return engine.texts().join("\n");
   }
   /** Adds a schedule that runs every hour. */
@@ -238,8 +236,7 @@ describe("/schedule", () => {
     const fields = { time: "every 2 hours", task: "say it twice" };
     const boss: Author = { ...ben, isModerator: true };
     const change = async (author: Author) => {
-      await bot.accept({ ...action("reschedule", id, { author }), fields });
-      await bot.idle();
+      await bot.handle({ ...action("reschedule", id, { author }), fields });
     };
     expect(await bot.scheduleForm.read(id, action("reschedule", id, { author: ben }))).toBeUndefined();
     await change(ben);

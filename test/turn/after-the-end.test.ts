@@ -26,9 +26,7 @@ function start({ maxLength, ...options }: EngineOptions & { maxLength?: number }
     async press(label: string, author = ada) {
       const found = engine.channel.flatMap(({ draft }) => draft.buttons).find((button) => button.label === label);
       if (found === undefined || found.action === "edit") throw new Error(`there is no button ${label}`);
-      const event = action(found.action, found.turnId, { author });
-      await engine.accept(event);
-      await engine.idle();
+      const event = await engine.handle(action(found.action, found.turnId, { author }));
       return event;
     },
   };
@@ -37,21 +35,17 @@ function start({ maxLength, ...options }: EngineOptions & { maxLength?: number }
 describe("an edit of an answered question", () => {
   test("an edit leaves the new answer in the history if it needs fewer messages", async () => {
     const long = Array.from({ length: 40 }, (_, index) => `word${index} `).join("");
-    const { accept, idle, texts, channel, requests } = start({
+    const { accept, handle, texts, channel, requests } = start({
       maxLength: 200,
       scripts: [[long], ["Short."], ["Later."]],
     });
-    const question = message("Tell me all.");
-    await accept(question);
-    await idle();
+    const question = await handle(message("Tell me all."));
     const ids = channel.map(({ id }) => id);
     expect(ids).toHaveLength(2);
-    await accept(edited(question, "Tell me little."));
-    await idle();
+    await handle(edited(question, "Tell me little."));
     expect(texts()).toEqual(["Short."]);
     await accept(deleted({ ...question, messageId: ids[1] ?? "" }));
-    await accept(message("And then?"));
-    await idle();
+    await handle(message("And then?"));
     expect(requests[2]?.messages.slice(1).map(({ content }) => content)).toEqual([
       "Tell me little.",
       "Short.",
@@ -60,22 +54,18 @@ describe("an edit of an answered question", () => {
   });
 
   test("an edited question is answered again in the same message, and the first answer stays reachable", async () => {
-    const { accept, idle, texts, labels, press, requests, violations } = start({
+    const { handle, texts, labels, press, requests, violations } = start({
       scripts: [["Paris."], ["Rome."], ["Later."]],
     });
-    const question = message("The capital of France?");
-    await accept(question);
-    await idle();
-    await accept(edited(question, "The capital of Italy?"));
-    await idle();
+    const question = await handle(message("The capital of France?"));
+    await handle(edited(question, "The capital of Italy?"));
     expect(texts()).toEqual(["Rome."]);
     expect(labels()).toEqual(["‹ 2/2", "Regenerate", "What did you see?", "Good answer", "Bad answer"]);
     expect(requests[1]?.messages.at(-1)?.content).toBe("The capital of Italy?");
     await press("‹ 2/2");
     expect(texts()).toEqual(["Paris.\n\n_Answer 1 of 2, an earlier version._"]);
     expect(labels()).toEqual(["1/2 ›"]);
-    await accept(message("And then?"));
-    await idle();
+    await handle(message("And then?"));
     expect(requests[2]?.messages.slice(1).map(({ content }) => content)).toEqual([
       "The capital of Italy?",
       "Rome.",
@@ -88,15 +78,12 @@ describe("an edit of an answered question", () => {
   });
 
   test("an edit without a change, or of a message without an answer, asks nothing", async () => {
-    const { accept, idle, requests, texts } = start();
-    const question = message("Hello");
-    await accept(question);
-    await idle();
+    const { accept, handle, requests, texts } = start();
+    const question = await handle(message("Hello"));
     await accept(edited(question, "Hello"));
     const between = message("Lunch?", { author: ben, addressed: "open", conversationId: "test:b" });
     await accept(between);
-    await accept(edited(between, "Dinner?"));
-    await idle();
+    await handle(edited(between, "Dinner?"));
     expect([requests.length, texts()]).toEqual([1, ["Hello."]]);
   });
 
@@ -104,8 +91,7 @@ describe("an edit of an answered question", () => {
     const database = new DatabaseSync(":memory:");
     const question = message("The capital of France?");
     const first = start({ database, scripts: [["Paris."], [held().promise]] });
-    await first.accept(question);
-    await first.idle();
+    await first.handle(question);
     await first.accept(edited(question, "The capital of Italy?"));
     while (first.requests.length < 2) await new Promise(setImmediate);
     // The process hangs like a killed one.
@@ -120,13 +106,11 @@ describe("an edit of an answered question", () => {
 
 describe("Regenerate", () => {
   test("Regenerate asks again, once however often it is pressed, and the model does not see the old answer", async () => {
-    const { accept, idle, texts, press, requests, labels } = start({ scripts: [["One."], ["Two."], ["Three."]] });
-    await accept(message("Count"));
-    await idle();
+    const { handle, texts, press, requests, labels } = start({ scripts: [["One."], ["Two."], ["Three."]] });
+    await handle(message("Count"));
     const pressed = await press("Regenerate");
     expect(texts()).toEqual(["Two."]);
-    await accept(action("regenerate", pressed.turnId));
-    await idle();
+    await handle(action("regenerate", pressed.turnId));
     expect(texts()).toEqual(["Two."]);
     expect(requests[1]?.messages.map(({ content }) => content)).toEqual(["Be kind.", "Count"]);
     await press("Regenerate");
@@ -137,9 +121,8 @@ describe("Regenerate", () => {
 
   test("a failed Regenerate keeps the former answer and offers a Retry", async () => {
     const down = new GatewayError("unreachable", "no");
-    const { accept, idle, texts, press, labels, history } = start({ scripts: [["One."], [down], ["Two."]] });
-    await accept(message("Count"));
-    await idle();
+    const { handle, texts, press, labels, history } = start({ scripts: [["One."], [down], ["Two."]] });
+    await handle(message("Count"));
     await press("Regenerate");
     expect(texts()[0]).toMatch(/^One\.\n\n_.*Retry/);
     expect(labels()).toEqual(["Retry", "What did you see?"]);
@@ -151,9 +134,8 @@ describe("Regenerate", () => {
   });
 
   test("only the asker can regenerate an answer and browse the answers", async () => {
-    const { accept, idle, texts, press } = start({ scripts: [["One."], ["Two."]] });
-    await accept(message("Count"));
-    await idle();
+    const { handle, texts, press } = start({ scripts: [["One."], ["Two."]] });
+    await handle(message("Count"));
     await press("Regenerate", ben);
     expect(texts()).toEqual(["One.", "Only the person who asked, or a moderator, can do that."]);
     await press("Regenerate");
@@ -164,9 +146,8 @@ describe("Regenerate", () => {
   test("a question keeps its newest five answers, and its buttons lead through those of any length", async () => {
     const long = Array.from({ length: 60 }, (_, index) => `word${index}`).join(" ");
     const scripts = [["0."], [long], ["2."], ["3."], ["4."], ["5."]];
-    const { accept, idle, texts, press, labels, violations } = start({ scripts, maxLength: 200 });
-    await accept(message("Count"));
-    await idle();
+    const { handle, texts, press, labels, violations } = start({ scripts, maxLength: 200 });
+    await handle(message("Count"));
     for (const _ of scripts.slice(1)) await press("Regenerate");
     expect([texts(), labels()[0]]).toEqual([["5."], "‹ 5/5"]);
     for (const place of ["5/5", "4/5", "3/5", "2/5"]) await press(`‹ ${place}`);
@@ -178,24 +159,19 @@ describe("Regenerate", () => {
 
   test("/forget erases all answers of a question", async () => {
     const database = new DatabaseSync(":memory:");
-    const { accept, idle, press } = start({ database, scripts: [["A secret."], ["Another secret."]] });
-    await accept(message("my secret"));
-    await idle();
+    const { handle, press } = start({ database, scripts: [["A secret."], ["Another secret."]] });
+    await handle(message("my secret"));
     await press("Regenerate");
-    await accept(command("forget", "me for good"));
-    await idle();
+    await handle(command("forget", "me for good"));
     expect((await readKept(database)).join("\n")).not.toMatch(/secret|\bada\b/i);
   });
 });
 
 describe("the deletion of an answered question", () => {
   test("deleting an answered question offers to delete its answer", async () => {
-    const { accept, idle, texts, labels, press, history } = start({ scripts: [["Paris."]] });
-    const question = message("The capital of France?");
-    await accept(question);
-    await idle();
-    await accept(deleted(question));
-    await idle();
+    const { handle, texts, labels, press, history } = start({ scripts: [["Paris."]] });
+    const question = await handle(message("The capital of France?"));
+    await handle(deleted(question));
     expect([texts(), labels()]).toEqual([["Paris.\n\n_The question was deleted._"], ["Delete this answer"]]);
     await press("Delete this answer", ben);
     expect(texts()[1]).toMatch(/^Only the person who asked/);
@@ -217,15 +193,12 @@ describe("the deletion of an answered question", () => {
     const call = { name: "look", arguments: JSON.stringify({ at: "a secret argument" }) };
     const look = { tool_calls: [{ index: 0, id: "c", type: "function" as const, function: call }] };
     const scripts = [["A secret round.", look], ["A secret answer."]];
-    const { accept, idle, texts, press, records } = start({ database, tools: [{ ...tool, acts: true }], scripts });
-    const question = message("What is there?");
-    await accept(question);
-    await idle();
+    const { handle, texts, press, records } = start({ database, tools: [{ ...tool, acts: true }], scripts });
+    const question = await handle(message("What is there?"));
     const turnId = toTurnId(question.key);
     await records.rate({ id: turnId, edition: 1 }, "ben", "bad", "a secret reason");
     expect((await records.load(turnId))?.trace).toBeDefined();
-    await accept(deleted(question));
-    await idle();
+    await handle(deleted(question));
     await press("Delete this answer");
     expect(texts()).toEqual([]);
     expect((await records.load(turnId))?.trace).toBeUndefined();
@@ -233,32 +206,28 @@ describe("the deletion of an answered question", () => {
   });
 
   test("an answer whose question was deleted still says that it is incomplete", async () => {
-    const { accept, idle, texts, labels, press, until } = start({ scripts: [["Par", held().promise]] });
+    const { accept, handle, idle, texts, labels, press, until } = start({ scripts: [["Par", held().promise]] });
     const question = message("The capital of France?");
     await accept(question);
     await until(() => texts().some((text) => text.startsWith("Par")));
     await press("Stop");
     await idle();
-    await accept(deleted(question));
-    await idle();
+    await handle(deleted(question));
     const words = "Par\n\n_The question was deleted. This answer is incomplete._";
     expect([texts(), labels()]).toEqual([[words], ["Delete this answer"]]);
   });
 
   test("deleting a question deletes its answer if that is configured", async () => {
-    const { accept, idle, texts, history } = start({ removesWithQuestion: true });
-    const question = message("Hello");
-    await accept(question);
-    await idle();
-    await accept(deleted(question));
-    await idle();
+    const { handle, texts, history } = start({ removesWithQuestion: true });
+    const question = await handle(message("Hello"));
+    await handle(deleted(question));
     expect(texts()).toEqual([]);
     expect((await history.read("test:a", { maxEntries: 9 })).entries).toEqual([]);
   });
 
   test("deleting one of several questions that were answered together keeps the answer", async () => {
     const hold = held();
-    const { accept, idle, texts, requests } = start({ scripts: [[hold.promise, "first"], ["both"]] });
+    const { accept, handle, idle, texts, requests } = start({ scripts: [[hold.promise, "first"], ["both"]] });
     await accept(message("zero"));
     while (requests.length === 0) await new Promise(setImmediate);
     const [kept, unwanted] = [message("kept"), message("unwanted")];
@@ -266,8 +235,7 @@ describe("the deletion of an answered question", () => {
     await accept(unwanted);
     hold.resolve();
     await idle();
-    await accept(deleted(unwanted));
-    await idle();
+    await handle(deleted(unwanted));
     expect(texts()).toEqual(["first", "both"]);
   });
 });

@@ -30,8 +30,7 @@ const labelsOf = (shown: ReturnType<typeof pictures>[number] | undefined) =>
   shown?.draft.buttons.map(({ action: name }) => name);
 
 async function ask(engine: ReturnType<typeof startEngine>, text: string): Promise<void> {
-  await engine.accept(message(text));
-  await engine.idle();
+  await engine.handle(message(text));
 }
 
 /** The images that the latest request names to the model. */
@@ -100,8 +99,7 @@ describe("an image in a chat model's answer", () => {
     const answer = engine.channel.find(({ files }) => files.length === 0);
     expect(answer?.draft.markdown).toMatch(/^So far\n\n_The answer broke off before it was finished/);
     const turnId = answer?.draft.buttons.find(({ action: name }) => name === "retry")?.turnId ?? "";
-    await engine.accept(action("retry", turnId));
-    await engine.idle();
+    await engine.handle(action("retry", turnId));
     expect(pictures(engine)).toHaveLength(2);
   });
 
@@ -134,8 +132,7 @@ describe.skipIf(isOnRedis)("an image in an answer whose process died", () => {
     expect(pictures(second)).toHaveLength(1);
     // In a chain of replies, the next question continues from the answer's last message.
     const answer = second.channel.find(({ files }) => files.length === 0);
-    await second.accept(message("what color is it?", { inReplyTo: answer?.id ?? "" }));
-    await second.idle();
+    await second.handle(message("what color is it?", { inReplyTo: answer?.id ?? "" }));
     expect(pictures(second)).toHaveLength(1);
     expect(seenIn(second)).toHaveLength(1);
   }

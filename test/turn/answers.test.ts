@@ -32,9 +32,8 @@ describe("replies to one message by two people at once", () => {
   test("two people's replies to one message become two branches with separate answers", async () => {
     const hold = held();
     const engine = startEngine({ scripts: [["Root."], [hold.promise, "To Ada."], ["To Ben."], ["Ada again."]] });
-    const { accept, idle, until, channel } = engine;
-    await accept(message("Begin"));
-    await idle();
+    const { accept, handle, idle, until, channel } = engine;
+    await handle(message("Begin"));
     const root = lastPost(engine);
     await accept(message("Ada's turn", { inReplyTo: root }));
     await accept(message("Ben's turn", { inReplyTo: root, author: ben }));
@@ -43,43 +42,32 @@ describe("replies to one message by two people at once", () => {
     await until(() => channel.length === 3);
     expect(shown(engine, 1)).toEqual(["Begin", "Root.", "Ada's turn"]);
     expect(shown(engine, 2)).toEqual(["Ada: Begin", "Root.", "Ben: Ben's turn"]);
-    await accept(message("And then?", { inReplyTo: channel[1]?.id ?? "" }));
-    await idle();
+    await handle(message("And then?", { inReplyTo: channel[1]?.id ?? "" }));
     expect(shown(engine, 3)).toEqual(["Begin", "Root.", "Ada's turn", "To Ada.", "And then?"]);
   });
 
   test("a reply continues the branch even if a message in its middle was deleted", async () => {
     const engine = startEngine({ scripts: [["Root."], ["First."], ["Second."], ["Third."]] });
-    const { accept, idle } = engine;
-    await accept(message("Begin"));
-    await idle();
+    const { accept, handle } = engine;
+    await handle(message("Begin"));
     const root = lastPost(engine);
-    await accept(message("another branch", { inReplyTo: root, author: ben }));
-    await idle();
-    const unwanted = message("unwanted", { inReplyTo: root });
-    await accept(unwanted);
-    await idle();
+    await handle(message("another branch", { inReplyTo: root, author: ben }));
+    const unwanted = await handle(message("unwanted", { inReplyTo: root }));
     const second = lastPost(engine);
     await accept(deleted(unwanted));
-    await accept(message("Well?", { inReplyTo: second }));
-    await idle();
+    await handle(message("Well?", { inReplyTo: second }));
     expect(shown(engine, 3)).toEqual(["Begin", "Root.\n\nSecond.", "Well?"]);
   });
 
   test("the bot asks an edited reply again on its branch", async () => {
     const cut = new GatewayError("overloaded", "busy");
     const engine = startEngine({ scripts: [["Root."], [cut], ["To Ben."], ["At last."], ["More."]] });
-    const { accept, idle, texts } = engine;
-    await accept(message("Begin"));
-    await idle();
+    const { handle, texts } = engine;
+    await handle(message("Begin"));
     const root = lastPost(engine);
-    const question = message("Helo", { inReplyTo: root });
-    await accept(question);
-    await idle();
-    await accept(message("Ben's turn", { inReplyTo: root, author: ben }));
-    await idle();
-    await accept(edited(question, "Hello"));
-    await idle();
+    const question = await handle(message("Helo", { inReplyTo: root }));
+    await handle(message("Ben's turn", { inReplyTo: root, author: ben }));
+    await handle(edited(question, "Hello"));
     expect(texts()[1]).toBe("At last.");
     expect(shown(engine, 3)).toEqual(["Begin", "Root.", "Hello"]);
   });
@@ -87,12 +75,10 @@ describe("replies to one message by two people at once", () => {
   test("the bot answers waiting replies of one person together if they continue the same message", async () => {
     const hold = held();
     const engine = startEngine({ scripts: [["Root."], ["Other."], [hold.promise, "busy"], ["Both."], ["Apart."]] });
-    const { accept, idle } = engine;
-    await accept(message("Begin"));
-    await idle();
+    const { accept, handle, idle } = engine;
+    await handle(message("Begin"));
     const root = lastPost(engine);
-    await accept(message("Another branch", { inReplyTo: root, author: ben }));
-    await idle();
+    await handle(message("Another branch", { inReplyTo: root, author: ben }));
     const other = lastPost(engine);
     await accept(message("Wait", { inReplyTo: root, author: ben }));
     await accept(message("one", { inReplyTo: root }));
@@ -109,14 +95,13 @@ describe("the position of an answer in the history", () => {
   test("an answer follows its question in the history even if something was stored in between", async () => {
     const hold = held();
     const engine = startEngine({ scripts: [["So far", hold.promise, ", so good."], ["Yes."]] });
-    const { accept, idle, until, channel, history } = engine;
+    const { accept, handle, idle, until, channel, history } = engine;
     await accept(message("Begin"));
     await until(() => channel.length === 1);
     await history.append("test:a", { id: "picture", at: 0, messages: [{ role: "assistant", content: "A picture." }] });
     hold.resolve();
     await idle();
-    await accept(message("And then?", { inReplyTo: lastPost(engine) }));
-    await idle();
+    await handle(message("And then?", { inReplyTo: lastPost(engine) }));
     expect(shown(engine, 1)).toEqual(["Begin", "So far, so good.", "And then?"]);
   });
 });
@@ -126,18 +111,13 @@ describe("a truncated answer that is continued", () => {
     const engine = startEngine({
       scripts: [["The first half", { finish: "length" }], ["About tea."], ["and the second."], ["Yes."]],
     });
-    const { accept, idle } = engine;
-    const question = message("Tell me everything");
-    await accept(question);
-    await idle();
-    await accept(message("And tea?"));
-    await idle();
-    await accept(action("continue", toTurnId(question.key)));
-    await idle();
+    const { handle } = engine;
+    const question = await handle(message("Tell me everything"));
+    await handle(message("And tea?"));
+    await handle(action("continue", toTurnId(question.key)));
     const [asked, half, goOn] = ["Tell me everything", "The first half", "Go on exactly where you stopped."];
     expect(shown(engine, 2)).toEqual([asked, half, goOn]);
-    await accept(message("Is that all?"));
-    await idle();
+    await handle(message("Is that all?"));
     expect(shown(engine, 3)).toEqual([asked, half, "And tea?", "About tea.", goOn, "and the second.", "Is that all?"]);
   });
 });
@@ -162,11 +142,9 @@ describe("messages from before someone asked the bot", () => {
   test("the model sees earlier messages once, as quotes with their authors, separate from the question", async () => {
     const { platform } = place(before("Shall we eat?"), before("At noon\n> then", ada));
     const engine = startEngine({ platform });
-    const { accept, idle } = engine;
-    await accept(message("Which of us is hungry?"));
-    await idle();
-    await accept(message("And now?"));
-    await idle();
+    const { handle } = engine;
+    await handle(message("Which of us is hungry?"));
+    await handle(message("And now?"));
     expect(shown(engine, 0)).toEqual([
       expect.stringMatching(
         /before you were asked[\s\S]*Ben wrote:\n> Shall we eat\?\n\nAda wrote:\n> At noon\n> > then$/,
@@ -181,17 +159,14 @@ describe("messages from before someone asked the bot", () => {
     const wrong = before("wrong");
     const { platform } = place(unwanted, wrong, before("my secret", { id: "cleo", name: "Cleo" }));
     const engine = startEngine({ platform });
-    const { accept, idle } = engine;
-    await accept(message("Hello"));
-    await idle();
+    const { accept, handle } = engine;
+    await handle(message("Hello"));
     await accept(deleted(message("", { messageId: unwanted.messageId })));
     await accept(edited(message("", { messageId: wrong.messageId, author: ben }), "right"));
-    await accept(
+    await handle(
       command("forget", "me for good", { author: { id: "cleo", name: "Cleo" }, conversationId: "test:elsewhere" }),
     );
-    await idle();
-    await accept(message("Well?"));
-    await idle();
+    await handle(message("Well?"));
     expect(shown(engine, 1).join("\n")).toContain("> right");
     expect(shown(engine, 1).join("\n")).not.toMatch(/unwanted|wrong|secret|Cleo/);
   });
@@ -214,15 +189,14 @@ describe("messages from before someone asked the bot", () => {
   test("the model learns if only some of the earlier messages could be read", async () => {
     const platform = fakePlatform();
     platform.adapter.readEarlier = async () => ({ messages: [before("Shall we eat?")], isPartial: true });
-    const { accept, idle, texts } = startEngine({ platform });
-    await accept(message("Which of us is hungry?"));
-    await idle();
+    const { handle, texts } = startEngine({ platform });
+    await handle(message("Which of us is hungry?"));
     expect(texts()).toEqual(["Hello.\n\n_I could read only some of the earlier messages here._"]);
   });
 
   test("the model sees a message to another person, until an edit turns the message into a question to the bot", async () => {
     const engine = startEngine({ scripts: [["One."], ["Two."], ["Three."]] });
-    const { accept, idle, history } = engine;
+    const { accept, handle, idle, history } = engine;
     await accept(message("Hello"));
     const toCleo = message("Cleo, lunch?", { addressed: "other", author: ben });
     const toNobody = message("Well?", { addressed: "open", author: ben });
@@ -231,16 +205,14 @@ describe("messages from before someone asked the bot", () => {
       await accept(event);
     }
     await idle();
-    await accept(message("And now?"));
-    await idle();
+    await handle(message("And now?"));
     expect(shown(engine, 1).slice(2)).toEqual([
       expect.stringMatching(/Ben wrote:\n> Cleo, lunch\?\n\nBen wrote:\n> Well\?$/),
       "Ada: And now?",
     ]);
     const kept = await history.exportAuthor("test", "ben");
     expect(kept.conversations[0]?.entries.map(({ id }) => id)).toEqual([toCleo.messageId, toNobody.messageId]);
-    await accept({ ...edited(toCleo, "Bot, lunch?"), addressed: "bot" });
-    await idle();
+    await handle({ ...edited(toCleo, "Bot, lunch?"), addressed: "bot" });
     expect(shown(engine, 2).at(-1)).toBe("Ben: Bot, lunch?");
     expect(shown(engine, 2).join()).not.toContain("Cleo");
   });
@@ -249,8 +221,7 @@ describe("messages from before someone asked the bot", () => {
     const platform = fakePlatform();
     platform.adapter.readEarlier = () => Promise.reject(new Error("missing_scope"));
     const engine = startEngine({ platform });
-    await engine.accept(message("Hello"));
-    await engine.idle();
+    await engine.handle(message("Hello"));
     expect(engine.texts()).toEqual(["Hello.\n\n_I couldn't read the earlier messages here._"]);
     expect(shown(engine, 0)).toEqual(["Hello"]);
   });
@@ -258,20 +229,15 @@ describe("messages from before someone asked the bot", () => {
 
 describe("/forget conversation", () => {
   test("/forget conversation erases the person's messages here, or everything if the person manages the channel", async () => {
-    const { accept, idle, history, records } = startEngine();
+    const { handle, history, records } = startEngine();
     const [mine, theirs] = [message("mine"), message("theirs", { author: ben })];
-    for (const event of [mine, theirs]) {
-      await accept(event);
-      await idle();
-    }
-    await accept(command("forget", "conversation", { author: { ...ada, mayConfigure: false } }));
-    await idle();
+    for (const event of [mine, theirs]) await handle(event);
+    await handle(command("forget", "conversation", { author: { ...ada, mayConfigure: false } }));
     const left = await history.read("test:a", { maxEntries: 10 });
     expect(left.entries.map(({ id }) => id)).toEqual([theirs.messageId, toTurnId(theirs.key)]);
     expect(await records.load(toTurnId(mine.key))).toBeUndefined();
     expect(await records.load(toTurnId(theirs.key))).toBeDefined();
-    await accept(command("forget", "here", { author: { ...ada, mayConfigure: true } }));
-    await idle();
+    await handle(command("forget", "here", { author: { ...ada, mayConfigure: true } }));
     expect((await history.read("test:a", { maxEntries: 10 })).entries).toEqual([]);
   });
 
@@ -279,13 +245,11 @@ describe("/forget conversation", () => {
     const platform = fakePlatform();
     const forgotten: unknown[][] = [];
     platform.adapter.forget = async (...which) => void forgotten.push(which);
-    const { accept, idle } = startEngine({ platform });
-    await accept(message("mine"));
-    await idle();
+    const { handle } = startEngine({ platform });
+    await handle(message("mine"));
     const mine = command("forget", "conversation", { author: { ...ada, mayConfigure: false } });
     const all = command("forget", "conversation");
-    for (const event of [mine, all, command("forget", "here", { conversationId: "test:people" })]) await accept(event);
-    await idle();
+    for (const event of [mine, all, command("forget", "here", { conversationId: "test:people" })]) await handle(event);
     expect(forgotten).toEqual([
       [{ authorId: "ada", conversation: { id: "test:a", before: mine.at } }],
       [{ conversation: { id: "test:a", before: all.at } }],

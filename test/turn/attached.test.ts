@@ -67,15 +67,12 @@ describe("the fields that a gateway attached to an answer and to its calls", () 
   test("the next request of the turn returns attached fields, which reach no history, export or button", async () => {
     const { open, platform, received } = await start();
     const engine = open(bought);
-    const question = message("buy tea");
-    await engine.accept(question);
-    await engine.idle();
+    const question = await engine.handle(message("buy tea"));
     expect(platform.texts()).toEqual(["Buying.\n\nTea is bought."]);
     expect(received).toHaveLength(2);
 
     await engine.accept(action("explain", toTurnId(question.key)));
-    await engine.accept(command("export"));
-    await engine.idle();
+    await engine.handle(command("export"));
     const { entries } = await engine.history.read("test:a", { maxEntries: 9 });
     const shown = platform.channel.map(({ draft, files }) => [
       draft.markdown,
@@ -108,12 +105,10 @@ describe("the fields that a gateway attached to an answer and to its calls", () 
   test("the next request returns attached fields after the turn waited for an approval", async () => {
     const { open, platform } = await start({ acts: true, approval: { server: "shop" } });
     const engine = open(bought);
-    await engine.accept(message("buy tea"));
-    await engine.idle();
+    await engine.handle(message("buy tea"));
     const [asked] = platform.channel;
     expect(asked?.draft.markdown).toContain("**May I use `shop__buy`**");
-    await engine.accept(action("approve", asked?.draft.buttons[0]?.turnId ?? ""));
-    await engine.idle();
+    await engine.handle(action("approve", asked?.draft.buttons[0]?.turnId ?? ""));
     expect(platform.texts()[0]).toMatch(/Tea is bought\.$/);
   });
 });

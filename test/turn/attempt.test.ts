@@ -168,8 +168,7 @@ describe.skipIf(isOnRedis)("an answer whose process died", () => {
     const { database, platform, question } = await dieIn({ before: ["I look.", LOOK], beginning: LONG });
     const second = startEngine({ database, platform, tools: [look], scripts: [["Well."], ["Tea is a", never]] });
     while (second.requests.length < 2) await new Promise(setImmediate);
-    await second.accept(action("stop", toTurnId(question.key)));
-    await second.idle();
+    await second.handle(action("stop", toTurnId(question.key)));
     expect(platform.texts()).toEqual([expect.stringMatching(/^I look\.\n\n.*in China\n\n_`Ada` stopped this answer/)]);
     const { entries } = await second.history.read("test:a", { maxEntries: 10 });
     expect(entries.at(-1)?.messages.map(({ content }) => content)).toEqual(["I look.", "rain", LONG]);
@@ -384,23 +383,20 @@ describe("an attempt at a turn", () => {
     const question = message("Hello");
     const outage = { looks: 0 };
     const wrapStores = awayFor("history", toTurnId(question.key), outage);
-    const { accept, idle, texts } = startEngine({ wrapStores, scripts: [["One."], ["Two."]] });
-    await accept(question);
-    await idle();
+    const { handle, texts } = startEngine({ wrapStores, scripts: [["One."], ["Two."]] });
+    await handle(question);
     outage.looks = 2;
-    await accept(edited(question, "Hello again"));
-    await idle();
+    await handle(edited(question, "Hello again"));
     expect(texts()).toEqual(["Two.", expect.stringMatching(/^My storage is unavailable\. I'll do this/)]);
   });
 
   test("an attempt asks the channel's model with its persona, in the asker's name", async () => {
     const { gateway, requests } = fakeGateway(["Hello."]);
     const listModels = async () => ["fake", "large"];
-    const { accept, idle } = startEngine({ gateway: { ...gateway, listModels } });
+    const { accept, handle } = startEngine({ gateway: { ...gateway, listModels } });
     await accept(command("model", "large"));
     await accept(command("persona", "Be a pirate."));
-    await accept(message("Hello"));
-    await idle();
+    await handle(message("Hello"));
     expect(requests).toMatchObject([
       {
         model: "large",
@@ -412,9 +408,8 @@ describe("an attempt at a turn", () => {
 
   test("an attempt shows that the model thinks, but neither shows nor stores its thoughts", async () => {
     const thought = { reasoning: "A greeting. I greet back." };
-    const { accept, idle, history, progress, texts } = startEngine({ scripts: [[thought, "Hello."]] });
-    await accept(message("Hi"));
-    await idle();
+    const { handle, history, progress, texts } = startEngine({ scripts: [[thought, "Hello."]] });
+    await handle(message("Hi"));
     expect(progress).toContain("thinking");
     expect(texts()).toEqual(["Hello."]);
     const { entries } = await history.read("test:a", { maxEntries: 10 });
@@ -423,9 +418,8 @@ describe("an attempt at a turn", () => {
 
   test("an answer with an unknown finish reason is stored as partial and offers Retry", async () => {
     const scripts = [["So far", { finish: "insufficient_system_resource" }]];
-    const { accept, idle, channel, history } = startEngine({ scripts });
-    await accept(message("Hi"));
-    await idle();
+    const { handle, channel, history } = startEngine({ scripts });
+    await handle(message("Hi"));
     expect(channel[0]?.draft.markdown).toBe(
       "So far\n\n_The answer broke off before it was finished. Press Retry to ask again._",
     );
@@ -445,9 +439,8 @@ describe("an attempt at a turn", () => {
       tokens: [],
       destination: { write: (line) => void lines.push(line) },
     });
-    const { accept, idle, texts } = startEngine({ gateway: connect(url), log });
-    await accept(message(secret));
-    await idle();
+    const { handle, texts } = startEngine({ gateway: connect(url), log });
+    await handle(message(secret));
     expect(texts()).toEqual(["_The AI service refused this request (400). My log says why._"]);
     const line = lines.find((one) => one.includes("no complete answer"));
     for (const part of ["Unknown thing in", "odd_code", "odd_param", "400"]) expect(line).toContain(part);
@@ -455,19 +448,17 @@ describe("an attempt at a turn", () => {
   });
 
   test("an answer says so if the model thought until it hit the length limit, and Retry asks again", async () => {
-    const { accept, idle, channel, texts } = startEngine({
+    const { handle, channel, texts } = startEngine({
       scripts: [[{ reasoning: "On the one hand …" }, { finish: "length" }]],
     });
-    await accept(message("Hi"));
-    await idle();
+    await handle(message("Hi"));
     expect(texts()).toEqual([expect.stringContaining("before it got to an answer")]);
     expect(channel[0]?.draft.buttons.map(({ action }) => action)).toEqual(["retry"]);
   });
 
   test("the history keeps the messages that the turn added to the context, and no others", async () => {
-    const { accept, idle, history } = startEngine();
-    await accept(message("Hi"));
-    await idle();
+    const { handle, history } = startEngine();
+    await handle(message("Hi"));
     const { entries } = await history.read("test:a", { maxEntries: 10 });
     expect(entries.map(({ messages }) => messages)).toEqual([
       [{ role: "user", content: "Hi" }],
@@ -519,12 +510,11 @@ describe("an attempt at a turn", () => {
     });
     const never = new Promise(() => {});
     const scripts = [[{ content: "Let me see. " }, LOOK], ["It", never], [LOOK], ["It rains."]];
-    const { accept, idle, until, channel } = startEngine({ platform, tools: [look], scripts });
+    const { accept, handle, until, channel } = startEngine({ platform, tools: [look], scripts });
     const question = message("wether?");
     await accept(question);
     await until(() => channel[0]?.draft.markdown.includes("It") === true);
-    await accept(edited(question, "weather?"));
-    await idle();
+    await handle(edited(question, "weather?"));
     const step = { title: "looking out of the window", state: "done" };
     expect(shown).toContainEqual(expect.objectContaining({ ...step, id: "1.1.0" }));
     expect(channel[0]?.draft).toMatchObject({ markdown: "It rains.", steps: [{ ...step, id: "2.1.0" }] });
@@ -536,10 +526,8 @@ test("the end of a turn is recorded once the store accepts writes, even if the s
     (entries) => entries.some(({ value }) => (value as Partial<TurnRecord> | undefined)?.phase === "final"),
     { writes: 3 },
   );
-  const { accept, idle, records } = startEngine({ wrapStores, scripts: [["Tea."]] });
-  const question = message("What to drink?");
-  await accept(question);
-  await idle();
+  const { handle, records } = startEngine({ wrapStores, scripts: [["Tea."]] });
+  const question = await handle(message("What to drink?"));
   expect(await records.load(toTurnId(question.key))).toMatchObject({ phase: "final" });
 });
 
@@ -547,8 +535,7 @@ test("a question that could not be stored before its answer is stored together w
   const refusal = { writes: 2 };
   const wrapStores = refusing((entries) => JSON.stringify(entries).includes('"content":"tea?"'), refusal);
   const engine = startEngine({ wrapStores, scripts: [["A leaf."]] });
-  await engine.accept(message("tea?"));
-  await engine.idle();
+  await engine.handle(message("tea?"));
   const { entries } = await engine.history.read("test:a", { maxEntries: 10 });
   expect(entries.flatMap(({ messages }) => messages.map(({ content }) => content))).toEqual(["tea?", "A leaf."]);
   expect(await engine.history.isFollowed("test:a")).toBe(true);

@@ -231,11 +231,10 @@ describe("options that the model did not accept", () => {
       const isWarm = (received.json as { temperature?: number } | undefined)?.temperature !== undefined;
       return (isWarm ? refuse : events(stream("Hello.")))(response, received);
     });
-    const { accept, idle, texts } = startEngine({ gateway: connect(url), model: "m" });
+    const { accept, handle, texts } = startEngine({ gateway: connect(url), model: "m" });
     await accept(command("model", "--temperature 0.5"));
     for (const question of ["Hi", "Hi again"]) {
-      await accept(message(question));
-      await idle();
+      await handle(message(question));
     }
     const note = "_The model `m` doesn't accept a temperature, so it used its own._";
     expect(texts().slice(1)).toEqual([`Hello.\n\n${note}`, `Hello.\n\n${note}`]);

@@ -29,16 +29,13 @@ async function start(first: Answer[], fallbackModel?: string) {
 
 describe("an answer from a fallback", () => {
   test("an answer from a fallback says so in its last line, and in its explanation", async () => {
-    const { accept, idle, texts, metrics } = await start([rateLimit({ "retry-after": "600" })]);
-    const question = message("Say hello.");
-    await accept(question);
-    await idle();
+    const { handle, texts, metrics } = await start([rateLimit({ "retry-after": "600" })]);
+    const question = await handle(message("Say hello."));
     expect(texts()).toHaveLength(1);
     expect(texts()[0]).toMatch(
       /\n\n_Answered by the second AI service, because `sandbox-chat` is at its rate limit\._$/,
     );
-    await accept(action("explain", toTurnId(question.key)));
-    await idle();
+    await handle(action("explain", toTurnId(question.key)));
     expect(texts().at(-1)).toContain(
       "- Model: `sandbox-chat` of the second AI service, because `sandbox-chat` is at its rate limit",
     );
@@ -46,25 +43,22 @@ describe("an answer from a fallback", () => {
   });
 
   test("an answer says if the first AI service cannot be reached", async () => {
-    const { accept, idle, texts } = await start([drop], "sandbox-text");
-    await accept(message("Say hello."));
-    await idle();
+    const { handle, texts } = await start([drop], "sandbox-text");
+    await handle(message("Say hello."));
     expect(texts()[0]).toMatch(/_Answered by the second AI service, because I couldn't reach the first one\._$/);
   });
 
   test("an answer from a fallback names the other model", async () => {
-    const { accept, idle, texts, usage } = await start([refusal(503, "busy"), refusal(503, "busy"), good], "small");
-    await accept(message("Say hello."));
-    await idle();
+    const { handle, texts, usage } = await start([refusal(503, "busy"), refusal(503, "busy"), good], "small");
+    await handle(message("Say hello."));
     expect(texts()).toEqual(["Hello\n\n_Answered by `small`, because `sandbox-chat` didn't answer._"]);
     const rows = await usage.readTable("everyone");
     expect(rows.map(({ model, requests }) => [model, requests])).toContainEqual(["small", 1]);
   });
 
   test("no fallback answers once the first model has started: the answer breaks off and says why", async () => {
-    const { accept, idle, texts } = await start([cut(ROLE, words("Once upon a"))]);
-    await accept(message("Tell me a story."));
-    await idle();
+    const { handle, texts } = await start([cut(ROLE, words("Once upon a"))]);
+    await handle(message("Tell me a story."));
     expect(texts()).toHaveLength(1);
     expect(texts()[0]).toMatch(/^Once upon a\n\n_The answer broke off before it was finished\./);
   });

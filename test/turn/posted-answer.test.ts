@@ -137,13 +137,10 @@ const LINE = "a line of the long answer\n\n";
 /** A truncated answer, and the button press that continues it. */
 async function cutOff(text: string, platform = fakePlatform(), rest = "the rest") {
   const engine = startEngine({ platform, scripts: [[text, { finish: "length" }], [rest]] });
-  const question = message("Tell me everything");
-  await engine.accept(question);
-  await engine.idle();
+  const question = await engine.handle(message("Tell me everything"));
   const before = platform.channel.map(({ draft }) => draft);
   async function goOn(): Promise<void> {
-    await engine.accept(action("continue", toTurnId(question.key)));
-    await engine.idle();
+    await engine.handle(action("continue", toTurnId(question.key)));
   }
   return { ...engine, question, before, goOn };
 }
@@ -181,15 +178,11 @@ describe("a truncated answer that is continued", () => {
         platform,
         scripts: [[{ reasoning: "hm ".repeat(length / 3) }, words, { finish: "length" }], ["REST"]],
       });
-      await engine.accept(command("model", "--thinking shown"));
-      await engine.idle();
+      await engine.handle(command("model", "--thinking shown"));
       platform.channel.splice(0);
-      const question = message("Tell me everything");
-      await engine.accept(question);
-      await engine.idle();
+      const question = await engine.handle(message("Tell me everything"));
       expect(engine.texts()[0]).toContain("Thought for");
-      await engine.accept(action("continue", toTurnId(question.key)));
-      await engine.idle();
+      await engine.handle(action("continue", toTurnId(question.key)));
       const shown = engine.texts().join(" ");
       expect(words.split(" ").filter((word) => !shown.split(/\s+/).includes(word))).toEqual([]);
       expect(shown.match(/word77\b/g)).toHaveLength(1);

@@ -49,31 +49,23 @@ describe("a forged button of an answer", () => {
   const elsewhere = { ...HERE, channelId: "elsewhere" };
 
   test("a forged Stop or Retry does nothing for a moderator of another channel", async () => {
-    const { accept, idle, channel, texts } = startEngine({
+    const { handle, channel, texts } = startEngine({
       scripts: [[new GatewayError("interrupted", "cut")], ["Good."]],
     });
-    const question = message("Hello");
-    await accept(question);
-    await idle();
-    await accept({ ...action("retry", toTurnId(question.key), { author: boss }), reply: elsewhere });
-    await idle();
+    const question = await handle(message("Hello"));
+    await handle({ ...action("retry", toTurnId(question.key), { author: boss }), reply: elsewhere });
     expect(texts().at(-1)).toMatch(/^Only the person who asked/);
     expect(channel[0]?.draft.buttons[0]?.action).toBe("retry");
-    await accept(action("retry", toTurnId(question.key), { author: boss }));
-    await idle();
+    await handle(action("retry", toTurnId(question.key), { author: boss }));
     expect(texts()[0]).toBe("Good.");
   });
 
   test("a forged rating from another channel does not count", async () => {
-    const { accept, idle, records } = startEngine();
-    const question = message("Hello");
-    await accept(question);
-    await idle();
-    await accept({ ...action("good", toTurnId(question.key), { author: ben }), reply: elsewhere });
-    await idle();
+    const { handle, records } = startEngine();
+    const question = await handle(message("Hello"));
+    await handle({ ...action("good", toTurnId(question.key), { author: ben }), reply: elsewhere });
     expect(await records.readFeedback("test", "ben")).toEqual([]);
-    await accept(action("good", toTurnId(question.key), { author: ben }));
-    await idle();
+    await handle(action("good", toTurnId(question.key), { author: ben }));
     expect(await records.readFeedback("test", "ben")).toHaveLength(1);
   });
 });

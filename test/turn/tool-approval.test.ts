@@ -71,8 +71,7 @@ describe.skipIf(isOnRedis)("a call with side effects that a crash interrupted", 
     const turnId = platform.channel[0]?.draft.buttons[0]?.turnId ?? "";
     const press = action("rerun", turnId);
     await second.accept(press);
-    await second.accept(action("rerun", turnId));
-    await second.idle();
+    await second.handle(action("rerun", turnId));
     expect(marks).toEqual(["tea", "tea"]);
     expect(results(second)).toEqual(["bought"]);
     expect(platform.texts()[0]).toBe("Buying.\n\nIt is bought.");
@@ -82,8 +81,7 @@ describe.skipIf(isOnRedis)("a call with side effects that a crash interrupted", 
   test("the bot does not repeat an interrupted call if the button belongs to other calls", async () => {
     const { second, platform, marks } = await die();
     const turnId = readTurnId(platform.channel[0]?.draft.buttons[0]?.turnId ?? "");
-    for (const id of [turnId, toCallsId(turnId, "other-calls")]) await second.accept(action("rerun", id));
-    await second.idle();
+    for (const id of [turnId, toCallsId(turnId, "other-calls")]) await second.handle(action("rerun", id));
     expect(marks).toEqual(["tea"]);
     expect(platform.texts().slice(1)).toEqual(
       Array(2).fill("The request has changed. Read it again before you decide."),
@@ -126,8 +124,7 @@ describe("a call with side effects", () => {
   test("the bot does not repeat a call that timed out under another number", async () => {
     const { tool, marks } = counting(() => never, { timeoutMs: 5 });
     const engine = startEngine({ outsideTools: () => [tool], scripts: [[buy("tea")], [buy("tea", "c2")], ["Sorry."]] });
-    await engine.accept(message("buy tea"));
-    await engine.idle();
+    await engine.handle(message("buy tea"));
     expect(marks).toEqual(["tea"]);
     expect(engine.texts()[0]).toMatch(/^Sorry\.\n\n_I don't know/);
   });
@@ -136,11 +133,9 @@ describe("a call with side effects", () => {
     const { tool, marks } = counting(async () => "bought");
     const scripts = [["Buying.", buy("tea")], [new Error("cut")], ["Done."]];
     const engine = startEngine({ outsideTools: () => [tool], scripts });
-    await engine.accept(message("buy tea"));
-    await engine.idle();
+    await engine.handle(message("buy tea"));
     const turnId = engine.channel[0]?.draft.buttons[0]?.turnId ?? "";
-    await engine.accept(action("retry", turnId));
-    await engine.idle();
+    await engine.handle(action("retry", turnId));
     expect(marks).toEqual(["tea"]);
     expect(engine.texts()).toEqual(["Buying.\n\nDone."]);
     expect(results(engine)).toEqual(["bought"]);
@@ -153,13 +148,10 @@ describe("a call with side effects", () => {
     Object.assign(platform.sink, { traits: { secondThoughts: true } });
     const scripts = [[buy("tea")], ["Tea it is."], ...more];
     const engine = startEngine({ platform, outsideTools: () => [tool], scripts });
-    const question = message("buy tea");
-    await engine.accept(question);
-    await engine.idle();
+    const question = await engine.handle(message("buy tea"));
     const regenerate = async () => {
       const found = engine.channel[0]?.draft.buttons.find((button) => button.action === "regenerate");
-      await engine.accept(action("regenerate", found?.turnId ?? ""));
-      await engine.idle();
+      await engine.handle(action("regenerate", found?.turnId ?? ""));
     };
     return { engine, marks, question, regenerate };
   }
@@ -193,8 +185,7 @@ describe("a call with side effects", () => {
 
   test("the model learns of a finished call when a person edits the question after the answer", async () => {
     const { engine, marks, question } = await buyTea([[buy("coffee", "c2")], ["Coffee too."]]);
-    await engine.accept(edited(question, "buy coffee"));
-    await engine.idle();
+    await engine.handle(edited(question, "buy coffee"));
     expect(marks).toEqual(["tea", "coffee"]);
     expect(results(engine)).toEqual([
       "bought tea\n(This call was made before the question was last edited.)",
@@ -211,13 +202,11 @@ describe("a call with side effects", () => {
     Object.assign(platform.sink, { traits: { secondThoughts: true } });
     const scripts = [["Tea?"], [buy("tea")], ["Maybe."], ["Bought."]];
     const engine = startEngine({ platform, outsideTools: () => [tool], scripts });
-    await engine.accept(message("buy tea"));
-    await engine.idle();
+    await engine.handle(message("buy tea"));
     const press = async (label: string) => {
       const button = engine.channel[0]?.draft.buttons.find((one) => one.label === label);
       if (button === undefined || button.action === "edit") throw new Error(`there is no button ${label}`);
-      await engine.accept(action(button.action, button.turnId));
-      await engine.idle();
+      await engine.handle(action(button.action, button.turnId));
     };
     const labels = () => engine.channel[0]?.draft.buttons.map(({ label }) => label);
     await press("Regenerate");
@@ -239,8 +228,7 @@ describe("a call with side effects", () => {
     const question = message("buy tea");
     await engine.accept(question);
     while (engine.requests.length < 2) await new Promise(setImmediate);
-    await engine.accept(edited(question, "buy coffee"));
-    await engine.idle();
+    await engine.handle(edited(question, "buy coffee"));
     expect(marks).toEqual(["tea"]);
     expect(results(engine)).toEqual(["bought\n(This call was made before the question was last edited.)"]);
     expect(engine.texts()).toEqual(["Tea it is."]);
@@ -256,9 +244,7 @@ describe("a call that needs approval", () => {
     const { tool, marks } = counting(answer, asked);
     const common = { database, platform, outsideTools: () => [tool] };
     const engine = startEngine({ ...common, scripts });
-    const question = message("buy tea");
-    await engine.accept(question);
-    await engine.idle();
+    const question = await engine.handle(message("buy tea"));
     const id = platform.channel[0]?.draft.buttons[0]?.turnId ?? "";
     return { engine, common, marks, question, id, platform };
   }
@@ -276,16 +262,14 @@ describe("a call that needs approval", () => {
     ]);
     expect(marks).toEqual([]);
     // A waiting call occupies no slot.
-    await engine.accept(message("and you?"));
-    await engine.idle();
+    await engine.handle(message("and you?"));
     expect(engine.channel).toHaveLength(2);
   });
 
   test("an approved call is made once, by any process, however often the button is pressed", async () => {
     const { common, marks, id, platform } = await ask();
     const next = startEngine({ ...common, scripts: [["Here you are."]] });
-    for (const press of [action("approve", id), action("approve", id), action("deny", id)]) await next.accept(press);
-    await next.idle();
+    for (const press of [action("approve", id), action("approve", id), action("deny", id)]) await next.handle(press);
     expect(marks).toEqual(["tea"]);
     const [answer, ...notices] = platform.texts();
     expect(answer).toBe("Let me.\n\n_`Ada` allowed that once._\n\nHere you are.");
@@ -294,8 +278,7 @@ describe("a call that needs approval", () => {
 
   test("the bot does not make a denied call, and tells the model so", async () => {
     const { engine, marks, id } = await ask([["Let me.", buy("tea")], ["Then not."]]);
-    await engine.accept(action("deny", id));
-    await engine.idle();
+    await engine.handle(action("deny", id));
     expect(marks).toEqual([]);
     expect(results(engine)).toEqual([expect.stringMatching(/^Not run: the user did not allow this call/)]);
     expect(engine.texts()).toEqual(["Let me.\n\n_`Ada` did not allow that._\n\nThen not."]);
@@ -304,23 +287,19 @@ describe("a call that needs approval", () => {
   test("a call needs no approval if a person allowed it for the conversation", async () => {
     const { engine, marks, id } = await ask([[buy("tea")], ["Tea."], [buy("milk")], ["Milk."], [buy("gin")]]);
     await engine.accept(action("always", id));
-    await engine.accept(message("and milk"));
-    await engine.idle();
+    await engine.handle(message("and milk"));
     expect(marks).toEqual(["tea", "milk"]);
-    await engine.accept(message("buy gin", { conversationId: "test:b" }));
-    await engine.idle();
+    await engine.handle(message("buy gin", { conversationId: "test:b" }));
     expect(marks).toEqual(["tea", "milk"]);
     expect(engine.texts()[2]).toContain("**May I use `shop__buy`**");
   });
 
   test("only the asker or a moderator can decide about a call", async () => {
     const { engine, marks, id } = await ask();
-    await engine.accept(action("approve", id, { author: ben }));
-    await engine.idle();
+    await engine.handle(action("approve", id, { author: ben }));
     expect(marks).toEqual([]);
     expect(engine.texts()[1]).toMatch(/^Only the person who asked/);
-    await engine.accept(action("approve", id, { author: { ...ben, isModerator: true } }));
-    await engine.idle();
+    await engine.handle(action("approve", id, { author: { ...ben, isModerator: true } }));
     expect(marks).toEqual(["tea"]);
   });
 
@@ -328,19 +307,16 @@ describe("a call that needs approval", () => {
 
   test("a button that showed other calls does nothing, after an edit and in another process too", async () => {
     const { engine, common, marks, question, id } = await ask([[buy("tea")], [buy("coffee")]]);
-    await engine.accept(edited(question, "buy coffee"));
-    await engine.idle();
+    await engine.handle(edited(question, "buy coffee"));
     expect(engine.texts()).toEqual([expect.stringContaining('"note": "coffee"')]);
     const again = engine.channel[0]?.draft.buttons[0]?.turnId ?? "";
     await engine.queue.close(0);
     const next = startEngine({ ...common, scripts: [["Coffee."], [buy("gin")]] });
-    for (const name of ["approve", "always", "deny"] as const) await next.accept(action(name, id));
-    await next.idle();
+    for (const name of ["approve", "always", "deny"] as const) await next.handle(action(name, id));
     expect(marks).toEqual([]);
     expect(next.texts().slice(1)).toEqual([CHANGED, CHANGED, CHANGED]);
     await next.accept(action("approve", again));
-    await next.accept(message("buy gin"));
-    await next.idle();
+    await next.handle(message("buy gin"));
     // The old "Always" did not allow anything either.
     expect(marks).toEqual(["coffee"]);
     expect(next.texts()[0]).toBe("_`Ada` allowed that once._\n\nCoffee.");
@@ -349,13 +325,11 @@ describe("a call that needs approval", () => {
 
   test("an old button does nothing if the same call is asked again after an edit", async () => {
     const { engine, marks, question, id } = await ask([[buy("tea")], [buy("tea")], ["Tea."]]);
-    await engine.accept(edited(question, "buy tea, please"));
-    await engine.idle();
+    await engine.handle(edited(question, "buy tea, please"));
     const again = engine.channel[0]?.draft.buttons[0]?.turnId ?? "";
     await engine.accept(action("approve", id));
     await engine.accept(action("approve", again));
-    await engine.accept(action("approve", id));
-    await engine.idle();
+    await engine.handle(action("approve", id));
     expect(marks).toEqual(["tea"]);
     expect(engine.texts().slice(1)).toEqual([CHANGED, "This has already been decided."]);
   });
@@ -367,12 +341,10 @@ describe("a call that needs approval", () => {
     };
     const { engine, marks, question, id } = await ask([[both("tea", "milk")], [both("tea", "gin")], ["Both."]]);
     await engine.accept(edited(question, "buy tea and gin"));
-    await engine.accept(action("approve", id));
-    await engine.idle();
+    await engine.handle(action("approve", id));
     expect(marks).toEqual([]);
     expect(engine.texts()[1]).toBe(CHANGED);
-    await engine.accept(action("approve", engine.channel[0]?.draft.buttons[0]?.turnId ?? ""));
-    await engine.idle();
+    await engine.handle(action("approve", engine.channel[0]?.draft.buttons[0]?.turnId ?? ""));
     expect(marks).toEqual(["tea", "gin"]);
   });
 
@@ -390,8 +362,7 @@ describe("a call that needs approval", () => {
   test("a waiting call stays as it is if an edit changes no words", async () => {
     const { engine, marks, question, id } = await ask();
     await engine.accept(edited(question, "buy tea"));
-    await engine.accept(action("approve", id));
-    await engine.idle();
+    await engine.handle(action("approve", id));
     expect(marks).toEqual(["tea"]);
     expect(engine.requests).toHaveLength(2);
   });
@@ -402,17 +373,14 @@ describe("a call that needs approval", () => {
     const { tool, marks } = counting(async () => "bought", asked);
     const scripts = [["Tea?"], [buy("tea")], ["Bought."]];
     const engine = startEngine({ platform, outsideTools: () => [tool], scripts });
-    await engine.accept(message("buy tea"));
-    await engine.idle();
+    await engine.handle(message("buy tea"));
     const regenerate = engine.channel[0]?.draft.buttons.find((button) => button.action === "regenerate");
-    await engine.accept(action("regenerate", regenerate?.turnId ?? ""));
-    await engine.idle();
+    await engine.handle(action("regenerate", regenerate?.turnId ?? ""));
     const buttons = engine.channel[0]?.draft.buttons ?? [];
     expect(buttons.map(({ label }) => label)).toEqual(["Approve once", "Always in this conversation", "Deny"]);
     const id = buttons[0]?.turnId ?? "";
     await engine.accept(action("show", toEditionId(readTurnId(id), 1)));
-    await engine.accept(action("approve", id));
-    await engine.idle();
+    await engine.handle(action("approve", id));
     expect(marks).toEqual(["tea"]);
     const [answer, refusal] = engine.texts();
     expect(answer).toMatch(/Bought\.$/);
@@ -430,8 +398,7 @@ describe("a call that needs approval", () => {
         ...(what === "gone" ? { outsideTools: () => [] } : { policy: () => policy }),
         scripts: [["Not possible."]],
       });
-      await next.accept(action("approve", id));
-      await next.idle();
+      await next.handle(action("approve", id));
       expect([what, marks]).toEqual([what, []]);
       expect(results(next)).toEqual([expect.stringMatching(/^There is no tool "shop__buy"/)]);
       expect(platform.texts()[0]).toMatch(/Not possible\.$/);
@@ -440,29 +407,24 @@ describe("a call that needs approval", () => {
 
   test("two calls can wait at once, and each is decided by its own buttons", async () => {
     const { engine, marks, id } = await ask([[buy("tea")], [buy("milk")], ["Milk."], ["Tea."]]);
-    await engine.accept(message("and milk"));
-    await engine.idle();
+    await engine.handle(message("and milk"));
     expect(marks).toEqual([]);
     const other = engine.channel[1]?.draft.buttons[0]?.turnId ?? "";
-    await engine.accept(action("approve", other));
-    await engine.idle();
+    await engine.handle(action("approve", other));
     expect(marks).toEqual(["milk"]);
-    await engine.accept(action("deny", id));
-    await engine.idle();
+    await engine.handle(action("deny", id));
     expect(marks).toEqual(["milk"]);
     expect(engine.texts()).toEqual(["_`Ada` did not allow that._\n\nTea.", "_`Ada` allowed that once._\n\nMilk."]);
   });
 
   test("deleting the question or pressing Stop removes a waiting call", async () => {
     const one = await ask();
-    await one.engine.accept(deleted(one.question));
-    await one.engine.idle();
+    await one.engine.handle(deleted(one.question));
     expect(one.engine.channel).toEqual([]);
     const other = await ask();
     const turnId = other.id.split("~")[0] ?? "";
     await other.engine.accept(action("stop", turnId));
-    await other.engine.accept(action("approve", other.id));
-    await other.engine.idle();
+    await other.engine.handle(action("approve", other.id));
     expect([...one.marks, ...other.marks]).toEqual([]);
     expect(other.engine.texts()).toEqual([
       "Let me.\n\n_Stopped. I didn't make the calls that were waiting for your approval._",
@@ -476,8 +438,7 @@ describe("a call that needs approval", () => {
     const call = { index: 0, id: "c1", type: "function" as const, function: given };
     const { engine, marks, id } = await ask([[{ tool_calls: [call] }], ["Tea."]]);
     expect(engine.texts()[0]).toContain('{\n  "note": "tea"\n}');
-    await engine.accept(action("approve", id));
-    await engine.idle();
+    await engine.handle(action("approve", id));
     expect(marks).toEqual(["tea"]);
   });
 
@@ -504,10 +465,8 @@ describe("a prompt of a server", () => {
     };
     const scripts = [["Done."], ["You are welcome."]];
     const engine = startEngine({ outside: { readPrompt }, scripts });
-    await engine.accept(message("!shop:restock tea"));
-    await engine.idle();
-    await engine.accept(message("thanks"));
-    await engine.idle();
+    await engine.handle(message("!shop:restock tea"));
+    await engine.handle(message("thanks"));
     expect(asked).toEqual(["!shop:restock tea", "thanks"]);
     const said = engine.requests.map(({ messages }) => messages.slice(1).map(({ content }) => content));
     expect(said[0]).toEqual([expect.stringContaining("!shop:restock tea"), "Restock the tea."]);
@@ -517,8 +476,7 @@ describe("a prompt of a server", () => {
 
   test("the person learns that a prompt is unavailable, and the bot does not ask the model", async () => {
     const engine = startEngine({ outside: { readPrompt: async () => "That needs `what` as well." } });
-    await engine.accept(message("!shop:restock"));
-    await engine.idle();
+    await engine.handle(message("!shop:restock"));
     expect(engine.texts()).toEqual(["That needs `what` as well."]);
     expect(engine.requests).toEqual([]);
   });
@@ -529,8 +487,7 @@ describe("a prompt of a server", () => {
       const policy = () => ({ access: { rules: [{ deny: "server:shop" }] } });
       const readPrompt = async () => [{ role: "user" as const, content: "Restock the tea." }];
       const engine = startEngine({ policy, outside: { readPrompt }, scripts: [["Done."]] });
-      await engine.accept(message(text));
-      await engine.idle();
+      await engine.handle(message(text));
       expect(engine.texts()).toEqual([expect.stringContaining("You can't use the tool")]);
       expect(engine.requests).toEqual([]);
     },
@@ -549,11 +506,9 @@ describe("a server that is off in a channel", () => {
       report: () => [{ name: "shop", state: "ready" as const, tools: [tool], prompts: [] }],
     };
     const engine = startEngine({ outside, scripts: [["One."], ["Two."]] });
-    await engine.accept(message("one"));
-    await engine.idle();
+    await engine.handle(message("one"));
     await engine.accept(command("tools", "off shop"));
-    await engine.accept(message("two"));
-    await engine.idle();
+    await engine.handle(message("two"));
     const offered = engine.requests.map(({ tools = [] }) => tools.map((one) => one.function.name));
     expect(offered).toEqual([["schedule", "shop__buy"], ["schedule"]]);
   });
@@ -564,8 +519,7 @@ describe("/forget", () => {
     const database = new DatabaseSync(":memory:");
     const { tool } = counting(async () => "bought");
     const engine = startEngine({ database, outsideTools: () => [tool], scripts: [[buy("canary")], ["Done."]] });
-    await engine.accept(message("buy"));
-    await engine.idle();
+    await engine.handle(message("buy"));
     const kept = async () => (await readKept(database)).join("\n");
     expect(await kept()).toContain("canary");
     await engine.records.forget("test", ada.id);
@@ -581,14 +535,10 @@ describe("/forget", () => {
     const { tool, marks } = counting(async () => "bought", { approval: { server: "shop" } });
     const engine = startEngine({ outsideTools: () => [tool], scripts: [[buy("tea")], ["Done."], [buy("more", "c2")]] });
     const author = { ...ada, ...rights };
-    await engine.accept(message("buy", { author }));
-    await engine.idle();
-    await engine.accept(action("always", engine.channel[0]?.draft.buttons[0]?.turnId ?? "", { author }));
-    await engine.idle();
-    await engine.accept(command("forget", words, { author }));
-    await engine.idle();
-    await engine.accept(message("buy more", { author }));
-    await engine.idle();
+    await engine.handle(message("buy", { author }));
+    await engine.handle(action("always", engine.channel[0]?.draft.buttons[0]?.turnId ?? "", { author }));
+    await engine.handle(command("forget", words, { author }));
+    await engine.handle(message("buy more", { author }));
     expect(marks).toEqual(["tea"]);
     expect(engine.texts().at(-1)).toMatch(/May I use `shop__buy`/);
   });

@@ -29,8 +29,7 @@ function start({ maxLength = 2_000, ...options }: EngineOptions & { maxLength?: 
     ...engine,
     /** Presses the button under a question's answer, and returns the explanation. */
     async explained(key: string, by: Parameters<typeof action>[2] = {}): Promise<string | undefined> {
-      await engine.accept(action("explain", toTurnId(key), by));
-      await engine.idle();
+      await engine.handle(action("explain", toTurnId(key), by));
       return engine.texts().at(-1);
     },
   };
@@ -38,12 +37,9 @@ function start({ maxLength = 2_000, ...options }: EngineOptions & { maxLength?: 
 
 describe("the explanation of an answer", () => {
   test("a button shows the explanation: messages, model, tools with arguments and times, tokens", async () => {
-    const { accept, idle, channel, explained } = start({ scripts: [["Hello."], [CALL], ["It rains."]], tools: [look] });
-    await accept(message("I am Ada."));
-    await idle();
-    const question = message("The weather?");
-    await accept(question);
-    await idle();
+    const { handle, channel, explained } = start({ scripts: [["Hello."], [CALL], ["It rains."]], tools: [look] });
+    await handle(message("I am Ada."));
+    const question = await handle(message("The weather?"));
     expect(channel[1]?.draft.buttons.map(({ label }) => label)).toContain("What did you see?");
     const told = (await explained(question.key)) ?? "";
     expect(told.split("\n")).toEqual([
@@ -62,32 +58,24 @@ describe("the explanation of an answer", () => {
   });
 
   test("the explanation names the channel's persona and options, and the messages that were left out", async () => {
-    const { accept, idle, explained } = start({ maxEntries: 2 });
+    const { accept, handle, explained } = start({ maxEntries: 2 });
     await accept(command("persona", "A pirate"));
     await accept(command("model", "--temperature 0.5"));
     for (const text of ["one", "two"]) {
-      await accept(message(text));
-      await idle();
+      await handle(message(text));
     }
-    const question = message("three");
-    await accept(question);
-    await idle();
+    const question = await handle(message("three"));
     const told = await explained(question.key);
     expect(told).toMatch(/- Model: `fake`, with temperature 0\.5\n- Persona: of this channel, `A pirate`\n/);
     expect(told).toMatch(/- Left out: .+\n- Note: Earlier messages of this conversation were left out\.$/);
-    await accept(command("persona", "A parrot"));
-    await idle();
+    await handle(command("persona", "A parrot"));
     expect(await explained(question.key)).toContain("of this channel, changed since");
   });
 
   test("the explanation does not store text: erased messages are missing from it", async () => {
-    const { accept, idle, explained } = start();
-    const secret = message("a secret of ben", { author: ben });
-    await accept(secret);
-    await idle();
-    const question = message("Well?");
-    await accept(question);
-    await idle();
+    const { accept, handle, explained } = start();
+    const secret = await handle(message("a secret of ben", { author: ben }));
+    const question = await handle(message("Well?"));
     expect(await explained(question.key)).toContain("a secret of ben");
     await accept(deleted(secret));
     const told = await explained(question.key);
@@ -96,28 +84,22 @@ describe("the explanation of an answer", () => {
   });
 
   test("only people in the same channel can see the explanation", async () => {
-    const { accept, idle, explained, texts } = start();
-    const question = message("Hello");
-    await accept(question);
-    await idle();
+    const { handle, explained, texts } = start();
+    const question = await handle(message("Hello"));
     expect(await explained(question.key, { author: ben })).toContain("**What I was given");
     const elsewhere = action("explain", toTurnId(question.key), { author: ben });
     const reply = { ...elsewhere.reply, channelId: "another" };
-    await accept({ ...elsewhere, reply });
-    await idle();
+    await handle({ ...elsewhere, reply });
     expect(texts().at(-1)).toBe("This belongs to another conversation, so nothing was done.");
     expect(await explained("never asked")).toMatch(/^This answer is too old/);
   });
 
   test("the explanation fits into one message and leaves out the oldest messages first", async () => {
-    const { accept, idle, explained, violations } = start({ maxLength: 600 });
+    const { handle, explained, violations } = start({ maxLength: 600 });
     for (let at = 0; at < 12; at++) {
-      await accept(message(`question ${at} ${"x".repeat(60)}`));
-      await idle();
+      await handle(message(`question ${at} ${"x".repeat(60)}`));
     }
-    const question = message("the last one");
-    await accept(question);
-    await idle();
+    const question = await handle(message("the last one"));
     const told = await explained(question.key);
     expect(told).toMatch(/- Messages: 25, the newest \d shown here/);
     expect(told).toContain("the last one");
@@ -127,16 +109,13 @@ describe("the explanation of an answer", () => {
 
   test("the explanation is exported to the asker, and erased with everything else", async () => {
     const database = new DatabaseSync(":memory:");
-    const { accept, idle, records } = start({ database });
-    const question = message("my secret");
-    await accept(question);
-    await idle();
+    const { handle, records } = start({ database });
+    const question = await handle(message("my secret"));
     const turnId = toTurnId(question.key);
     expect(await records.readTraces("test", ada.id)).toMatchObject([
       { turnId, given: { shown: [question.messageId] } },
     ]);
-    await accept(command("forget", "me for good"));
-    await idle();
+    await handle(command("forget", "me for good"));
     expect([(await records.load(turnId))?.trace, await records.readTraces("test", ada.id)]).toEqual([undefined, []]);
   });
 
@@ -153,18 +132,15 @@ describe("the explanation of an answer", () => {
         return "quotes";
       },
     };
-    const { accept, idle, texts } = startEngine({
+    const { handle, texts } = startEngine({
       platform,
       adapterOf: () => ({ ...platform.adapter, mayShow }),
       scripts: [[CALL], ["It rains."]],
       tools: [find],
     });
-    const question = message("The weather?");
-    await accept(question);
-    await idle();
+    const question = await handle(message("The weather?"));
     open.delete("two");
-    await accept(action("explain", toTurnId(question.key)));
-    await idle();
+    await handle(action("explain", toTurnId(question.key)));
     expect(texts().at(-1)?.split("\n").slice(-3)).toEqual([
       "  - Found: https://chat.example/one",
       "  - Found: 1 more that you can't open now",

@@ -15,8 +15,7 @@ test("the token counts come from the gateway once the bot has learned to request
   const engine = startEngine({ gateway: connect(url), model: "m" });
   const seen: unknown[] = [];
   for (const question of ["Hi", "Hi again"]) {
-    await engine.accept(message(question));
-    await engine.idle();
+    await engine.handle(message(question));
     const [row] = await engine.usage.readTable("everyone");
     seen.push([row?.promptTokens, row?.completionTokens, row?.estimatedTokens]);
   }

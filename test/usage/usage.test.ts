@@ -121,9 +121,8 @@ test("empty usage is not stored, and a turn succeeds even if the store fails", a
 });
 
 test("the usage counts an answer with its tokens, estimated if the gateway did not report them", async () => {
-  const { accept, idle, usage } = startEngine({ scripts: [["Hello there."]] });
-  await accept(message("hello"));
-  await idle();
+  const { handle, usage } = startEngine({ scripts: [["Hello there."]] });
+  await handle(message("hello"));
   const used = await usage.readMonth(ofAda);
   expect(used).toMatchObject({ answers: 1, pictures: 0 });
   expect(used.completionTokens).toBeGreaterThan(0);
