@@ -16,11 +16,23 @@ export type Trouble =
   | { kind: SinkErrorKind; retryAfterMs?: number; missing?: string; written?: boolean }
   | Promise<unknown>;
 
+interface FakePlatformOptions {
+  maxLength?: number | undefined;
+  maxMessages?: number | undefined;
+  traits?: ReplySink["traits"];
+  isOwn?: boolean;
+}
+
 /**
  * A channel as people see it, with a record of the sink's calls. `trouble` runs before each call and can fail or delay
  * it. The test fails if two calls for one message overlap.
  */
-export function fakePlatform({ maxLength = 2_000, maxMessages = Infinity, tellsWaits = false, isOwn = false } = {}) {
+export function fakePlatform({
+  maxLength = 2_000,
+  maxMessages = Infinity,
+  traits = {},
+  isOwn = false,
+}: FakePlatformOptions = {}) {
   const channel: Shown[] = [];
   const calls: string[] = [];
   const progress: string[] = [];
@@ -76,7 +88,7 @@ export function fakePlatform({ maxLength = 2_000, maxMessages = Infinity, tellsW
 
   const sink: ReplySink = {
     limits: { maxLength, lengthOf: (text) => text.length, maxFileBytes: 1_000_000, maxMessages },
-    traits: tellsWaits ? { waits: "soon" } : {},
+    traits,
     budget: { key: "test", createPacer: () => createEvenPacer({ gapMs: 1 }) },
     post: (draft, nonce) => call("post", nonce, () => postOnce(nonce, draft, [])),
     upload: (files, caption = { markdown: "", buttons: [], streaming: false }, nonce) =>

@@ -27,6 +27,7 @@ export interface SetUp {
   posted?: string[];
   /** null: another process continues the reply. */
   closing?: Closing | null;
+  traits?: ReplyOptions["sink"]["traits"];
 }
 
 export function setUp({
@@ -34,8 +35,9 @@ export function setUp({
   maxMessages,
   posted = [],
   closing = { note: "", buttons: [] },
+  traits,
 }: SetUp = {}) {
-  const platform = fakePlatform({ maxLength, ...(maxMessages !== undefined && { maxMessages }) });
+  const platform = fakePlatform({ maxLength, maxMessages, traits });
   const scheduler = createQuickScheduler();
   const saved: string[][] = [];
   const refusals: Array<SinkError["kind"]> = [];

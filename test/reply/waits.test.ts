@@ -21,12 +21,11 @@ describe("a long wait", () => {
   const held = () => Promise.withResolvers<void>();
 
   test("a reply shows a wait with Stop in the message that becomes the answer", async () => {
-    const { options, channel, until, calls, texts } = setUp();
+    const { options, channel, until, calls, texts } = setUp({ traits: { waits: "soon" } });
     const [told, hold] = [held(), held()];
     const visible: string[] = [];
     const writing = writeReply(events(hold.promise, "Hello"), {
       ...options,
-      sink: { ...options.sink, traits: { waits: "soon" } as const },
       onWait: () => told.resolve(),
       onVisible: () => void visible.push(channel[0]?.draft.markdown ?? ""),
     });
@@ -45,10 +44,9 @@ describe("a long wait", () => {
   });
 
   test("Stop appears long before the notice of a long wait", async () => {
-    const { options, channel, until, texts } = setUp();
+    const { options, channel, until, texts } = setUp({ traits: { waits: "soon" } });
     const hold = held();
-    const sink = { ...options.sink, traits: { waits: "soon" } as const };
-    const writing = writeReply(events(hold.promise, "Hello"), { ...options, sink });
+    const writing = writeReply(events(hold.promise, "Hello"), options);
     vi.advanceTimersByTime(1_000);
     await until(() => channel.length === 1);
     expect(channel[0]?.draft).toMatchObject({
@@ -88,10 +86,10 @@ describe("a long wait", () => {
   });
 
   test("a reply uses the fallback to write a wait, because the notice with Stop comes before growing text", async () => {
-    const { options, texts, until } = setUp();
+    const { options, texts, until } = setUp({ traits: { waits: "soon" } });
     const hold = held();
     const fallback = { isActive: false, activate: () => void (fallback.isActive = true) };
-    const sink = { ...options.sink, traits: { waits: "soon" } as const, fallback };
+    const sink = { ...options.sink, fallback };
     const writing = writeReply(events(hold.promise, "Hello"), { ...options, sink });
     vi.advanceTimersByTime(1_000);
     await until(() => texts()[0] === "_Waiting for the model …_");
@@ -102,12 +100,10 @@ describe("a long wait", () => {
   });
 
   test("a wait ends in the note of a failure, in the same message", async () => {
-    const { options, texts, until } = setUp({ closing: { note: "_It failed._", buttons: [] } });
+    const closing = { note: "_It failed._", buttons: [] };
+    const { options, texts, until } = setUp({ traits: { waits: "soon" }, closing });
     const hold = held();
-    const writing = writeReply(events(hold.promise, new Error("down")), {
-      ...options,
-      sink: { ...options.sink, traits: { waits: "soon" } as const },
-    });
+    const writing = writeReply(events(hold.promise, new Error("down")), options);
     pass();
     await until(() => texts().length === 1);
     hold.resolve();
@@ -120,10 +116,9 @@ describe("a long wait", () => {
       [{}, []],
       [{ waits: "soon" }, ["test:before"]],
     ] as const) {
-      const { options, calls } = setUp({ posted: [...posted], closing: null });
+      const { options, calls } = setUp({ posted: [...posted], closing: null, traits });
       const [told, hold] = [Promise.withResolvers<string>(), held()];
-      const sink = { ...options.sink, traits };
-      const writing = writeReply(events(hold.promise), { ...options, sink, onWait: told.resolve });
+      const writing = writeReply(events(hold.promise), { ...options, onWait: told.resolve });
       pass();
       expect(await told.promise).toBe("waiting for the model");
       hold.resolve();
@@ -133,13 +128,12 @@ describe("a long wait", () => {
   });
 
   test("a reply shows a wait again whenever its words change", async () => {
-    const { options, texts, until } = setUp();
+    const { options, texts, until } = setUp({ traits: { waits: "soon" } });
     const hold = held();
     const words = ["waiting", "waiting", "thinking, 10 s", "thinking, 20 s"];
     const told: string[] = [];
     const writing = writeReply(events(hold.promise, "Hello"), {
       ...options,
-      sink: { ...options.sink, traits: { waits: "soon" } as const },
       describeWait: () => words.shift() ?? "thinking, 30 s",
       onWait: (said) => void told.push(said),
     });

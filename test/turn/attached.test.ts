@@ -53,8 +53,10 @@ function toBuy(run: () => Promise<string>, how: Partial<Tool> = {}): Tool {
 }
 
 async function start(how: Partial<Tool> = {}) {
-  const [{ url, received }, platform] = [await startFaultServer(strict()), fakePlatform()];
-  Object.assign(platform.sink, { traits: { secondThoughts: true } });
+  const [{ url, received }, platform] = [
+    await startFaultServer(strict()),
+    fakePlatform({ traits: { secondThoughts: true } }),
+  ];
   const database = new DatabaseSync(":memory:");
   const open = (run: () => Promise<string>) =>
     startEngine({ gateway: connect(url), database, platform, model: "m", outsideTools: () => [toBuy(run, how)] });

@@ -22,8 +22,7 @@ async function start(first: Answer[], fallbackModel?: string) {
   const [one, sandbox] = [await startFaultServer(...first), await startSandbox()];
   const second = { baseUrl: sandbox.url, apiKey: "sk-sandbox-all" };
   const gateway = connect(one.url, { second, fallbackModel });
-  const platform = fakePlatform();
-  Object.assign(platform.sink, { traits: { secondThoughts: true } });
+  const platform = fakePlatform({ traits: { secondThoughts: true } });
   return startEngine({ gateway, platform, model: "sandbox-chat" });
 }
 
