@@ -26,27 +26,6 @@ describe("a message", () => {
     expect(violations).toEqual([]);
   });
 
-  test("the bot answers a message once even if the platform delivers it twice", async () => {
-    const { accept, idle, texts, requests } = startEngine();
-    const event = message("Hello");
-    await Promise.all([accept(event), accept(event)]);
-    await idle();
-    expect(texts()).toEqual(["Hello."]);
-    expect(requests).toHaveLength(1);
-  });
-
-  test("an answer grows in one message, which the bot edits as the text streams", async () => {
-    const hold = held();
-    const { accept, idle, channel, until, calls } = startEngine({ scripts: [["One", hold.promise, " two"]] });
-    await accept(message("Count"));
-    await until(() => channel[0]?.draft.markdown === "One");
-    expect(channel[0]?.draft).toMatchObject({ streaming: true, buttons: [{ action: "stop" }] });
-    hold.resolve();
-    await idle();
-    expect(channel.map(({ draft }) => draft)).toEqual([{ markdown: "One two", streaming: false, buttons: [] }]);
-    expect(calls.filter((name) => name === "post")).toHaveLength(1);
-  });
-
   test("the bot answers waiting messages of one author together", async () => {
     const hold = held();
     const { accept, idle, texts, requests } = startEngine({ scripts: [[hold.promise, "first"], ["rest"]] });
@@ -81,27 +60,9 @@ describe("a message", () => {
     await handle(message("And then?", { addressed: "open", author: ben }));
     expect(texts()).toHaveLength(2);
   });
-
-  test("an answer longer than one message arrives complete, in several messages", async () => {
-    const words = Array.from({ length: 3_000 }, (_, index) => `word${index}`).join(" ");
-    const { handle, texts, violations } = startEngine({ scripts: [[words]] });
-    await handle(message("Write a lot"));
-    expect(texts().length).toBeGreaterThan(5);
-    expect(texts().join(" ")).toBe(words);
-    expect(violations).toEqual([]);
-  });
 });
 
 describe("the end of an answer", () => {
-  test("an answer that fails keeps its text, says why, and offers Retry", async () => {
-    const cut = new GatewayError("interrupted", "socket closed by sk-secret");
-    const { handle, channel } = startEngine({ scripts: [["So far", cut]] });
-    await handle(message("Hello"));
-    expect(channel[0]?.draft.markdown).toMatch(/^So far\n\n_.*Retry.*_$/);
-    expect(channel[0]?.draft.markdown).not.toContain("secret");
-    expect(channel[0]?.draft).toMatchObject({ streaming: false, buttons: [{ action: "retry" }] });
-  });
-
   test.each([[[]], [[" \n"]], [["\0\u202E"]]])(
     "an answer without visible text becomes one plain sentence",
     async (script) => {

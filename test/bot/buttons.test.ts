@@ -1,4 +1,3 @@
-import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { startEngine } from "../../lab/support/engine.ts";
 import { action, ada, ben, deleted, edited, message } from "../../lab/support/events.ts";
@@ -12,16 +11,6 @@ import { connect } from "../support/gateway-client.ts";
 const held = () => Promise.withResolvers<void>();
 
 describe("a button", () => {
-  test("Stop ends the answer, closes the stream, and keeps the text", async () => {
-    const { accept, handle, channel, until, openStreams } = startEngine({ scripts: [["So far", held().promise]] });
-    const question = message("Hello");
-    await accept(question);
-    await until(() => channel.length === 1);
-    await handle(action("stop", toTurnId(question.key)));
-    expect(channel[0]?.draft.markdown).toBe("So far\n\n_`Ada` stopped this answer._");
-    expect(openStreams()).toBe(0);
-  });
-
   test.each([
     ["the person who asked, where nobody else reads it", ada, "_You stopped this answer._"],
     ["somebody else", { ...ben, isModerator: true }, "_`Ben` stopped this answer._"],
@@ -54,19 +43,6 @@ describe("a button", () => {
     expect(calls.filter((call) => call === "post")).toHaveLength(2);
   });
 
-  test('the word "stop" stops an answer too, and is not answered as a question', async () => {
-    const { accept, handle, channel, texts, until, openStreams, requests } = startEngine({
-      scripts: [["So far", held().promise]],
-    });
-    await accept(message("Hello"));
-    await until(() => channel.length === 1);
-    await handle(message("Stop!"));
-    expect(texts()).toEqual([expect.stringMatching(/^So far\n\n_`\w+` stopped/)]);
-    expect([openStreams(), requests.length]).toEqual([0, 1]);
-    await handle(message("!stop"));
-    expect(texts()[1]).toMatch(/^I'm not answering anything here/);
-  });
-
   test('the word "stop" also works before the first text and while a question is waiting', async () => {
     const { accept, handle, texts, requests, until } = startEngine({ scripts: [[held().promise]] });
     await accept(message("Hello"));
@@ -94,14 +70,6 @@ describe("a button", () => {
     await handle(message("stop", { conversationId: "test:c" }));
     expect(texts()[0]).toMatch(/^So far\n\n_`\w+` stopped/);
     expect(texts()).toHaveLength(2);
-  });
-
-  test("Stop says that there is nothing to stop, and changes nothing", async () => {
-    const { handle, texts, channel } = startEngine({ scripts: [["Done"]] });
-    const question = await handle(message("Hello"));
-    await handle(action("stop", toTurnId(question.key)));
-    expect(texts()).toEqual(["Done", "This answer has already ended."]);
-    expect(channel[0]?.draft.buttons).toEqual([]);
   });
 
   test("a late Stop shows the whole answer if the platform had refused the last edits", async () => {
@@ -146,21 +114,6 @@ describe("a button", () => {
     expect(texts()).toEqual(["Again"]);
     await handle(action("stop", toTurnId(question.key)));
     expect(texts()).toEqual(["Again", "This answer has already ended."]);
-  });
-
-  test("Retry writes a new answer to the same question in the same message", async () => {
-    const cut = new GatewayError("interrupted", "cut");
-    const { handle, texts, requests } = startEngine({
-      scripts: [["Bad", cut], ["Worse", cut], ["Later"], ["Good"]],
-    });
-    const question = await handle(message("Hello"));
-    await handle(action("retry", toTurnId(question.key)));
-    expect(texts()).toEqual([expect.stringMatching(/^Worse\n/)]);
-    expect(requests[1]?.messages.map(({ content }) => content)).toEqual(["Be kind.", "Hello"]);
-    await handle(message("Next"));
-    await handle(action("retry", toTurnId(question.key)));
-    expect(texts()).toEqual(["Good", "Later"]);
-    expect(requests[3]?.messages).toHaveLength(2);
   });
 
   test("a Retry that fails keeps the shown answer, and can be pressed again", async () => {
@@ -267,16 +220,6 @@ describe("a button", () => {
     await handle(action("stop", toTurnId(question.key)));
     expect(texts()).toEqual([expect.stringContaining("stopped this answer")]);
     expect(requests).toHaveLength(0);
-  });
-
-  test("a button works after a restart", async () => {
-    const [database, platform] = [new DatabaseSync(":memory:"), fakePlatform()];
-    const first = startEngine({ database, platform, scripts: [["Bad", new GatewayError("interrupted", "cut")]] });
-    const question = await first.handle(message("Hello"));
-    await first.queue.close(0);
-    const second = startEngine({ database, platform, scripts: [["Good"]] });
-    await second.handle(action("retry", toTurnId(question.key)));
-    expect(second.texts()).toEqual(["Good"]);
   });
 
   test("Continue extends a truncated answer once, for people who are allowed to", async () => {

@@ -6,17 +6,6 @@ import { eventually } from "../support/eventually.ts";
 const held = () => Promise.withResolvers<void>();
 
 describe("a deletion that comes before its message", () => {
-  test("a deletion that arrives before its message leaves only that message unanswered", async () => {
-    const { handle, texts, requests } = startEngine({ scripts: [["Tea."]] });
-    const question = message("Never mind");
-    await handle(deleted(question));
-    await handle(question);
-    expect(texts()).toEqual([]);
-    await handle(message("What to drink?"));
-    expect(texts()).toEqual(["Tea."]);
-    expect(JSON.stringify(requests)).not.toContain("Never mind");
-  });
-
   test("a deletion that arrives before its message excludes it from a combined answer", async () => {
     const hold = held();
     const { accept, idle, texts, requests, until, channel } = startEngine({
@@ -65,26 +54,6 @@ describe("an edit of a message", () => {
     slow.resolve();
     await idle();
     expect(texts()).toEqual(["Right"]);
-  });
-
-  test("an edit that changes nothing leaves the answer alone", async () => {
-    const hold = held();
-    const { accept, idle, channel, until, requests } = startEngine({ scripts: [["So far", hold.promise]] });
-    const question = message("Hello");
-    await accept(question);
-    await until(() => channel.length === 1);
-    await accept(edited(question, "Hello"));
-    hold.resolve();
-    await idle();
-    expect(requests).toHaveLength(1);
-  });
-
-  test("an edit of an answered message reaches the model with the next question", async () => {
-    const { accept, handle, requests } = startEngine();
-    const question = await handle(message("I like tea"));
-    await accept(edited(question, "I like coffee"));
-    await handle(message("What do I like?"));
-    expect(requests[1]?.messages[1]?.content).toBe("I like coffee");
   });
 });
 

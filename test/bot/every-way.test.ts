@@ -2,7 +2,6 @@ import { Readable } from "node:stream";
 import fc from "fast-check";
 import sharp from "sharp";
 import { describe, expect, test } from "vitest";
-import { z } from "zod";
 import { startEngine } from "../../lab/support/engine.ts";
 import { action, ada, ben, command, deleted, edited, message } from "../../lab/support/events.ts";
 import { fakePlatform } from "../../lab/support/fake-platform.ts";
@@ -13,7 +12,8 @@ import type { Gateway, StreamOptions } from "../../src/gateway/client.ts";
 import type { ChatRequest } from "../../src/gateway/request.ts";
 import { ACTIONS, type InboundEvent, type MessageEvent, type PressedAction } from "../../src/port/events.ts";
 import { toCallsId, toEditionId, toPictureId, toTurnId } from "../../src/port/ids.ts";
-import { defineTool, type Tool } from "../../src/tools/tool.ts";
+import type { Tool } from "../../src/tools/tool.ts";
+import { toTool } from "../support/tool-calls.ts";
 
 /**
  * People can reach the bot only through five events. Adapters get no other function that asks, creates or changes
@@ -31,21 +31,6 @@ const PICTURE = await sharp({ create: { width: 8, height: 8, channels: 3, backgr
   .png()
   .toBuffer();
 const TOOLS = ["current_time", "fetch_url", "read_file", "read_thread", "search_history", "shop__list"] as const;
-
-function toTool(name: string, onRun: (name: string) => void, more: Partial<Tool> = {}): Tool {
-  const tool = defineTool({
-    name,
-    description: name,
-    schema: z.object({}),
-    timeoutMs: 5_000,
-    describeCall: () => name,
-    run: async () => {
-      onRun(name);
-      return "done";
-    },
-  });
-  return { ...tool, ...more };
-}
 
 /**
  * Creates a gateway whose model calls each tool once that a message names in brackets, offered or not. The gateway also
@@ -89,6 +74,7 @@ function openGateway(onAsk: (what: string) => void): Gateway {
 async function startWorld(rules: object[]) {
   const did: string[] = [];
   const note = (what: string) => void did.push(what);
+  const toNoting = (name: string, more?: Partial<Tool>) => toTool(name, async () => (note(name), "done"), more);
   let policy: Policy = {};
   const platform = fakePlatform();
   Object.assign(platform.adapter, {
@@ -103,12 +89,9 @@ async function startWorld(rules: object[]) {
     gateway: openGateway(note),
     imageModel: "painter",
     policy: () => policy,
-    tools: TOOLS.filter((name) => !name.includes("__")).map((name) => toTool(name, note)),
+    tools: TOOLS.filter((name) => !name.includes("__")).map((name) => toNoting(name)),
     outside: {
-      toolsOf: () => [
-        toTool("shop__list", note),
-        toTool("shop__buy", note, { acts: true, approval: { server: "shop" } }),
-      ],
+      toolsOf: () => [toNoting("shop__list"), toNoting("shop__buy", { acts: true, approval: { server: "shop" } })],
       async readPrompt(_, text) {
         if (!text.startsWith("!shop:")) return undefined;
         did.push("prompt");

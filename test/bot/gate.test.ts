@@ -1,6 +1,5 @@
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
-import { z } from "zod";
 import { startEngine } from "../../lab/support/engine.ts";
 import { action, ben, command, edited, message } from "../../lab/support/events.ts";
 import { fakePlatform } from "../../lab/support/fake-platform.ts";
@@ -10,8 +9,8 @@ import type { Policy } from "../../src/config/policy/policy-file.ts";
 import { createInsight, type Insight } from "../../src/insight/insight.ts";
 import type { Author } from "../../src/port/events.ts";
 import { toTurnId } from "../../src/port/ids.ts";
-import { defineTool } from "../../src/tools/tool.ts";
 import { eventually } from "../support/eventually.ts";
+import { toCall, toTool } from "../support/tool-calls.ts";
 
 const root: Author = { id: "root", name: "Root" };
 
@@ -146,17 +145,8 @@ describe("the model, the tools and the files of an answer", () => {
 
   test("an answer gets no denied tools and files, even if the model calls them", async () => {
     let runs = 0;
-    const tool = defineTool({
-      name: "count",
-      description: "Counts.",
-      schema: z.object({}),
-      timeoutMs: 1_000,
-      describeCall: () => "counting",
-      run: async () => `${(runs += 1)}`,
-    });
-    const call = {
-      tool_calls: [{ index: 0, id: "c", type: "function" as const, function: { name: "count", arguments: "{}" } }],
-    };
+    const tool = toTool("count", async () => `${(runs += 1)}`);
+    const call = toCall("count");
     const scripts = [[call], ["Done."], [call], ["Done."]];
     const { handle, requests, channel } = start(
       [{ deny: ["tool:count", "tool:schedule", "files"], to: "person:ada" }],
