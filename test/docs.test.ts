@@ -179,8 +179,8 @@ const CHECKS = [
   {
     on: "discord",
     ids: ["fill:"],
-    path: "test/turn/rights.test.ts",
-    name: "a forged rating from another channel does not count",
+    path: "test/people/feedback.test.ts",
+    name: "the bot ignores a rating by a person who cannot see the answer",
   },
   // The menus of messages. Discord lets only people who see a message open its menu.
   {

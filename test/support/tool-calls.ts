@@ -1,8 +1,9 @@
+import { z } from "zod";
 import type { ToolCall, ToolMessage } from "../../src/gateway/chunks.ts";
 import type { Step } from "../../src/port/sink.ts";
 import { createLedger, type TurnLedger } from "../../src/tools/ledger.ts";
 import { runRound } from "../../src/tools/round.ts";
-import type { Tool, ToolContext } from "../../src/tools/tool.ts";
+import { defineTool, type Tool, type ToolContext } from "../../src/tools/tool.ts";
 import { openEntries } from "./entries.ts";
 
 /** A turn whose calls are recorded. */
@@ -39,4 +40,16 @@ export async function callTool(
   const [result] = await callTools([call], tools, context, signal);
   if (result === undefined) throw new Error("There is no result.");
   return result;
+}
+
+/** A tool that accepts any arguments. People see its name while it runs. */
+export function toTool(name: string, run: Tool["run"], more: Partial<Tool> = {}): Tool {
+  const options = { name, description: name, schema: z.looseObject({}), timeoutMs: 60_000, describeCall: () => name };
+  return { ...defineTool({ ...options, run }), ...more };
+}
+
+/** A part of a model's answer: the call of a tool. */
+export function toCall(name: string, given: object = {}, id = "c") {
+  const asked = { name, arguments: JSON.stringify(given) };
+  return { tool_calls: [{ index: 0, id, type: "function" as const, function: asked }] };
 }

@@ -1,6 +1,5 @@
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
-import { z } from "zod";
 import { isOnRedis, readKept } from "../../lab/support/bot-store.ts";
 import { type EngineOptions, startEngine } from "../../lab/support/engine.ts";
 import { action, ada, ben, command, deleted, edited, message } from "../../lab/support/events.ts";
@@ -8,14 +7,16 @@ import { fakePlatform } from "../../lab/support/fake-platform.ts";
 import { GatewayError } from "../../src/gateway/errors.ts";
 import { toTurnId } from "../../src/port/ids.ts";
 import type { Button } from "../../src/port/sink.ts";
-import { defineTool } from "../../src/tools/tool.ts";
+import { toCall, toTool } from "../support/tool-calls.ts";
 
 const held = () => Promise.withResolvers<void>();
 
+const tool = toTool("look", async () => "a secret result", { acts: true });
+const look = toCall("look", { at: "a secret argument" });
+
 /** An engine on a platform that shows all buttons. */
 function start({ maxLength, ...options }: EngineOptions & { maxLength?: number } = {}) {
-  const platform = fakePlatform(maxLength === undefined ? {} : { maxLength });
-  Object.assign(platform.sink, { traits: { secondThoughts: true } });
+  const platform = fakePlatform({ maxLength, traits: { secondThoughts: true } });
   const engine = startEngine({ platform, ...options });
   const buttons = (index = 0): readonly Button[] => engine.channel[index]?.draft.buttons ?? [];
   return {
@@ -157,9 +158,10 @@ describe("Regenerate", () => {
     expect(violations).toEqual([]);
   });
 
-  test("/forget erases all answers of a question", async () => {
+  test("/forget erases all answers of a question, and their calls", async () => {
     const database = new DatabaseSync(":memory:");
-    const { handle, press } = start({ database, scripts: [["A secret."], ["Another secret."]] });
+    const scripts = [["A secret round.", look], ["A secret."], ["Another secret."]];
+    const { handle, press } = start({ database, tools: [tool], scripts });
     await handle(message("my secret"));
     await press("Regenerate");
     await handle(command("forget", "me for good"));
@@ -182,18 +184,8 @@ describe("the deletion of an answered question", () => {
 
   test("deleting a question erases its tool calls, its explanation and its ratings", async () => {
     const database = new DatabaseSync(":memory:");
-    const tool = defineTool({
-      name: "look",
-      description: "Looks.",
-      schema: z.object({ at: z.string() }),
-      timeoutMs: 1_000,
-      run: async () => "a secret result",
-      describeCall: () => "looking",
-    });
-    const call = { name: "look", arguments: JSON.stringify({ at: "a secret argument" }) };
-    const look = { tool_calls: [{ index: 0, id: "c", type: "function" as const, function: call }] };
     const scripts = [["A secret round.", look], ["A secret answer."]];
-    const { handle, texts, press, records } = start({ database, tools: [{ ...tool, acts: true }], scripts });
+    const { handle, texts, press, records } = start({ database, tools: [tool], scripts });
     const question = await handle(message("What is there?"));
     const turnId = toTurnId(question.key);
     await records.rate({ id: turnId, edition: 1 }, "ben", "bad", "a secret reason");

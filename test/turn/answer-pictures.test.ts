@@ -1,6 +1,5 @@
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
-import { z } from "zod";
 import { isOnRedis } from "../../lab/support/bot-store.ts";
 import { type EngineOptions, startEngine } from "../../lab/support/engine.ts";
 import { action, message } from "../../lab/support/events.ts";
@@ -8,9 +7,9 @@ import { fakePlatform } from "../../lab/support/fake-platform.ts";
 import type { Policy } from "../../src/config/policy/policy-file.ts";
 import type { Delta } from "../../src/gateway/chunks.ts";
 import { GatewayError } from "../../src/gateway/errors.ts";
-import { defineTool } from "../../src/tools/tool.ts";
 import { chunk, DONE, event, events, FINISH, json, ROLE, startFaultServer } from "../support/fault-server.ts";
 import { connect } from "../support/gateway-client.ts";
+import { toCall, toTool } from "../support/tool-calls.ts";
 
 const PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 const DATA_URL = `data:image/png;base64,${PNG}`;
@@ -127,7 +126,7 @@ describe.skipIf(isOnRedis)("an image in an answer whose process died", () => {
   /** The next process takes over. If it asks the model again, it gets the same answer. */
   async function takeOver(first: ReturnType<typeof start>, { database, platform }: EngineOptions, again: Script[]) {
     first.setTrouble(() => undefined);
-    const second = start([...again, ["Red."]], { database, platform, tools: [look()] });
+    const second = start([...again, ["Red."]], { database, platform, tools: [toTool("look", async () => "seen")] });
     await second.idle();
     expect(pictures(second)).toHaveLength(1);
     // In a chain of replies, the next question continues from the answer's last message.
@@ -158,16 +157,10 @@ describe.skipIf(isOnRedis)("an image in an answer whose process died", () => {
   test("the bot posts an image once and the next question finds it, if the process died in a tool that the model called after the image", async () => {
     const world = { database: new DatabaseSync(":memory:"), platform: fakePlatform() };
     const running = Promise.withResolvers<void>();
-    const call = { index: 0, id: "c", type: "function" as const, function: { name: "look", arguments: "{}" } };
-    const tools = [look(() => (running.resolve(), never))];
-    const first = start([["A fox:", PICTURE, { tool_calls: [call] }]], { ...world, tools });
+    const tools = [toTool("look", () => (running.resolve(), never))];
+    const first = start([["A fox:", PICTURE, toCall("look")]], { ...world, tools });
     await first.accept(message("draw a fox"));
     await running.promise;
     await takeOver(first, world, [["Seen."]]);
   });
 });
-
-function look(run: () => Promise<string> = async () => "seen") {
-  const texts = { name: "look", description: "Looks.", describeCall: () => "looking" };
-  return defineTool({ ...texts, schema: z.object({}), timeoutMs: 60_000, run });
-}

@@ -71,24 +71,6 @@ describe("replies to one message by two people at once", () => {
     expect(texts()[1]).toBe("At last.");
     expect(shown(engine, 3)).toEqual(["Begin", "Root.", "Hello"]);
   });
-
-  test("the bot answers waiting replies of one person together if they continue the same message", async () => {
-    const hold = held();
-    const engine = startEngine({ scripts: [["Root."], ["Other."], [hold.promise, "busy"], ["Both."], ["Apart."]] });
-    const { accept, handle, idle } = engine;
-    await handle(message("Begin"));
-    const root = lastPost(engine);
-    await handle(message("Another branch", { inReplyTo: root, author: ben }));
-    const other = lastPost(engine);
-    await accept(message("Wait", { inReplyTo: root, author: ben }));
-    await accept(message("one", { inReplyTo: root }));
-    await accept(message("two", { inReplyTo: root }));
-    await accept(message("three", { inReplyTo: other }));
-    hold.resolve();
-    await idle();
-    expect(shown(engine, 3)).toEqual(["Begin", "Root.", "one\n\ntwo"]);
-    expect(shown(engine, 4)).toEqual(["Ada: Begin", "Root.", "Ben: Another branch", "Other.", "Ada: three"]);
-  });
 });
 
 describe("the position of an answer in the history", () => {
@@ -215,15 +197,6 @@ describe("messages from before someone asked the bot", () => {
     await handle({ ...edited(toCleo, "Bot, lunch?"), addressed: "bot" });
     expect(shown(engine, 2).at(-1)).toBe("Ben: Bot, lunch?");
     expect(shown(engine, 2).join()).not.toContain("Cleo");
-  });
-
-  test("an answer does not wait for unreadable earlier messages, and says so", async () => {
-    const platform = fakePlatform();
-    platform.adapter.readEarlier = () => Promise.reject(new Error("missing_scope"));
-    const engine = startEngine({ platform });
-    await engine.handle(message("Hello"));
-    expect(engine.texts()).toEqual(["Hello.\n\n_I couldn't read the earlier messages here._"]);
-    expect(shown(engine, 0)).toEqual(["Hello"]);
   });
 });
 

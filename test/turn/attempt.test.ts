@@ -1,22 +1,22 @@
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
-import { z } from "zod";
 import { isOnRedis } from "../../lab/support/bot-store.ts";
 import { acceptElsewhere, startEngine } from "../../lab/support/engine.ts";
-import { action, command, deleted, edited, message } from "../../lab/support/events.ts";
-import { fakeGateway, type Step as Script } from "../../lab/support/fake-gateway.ts";
+import { action, deleted, edited, message } from "../../lab/support/events.ts";
+import { type Step as Script } from "../../lab/support/fake-gateway.ts";
 import { fakePlatform } from "../../lab/support/fake-platform.ts";
 import type { Delta } from "../../src/gateway/chunks.ts";
 import { createLogger } from "../../src/log/log.ts";
 import { toTurnId } from "../../src/port/ids.ts";
+import { NO_RIGHT } from "../../src/port/right.ts";
 import type { Step } from "../../src/port/sink.ts";
 import type { Stores } from "../../src/store/keyv.ts";
 import { StoreError } from "../../src/store/outage.ts";
-import { defineTool } from "../../src/tools/tool.ts";
 import type { TurnRecord } from "../../src/turn/record.ts";
 import { TURNS } from "../../src/turn/records.ts";
 import { json, startFaultServer } from "../support/fault-server.ts";
 import { connect } from "../support/gateway-client.ts";
+import { toCall, toTool } from "../support/tool-calls.ts";
 
 /** A fence that always holds. */
 const LANE = { key: "lane", value: "first", check: async () => {} };
@@ -80,17 +80,8 @@ describe.skipIf(isOnRedis)("an answer that restarts because of an edit at its ve
   });
 });
 
-const look = defineTool({
-  name: "look",
-  description: "Looks.",
-  schema: z.object({}),
-  timeoutMs: 1_000,
-  run: async () => "rain",
-  describeCall: () => "looking out of the window",
-});
-const LOOK = {
-  tool_calls: [{ index: 0, id: "c", type: "function" as const, function: { name: "look", arguments: "{}" } }],
-};
+const look = toTool("look", async () => "rain");
+const LOOK = toCall("look");
 
 describe.skipIf(isOnRedis)("an answer whose process died", () => {
   const BEGINNING = "Tea is a drink that is made of leaves and hot water. It was first drunk in China";
@@ -203,15 +194,17 @@ describe.skipIf(isOnRedis)("an answer whose process died", () => {
     expect(platform.texts()).toEqual([expect.stringMatching(shown)]);
   });
 
-  test("an answer waits for its turn's record if another process takes it over, and continues", async () => {
+  test.each([
+    ["waits for its turn's record if another process takes it over", 3, { fences: [LANE], isResumed: true }],
+    ["shows no less than people have read if the store is briefly slow", 1, NO_RIGHT],
+  ])("a resumed answer %s, and continues", async (_, looks, right) => {
     const { database, platform, question } = await dieIn();
-    const outage = { looks: 3 };
+    const outage = { looks };
     const wrapStores = awayFor(TURNS, toTurnId(question.key), outage);
-    const right = { fences: [LANE], isResumed: true };
     const scripts = [[LAST_WORDS, ", where it grows."]];
-    const second = startEngine({ database, platform, wrapStores, scripts, right });
-    await second.idle();
+    await startEngine({ database, platform, wrapStores, scripts, right }).idle();
     expect(platform.texts()).toEqual([`${BEGINNING}, where it grows.`]);
+    expect(outage.looks).toBeLessThanOrEqual(0);
   });
 
   test("a shutdown hands over an answer with all text that the model has written", async () => {
@@ -390,22 +383,6 @@ describe("an attempt at a turn", () => {
     expect(texts()).toEqual(["Two.", expect.stringMatching(/^My storage is unavailable\. I'll do this/)]);
   });
 
-  test("an attempt asks the channel's model with its persona, in the asker's name", async () => {
-    const { gateway, requests } = fakeGateway(["Hello."]);
-    const listModels = async () => ["fake", "large"];
-    const { accept, handle } = startEngine({ gateway: { ...gateway, listModels } });
-    await accept(command("model", "large"));
-    await accept(command("persona", "Be a pirate."));
-    await handle(message("Hello"));
-    expect(requests).toMatchObject([
-      {
-        model: "large",
-        user: "pseudonym-of-ada",
-        messages: [{ content: "Be a pirate." }, { content: "Hello" }],
-      },
-    ]);
-  });
-
   test("an attempt shows that the model thinks, but neither shows nor stores its thoughts", async () => {
     const thought = { reasoning: "A greeting. I greet back." };
     const { handle, history, progress, texts } = startEngine({ scripts: [[thought, "Hello."]] });
@@ -456,29 +433,6 @@ describe("an attempt at a turn", () => {
     expect(channel[0]?.draft.buttons.map(({ action }) => action)).toEqual(["retry"]);
   });
 
-  test("the history keeps the messages that the turn added to the context, and no others", async () => {
-    const { handle, history } = startEngine();
-    await handle(message("Hi"));
-    const { entries } = await history.read("test:a", { maxEntries: 10 });
-    expect(entries.map(({ messages }) => messages)).toEqual([
-      [{ role: "user", content: "Hi" }],
-      [{ role: "assistant", content: "Hello." }],
-    ]);
-  });
-
-  test("a question that the history did not accept at first is stored before its answer", async () => {
-    const [storeDatabase, held] = [new DatabaseSync(":memory:"), Promise.withResolvers<void>()];
-    const { accept, idle, history, requests } = startEngine({ storeDatabase, scripts: [[held.promise, "A leaf."]] });
-    storeDatabase.exec("PRAGMA query_only = ON");
-    await accept(message("tea?"));
-    while (requests.length === 0) await new Promise(setImmediate);
-    storeDatabase.exec("PRAGMA query_only = OFF");
-    held.resolve();
-    await idle();
-    const { entries } = await history.read("test:a", { maxEntries: 10 });
-    expect(entries.map(({ messages: [said] }) => said?.content)).toEqual(["tea?", "A leaf."]);
-  });
-
   test("an attempt counts as an open stream only while the model writes", async () => {
     const hold = Promise.withResolvers<void>();
     const { accept, idle, metrics, until, channel } = startEngine({
@@ -515,7 +469,7 @@ describe("an attempt at a turn", () => {
     await accept(question);
     await until(() => channel[0]?.draft.markdown.includes("It") === true);
     await handle(edited(question, "weather?"));
-    const step = { title: "looking out of the window", state: "done" };
+    const step = { title: "look", state: "done" };
     expect(shown).toContainEqual(expect.objectContaining({ ...step, id: "1.1.0" }));
     expect(channel[0]?.draft).toMatchObject({ markdown: "It rains.", steps: [{ ...step, id: "2.1.0" }] });
   });
@@ -541,42 +495,3 @@ test("a question that could not be stored before its answer is stored together w
   expect(await engine.history.isFollowed("test:a")).toBe(true);
   expect(refusal.writes).toBeLessThanOrEqual(0);
 });
-
-test.skipIf(isOnRedis)(
-  "a resumed answer shows no less than people have read, even if the store is briefly slow",
-  async () => {
-    const [database, platform] = [new DatabaseSync(":memory:"), fakePlatform()];
-    const first = startEngine({ database, platform, scripts: [["One two three", new Promise(() => {})]] });
-    const question = message("Count");
-    await first.accept(question);
-    await platform.until(() => platform.texts()[0] === "One two three");
-    // The process "dies" here.
-    let isSlow = true;
-    const wrapStores = (stores: Stores): Stores => ({
-      ...stores,
-      open(namespace) {
-        const keyv = stores.open(namespace);
-        const get = keyv.get.bind(keyv) as (key: string) => Promise<unknown>;
-        const slowGet = async (key: string) => {
-          if (key !== toTurnId(question.key) || !isSlow) return get(key);
-          isSlow = false;
-          throw new Error("The store did not answer within 2 s.");
-        };
-        return Object.assign(keyv, { get: slowGet });
-      },
-    });
-    const more = Promise.withResolvers<void>();
-    const second = startEngine({
-      database,
-      platform,
-      wrapStores,
-      scripts: [["One", more.promise, " two three four."]],
-    });
-    while (second.openStreams() === 0) await new Promise(setImmediate);
-    for (let pause = 0; pause < 50; pause++) await new Promise(setImmediate);
-    const shown = platform.texts()[0];
-    more.resolve();
-    await second.idle();
-    expect([isSlow, shown, platform.texts()]).toEqual([false, "One two three", ["One two three four."]]);
-  },
-);

@@ -201,23 +201,13 @@ describe("files in the context of a turn", () => {
 });
 
 describe("the questions of a turn", () => {
-  /** The predecessor of each stored message. Undefined if the message has none. */
-  async function storedAfter(...messages: Array<ReturnType<typeof message>>): Promise<Array<string | undefined>> {
-    const afters: Array<string | undefined> = [];
-    const append = async (_: string, __: HistoryEntry, ___?: readonly string[], after?: string) => {
-      afters.push(after);
-    };
-    await storeQuestions({ append }, messages, recordingLog().log);
-    return afters;
-  }
-
-  test("questions that reply to nothing are stored without a predecessor", async () => {
-    expect(await storedAfter(message("one"), message("two"))).toEqual([undefined, undefined]);
-  });
-
   test("questions in reply to one message are stored after that message, one after another", async () => {
     const [one, two] = [message("one", { inReplyTo: "test:x" }), message("two", { inReplyTo: "test:x" })];
-    expect(await storedAfter(one, two, message("three"))).toEqual(["test:x", one.messageId, two.messageId]);
+    const afters: Array<string | undefined> = [];
+    const append = async (_: string, __: HistoryEntry, ___?: readonly string[], after?: string) =>
+      void afters.push(after);
+    await storeQuestions({ append }, [one, two, message("three")], recordingLog().log);
+    expect(afters).toEqual(["test:x", one.messageId, two.messageId]);
   });
 
   test("questions that cannot be stored are logged without their words, and the turn continues", async () => {

@@ -13,138 +13,79 @@ const failed = (kind: GatewayErrorKind, options: GatewayErrorOptions = {}): Caus
   error: new GatewayError(kind, "sk-canary from https://gateway.internal/v1", options),
 });
 
-const ENDINGS: ReadonlyArray<[string, Cause, string, boolean, RegExp]> = [
-  [
-    "length",
-    { finish: "length" },
-    "length",
-    true,
-    /^_The answer hit the length limit\. Press Continue for the rest\._$/,
-  ],
-  ["a content filter", { finish: "CONTENT_FILTER" }, "filtered", true, /content filter.*[Rr]ephrase your request/],
-  [
-    "an unknown reason",
+/** A `final` ending counts as failed and offers no Retry. */
+const ENDINGS: Readonly<Record<string, [Cause, string, RegExp]>> = {
+  length: [{ finish: "length" }, "length", /^_The answer hit the length limit\. Press Continue for the rest\._$/],
+  "a content filter": [{ finish: "CONTENT_FILTER" }, "filtered", /content filter.*[Rr]ephrase your request/],
+  "an unknown reason": [
     { finish: "insufficient_system_resource" },
     "interrupted",
-    true,
     /broke off before it was finished.*Retry/,
   ],
-  ["endless tools", { finish: "tool_limit" }, "interrupted", true, /kept using tools/],
-  ["stopped by a person", { error: "stopped" }, "stopped", true, /^_This answer was stopped on request\._$/],
-  ["given up", { error: "given-up" }, "failed", true, /several times/],
-  ["shutdown", { error: "shutdown" }, "shutdown", true, /shut down/],
-  ["a timeout", { error: new DOMException("", "TimeoutError") }, "interrupted", true, /longer than allowed/],
-  ["an abort without a reason", { error: AbortSignal.abort().reason }, "interrupted", true, /was interrupted/],
-  ["an unknown error", { error: new Error("ENOENT /etc/palaver sk-canary") }, "failed", true, /wrong on my side/],
-  ["filtered by the platform", { error: "filtered" }, "filtered", true, /filter here.*[Rr]ephrase your request/],
-  ["refused by the platform", { error: "refused" }, "interrupted", true, /can't write more/],
-  [
-    "wrong key",
-    failed("unauthorized", { status: 401 }),
-    "failed",
-    false,
-    /key\. .*operator can check `GATEWAY_API_KEY`/,
-  ],
-  [
-    "model not permitted",
+  "endless tools": [{ finish: "tool_limit" }, "interrupted", /kept using tools/],
+  "stopped by a person": [{ error: "stopped" }, "stopped", /^_This answer was stopped on request\._$/],
+  "given up": [{ error: "given-up" }, "failed", /several times/],
+  shutdown: [{ error: "shutdown" }, "shutdown", /shut down/],
+  "a timeout": [{ error: new DOMException("", "TimeoutError") }, "interrupted", /longer than allowed/],
+  "an abort without a reason": [{ error: AbortSignal.abort().reason }, "interrupted", /was interrupted/],
+  "an unknown error": [{ error: new Error("ENOENT /etc/palaver sk-canary") }, "failed", /wrong on my side/],
+  "filtered by the platform": [{ error: "filtered" }, "filtered", /filter here.*[Rr]ephrase your request/],
+  "refused by the platform": [{ error: "refused" }, "interrupted", /can't write more/],
+  "wrong key": [failed("unauthorized", { status: 401 }), "final", /key\. .*operator can check `GATEWAY_API_KEY`/],
+  "model not permitted": [
     failed("unauthorized", { status: 403 }),
-    "failed",
-    false,
+    "final",
     /doesn't let this bot use the model `maker\/model_one` \(403\)/,
   ],
-  [
-    "a model that the service does not have",
+  "a model that the service does not have": [
     failed("rejected", { status: 400, reason: "unknown-model" }),
-    "failed",
-    false,
+    "final",
     /has no model `maker\/model_one`/,
   ],
-  [
-    "a model that the key does not have",
+  "a model that the key does not have": [
     failed("unauthorized", { status: 401, reason: "unknown-model" }),
-    "failed",
-    false,
+    "final",
     /has no model `maker\/model_one` for this bot/,
   ],
-  ["a wrong address", failed("rejected", { status: 404 }), "failed", false, /\(404\).*`GATEWAY_BASE_URL`/],
-  [
-    "context too long",
+  "a wrong address": [failed("rejected", { status: 404 }), "final", /\(404\).*`GATEWAY_BASE_URL`/],
+  "context too long": [
     failed("rejected", { status: 400, reason: "too-long" }),
-    "failed",
-    false,
+    "final",
     /too long for the model `maker\/model_one`\. Send less/,
   ],
-  ["request too large", failed("rejected", { status: 413 }), "failed", false, /too long for the model/],
-  [
-    "no credit",
-    failed("rejected", { status: 429, reason: "no-credit" }),
-    "failed",
-    false,
-    /no credit left.*add credit/,
-  ],
-  ["filtered request", failed("rejected", { status: 400, reason: "filtered" }), "filtered", true, /content filter/],
-  [
-    "an unknown refusal",
+  "request too large": [failed("rejected", { status: 413 }), "final", /too long for the model/],
+  "no credit": [failed("rejected", { status: 429, reason: "no-credit" }), "final", /no credit left.*add credit/],
+  "filtered request": [failed("rejected", { status: 400, reason: "filtered" }), "filtered", /content filter/],
+  "an unknown refusal": [
     failed("rejected", { status: 400, code: "unsupported_parameter" }),
-    "failed",
-    false,
+    "final",
     /^_The AI service refused this request \(400\)\. My log says why\._$/,
   ],
-  ["a request that was not sent", failed("rejected"), "failed", false, /couldn't send .* log says why/],
-  [
-    "rate limit",
-    failed("rate-limited", { status: 429 }),
-    "failed",
-    true,
-    /limiting requests .*Press Retry in a minute/,
-  ],
-  [
-    "a model that is away",
-    failed("overloaded", { status: 503, reason: "unknown-model" }),
-    "failed",
-    true,
-    /overloaded/,
-  ],
-  [
-    "overloaded",
-    failed("overloaded", { status: 529 }),
-    "failed",
-    true,
-    /is overloaded right now\. Press Retry in a minute/,
-  ],
-  [
-    "a failure of the service",
-    failed("overloaded", { status: 500 }),
-    "failed",
-    true,
-    /service failed \(500\)\. Press Retry/,
-  ],
-  [
-    "a pause after failures",
+  "a request that was not sent": [failed("rejected"), "final", /couldn't send .* log says why/],
+  "rate limit": [failed("rate-limited", { status: 429 }), "failed", /limiting requests .*Press Retry in a minute/],
+  "a model that is away": [failed("overloaded", { status: 503, reason: "unknown-model" }), "failed", /overloaded/],
+  overloaded: [failed("overloaded", { status: 529 }), "failed", /is overloaded right now\. Press Retry in a minute/],
+  "a failure of the service": [failed("overloaded", { status: 500 }), "failed", /service failed \(500\)\. Press Retry/],
+  "a pause after failures": [
     failed("overloaded", { status: 500, isPause: true, retryAfterMs: 8_200 }),
     "failed",
-    true,
     /^_The AI service failed, so I'm waiting before I ask again\. Press Retry in 9 seconds\._$/,
   ],
-  [
-    "a pause that a rate limit asked for",
+  "a pause that a rate limit asked for": [
     failed("rate-limited", { status: 429, isPause: true, retryAfterMs: 8_200 }),
     "failed",
-    true,
     /limiting requests .* Press Retry in 9 seconds/,
   ],
-  ["unreachable", failed("unreachable"), "failed", true, /can't reach the AI service.*`GATEWAY_BASE_URL`/],
-  ["stalled", failed("stalled"), "interrupted", true, /stopped sending/],
-  [
-    "broken off",
+  unreachable: [failed("unreachable"), "failed", /can't reach the AI service.*`GATEWAY_BASE_URL`/],
+  stalled: [failed("stalled"), "interrupted", /stopped sending/],
+  "broken off": [
     failed("interrupted"),
     "interrupted",
-    true,
     /broke off before it was finished\. Press Retry to ask again\._$/,
   ],
-  ["filter in the stream", failed("interrupted", { reason: "filtered" }), "filtered", true, /content filter/],
-  ["malformed", failed("malformed"), "interrupted", true, /not an answer/],
-];
+  "filter in the stream": [failed("interrupted", { reason: "filtered" }), "filtered", /content filter/],
+  malformed: [failed("malformed"), "interrupted", /not an answer/],
+};
 
 describe("the words at the end of an answer", () => {
   test("describeEnding says who stopped the answer", () => {
@@ -157,15 +98,16 @@ describe("the words at the end of an answer", () => {
     expect(describeEnding({ finish: "END_TURN" }, context)).toEqual({ outcome: "complete", note: "", retry: false });
   });
 
-  for (const [name, cause, outcome, retry, words] of ENDINGS) {
+  for (const [name, [cause, kind, words]] of Object.entries(ENDINGS)) {
     test(`describeEnding explains ${name} in plain words`, () => {
       const ending = describeEnding(cause, context);
-      expect(ending).toEqual({ outcome, retry, note: expect.stringMatching(words) });
+      const outcome = kind === "final" ? "failed" : kind;
+      expect(ending).toEqual({ outcome, retry: kind !== "final", note: expect.stringMatching(words) });
     });
   }
 
   test("describeEnding writes sentences, names no gateway and quotes no error, whatever ended the turn", () => {
-    for (const [, cause] of ENDINGS) {
+    for (const [cause] of Object.values(ENDINGS)) {
       const { note } = describeEnding(cause, context);
       expect(note).toMatch(/^_[A-Z][^\n]+\._$/);
       expect(note).not.toMatch(/canary|internal|ENOENT|Error|undefined|gateway\b/);

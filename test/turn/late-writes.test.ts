@@ -265,15 +265,6 @@ describe("a turn whose answer the history does not accept", () => {
     await storing;
   });
 
-  test("a turn stops waiting when its signal aborts, and its answer stays in the list", async () => {
-    const controller = new AbortController();
-    const { lateWrites, store } = setUp(new StoreError("away"));
-    const storing = store(controller.signal);
-    setImmediate(() => controller.abort("lost"));
-    await storing;
-    expect(lateWrites.count()).toBe(1);
-  });
-
   test("a turn that no other process can take over waits too, but not for long", async () => {
     const { stored, store } = setUp(new StoreError("away"));
     await store(NEVER, NO_RIGHT);

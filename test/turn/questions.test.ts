@@ -2,14 +2,9 @@ import { describe, expect, test } from "vitest";
 import { action, ben, command, deleted, edited, message } from "../../lab/support/events.ts";
 import type { InboundEvent } from "../../src/port/events.ts";
 import { toTurnId } from "../../src/port/ids.ts";
-import { foldBatch, splitBatch, takeBatch } from "../../src/turn/questions.ts";
+import { foldBatch, takeBatch } from "../../src/turn/questions.ts";
 
 describe("the batch of questions for one turn", () => {
-  test("takeBatch takes the messages that one author wrote while waiting", () => {
-    const waiting = [message("one"), message("two"), message("three")];
-    expect(takeBatch(waiting)).toEqual(waiting);
-  });
-
   test("takeBatch includes a Stop for the batch's turn, and no other Stop", () => {
     const question = message("one");
     const stop = action("stop", toTurnId(question.key));
@@ -93,29 +88,6 @@ describe("the questions of a batch after their changes", () => {
   test("foldBatch leaves out deleted messages, even if an edit comes after the deletion", () => {
     const [first, second] = [message("one"), message("two")];
     expect(foldBatch([first, second, deleted(first), edited(first, "uno")])).toEqual([second]);
-  });
-});
-
-describe("the part of a batch for a resumed turn", () => {
-  const [first, second] = [message("one"), message("two")];
-  const change = edited(second, "two, changed");
-
-  test("splitBatch takes everything if the earlier attempt is unknown", () => {
-    expect(splitBatch([first, second], [first, second], undefined)).toEqual({
-      own: [first, second],
-      done: [first, second],
-    });
-  });
-
-  test("splitBatch leaves messages that came after the turn's start, with their changes, for the next turn", () => {
-    const split = splitBatch([first, second, change], [first, second], [first.messageId]);
-    expect(split).toEqual({ own: [first], done: [first] });
-  });
-
-  test("splitBatch also takes the deletion of a message that the turn no longer has", () => {
-    const gone = deleted(first);
-    const split = splitBatch([first, second, gone], [second], []);
-    expect(split).toEqual({ own: [], done: [first, gone] });
   });
 });
 

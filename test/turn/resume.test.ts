@@ -1,26 +1,16 @@
 import { describe, expect, test } from "vitest";
-import { z } from "zod";
 import { fakeGateway, type Step } from "../../lab/support/fake-gateway.ts";
 import type { ChatMessage } from "../../src/gateway/chunks.ts";
-import { defineTool } from "../../src/tools/tool.ts";
 import { runTurn } from "../../src/turn/model-loop.ts";
-import { newLedger } from "../support/tool-calls.ts";
+import { newLedger, toCall, toTool } from "../support/tool-calls.ts";
+import { loopDeps } from "./loop-stage.ts";
 
 const SAID = "Tea is a drink that is made of leaves and hot water. It was first drunk in China, where";
 const LAST_WORDS = "was first drunk in China, where";
 const QUESTION: ChatMessage = { role: "user", content: "What is tea?" };
 
-const look = defineTool({
-  name: "look",
-  description: "Looks.",
-  schema: z.object({}),
-  timeoutMs: 1_000,
-  run: async () => "leaves",
-  describeCall: () => "looking",
-});
-const LOOK = {
-  tool_calls: [{ index: 0, id: "c", type: "function" as const, function: { name: "look", arguments: "{}" } }],
-};
+const look = toTool("look", async () => "leaves");
+const LOOK = toCall("look");
 
 /** Continues this text with scripted model answers. */
 async function setUp(said: string, ...scripts: Step[][]) {
@@ -28,28 +18,7 @@ async function setUp(said: string, ...scripts: Step[][]) {
   const ledger = await newLedger();
   const messages = [QUESTION];
   let text = "";
-  const deps = {
-    gateway,
-    tools: [look],
-    model: "fake",
-    fields: {},
-    mustAsk: false,
-    maxRounds: 4,
-    context: { conversationId: "test:a" },
-    ledger,
-    isAllowed: async () => false,
-    user: "someone",
-    onStep: () => {},
-    onReasoning: () => {},
-    onRetry: () => {},
-    reserve: async () => ({ maxTokens: undefined, settle: () => {} }),
-    onFallback: () => {},
-    onAdapted: () => {},
-    showPictures: async () => {},
-    onCited() {},
-    mayAsk: () => true,
-    shownText: said,
-  };
+  const deps = { ...loopDeps(gateway, look, ledger), shownText: said };
   const finish = await runTurn(messages, deps, (more) => void (text += more), new AbortController().signal).catch(
     (error: unknown) => error,
   );

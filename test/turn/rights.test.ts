@@ -1,9 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { startEngine } from "../../lab/support/engine.ts";
-import { action, ada, ben, message } from "../../lab/support/events.ts";
-import { GatewayError } from "../../src/gateway/errors.ts";
+import { ada, ben } from "../../lab/support/events.ts";
 import type { Author, ReplyAddress } from "../../src/port/events.ts";
-import { toTurnId } from "../../src/port/ids.ts";
 import { canManage, maySee } from "../../src/turn/rights.ts";
 
 const HERE: ReplyAddress = { platform: "test", channelId: "general" };
@@ -42,30 +39,5 @@ describe("the visibility of an answer or an image", () => {
     expect(canManage(by(ben), made())).toBe(false);
     expect(canManage(by(boss), made())).toBe(true);
     expect(canManage(by(boss, { channelId: "elsewhere" }), made())).toBe(false);
-  });
-});
-
-describe("a forged button of an answer", () => {
-  const elsewhere = { ...HERE, channelId: "elsewhere" };
-
-  test("a forged Stop or Retry does nothing for a moderator of another channel", async () => {
-    const { handle, channel, texts } = startEngine({
-      scripts: [[new GatewayError("interrupted", "cut")], ["Good."]],
-    });
-    const question = await handle(message("Hello"));
-    await handle({ ...action("retry", toTurnId(question.key), { author: boss }), reply: elsewhere });
-    expect(texts().at(-1)).toMatch(/^Only the person who asked/);
-    expect(channel[0]?.draft.buttons[0]?.action).toBe("retry");
-    await handle(action("retry", toTurnId(question.key), { author: boss }));
-    expect(texts()[0]).toBe("Good.");
-  });
-
-  test("a forged rating from another channel does not count", async () => {
-    const { handle, records } = startEngine();
-    const question = await handle(message("Hello"));
-    await handle({ ...action("good", toTurnId(question.key), { author: ben }), reply: elsewhere });
-    expect(await records.readFeedback("test", "ben")).toEqual([]);
-    await handle(action("good", toTurnId(question.key), { author: ben }));
-    expect(await records.readFeedback("test", "ben")).toHaveLength(1);
   });
 });

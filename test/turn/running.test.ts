@@ -14,26 +14,6 @@ function begin(...texts: string[]) {
 }
 
 describe("a running turn", () => {
-  test("an edit interrupts a running turn, which restarts with the changed words", () => {
-    const { turn, first } = begin("Helo", "World");
-    const { controller } = turn.begin();
-    const edit = edited(first, "Hello");
-    turn.notice(edit);
-    expect(controller.signal.reason).toBe("superseded");
-    const next = turn.begin();
-    expect(next.controller.signal.aborted).toBe(false);
-    expect(next.changes).toEqual([edit]);
-    expect(next.messages.map(({ text }) => text)).toEqual(["Hello", "World"]);
-    expect(turn.taken()).toEqual([edit]);
-  });
-
-  test("a deleted message is removed from a running turn", () => {
-    const { turn, record, first, second } = begin("one", "two");
-    turn.notice(deleted(first));
-    expect(turn.begin().messages.map(({ text }) => text)).toEqual(["two"]);
-    expect(record.messageIds).toEqual([second.messageId]);
-  });
-
   test("a running turn ignores changes of other messages, echoes and strangers", () => {
     const { turn, record, first } = begin("Hello");
     const { controller } = turn.begin();
@@ -44,22 +24,6 @@ describe("a running turn", () => {
     expect(turn.notice(action("retry", record.id))).toBeUndefined();
     expect(controller.signal.aborted).toBe(false);
     expect(turn.taken()).toEqual([]);
-  });
-
-  test("a stopped turn stays stopped, whichever attempt was stopped", () => {
-    const { turn, record, first } = begin("Helo");
-    turn.begin();
-    turn.notice(edited(first, "Hello"));
-    turn.notice(action("stop", record.id));
-    expect(turn.begin().controller.signal.reason).toBe("stopped");
-  });
-
-  test("a turn continues after its end if a change came too late to interrupt it", () => {
-    const { turn, first } = begin("Helo");
-    turn.begin();
-    expect(turn.mustGoOn("ended")).toBe(false);
-    turn.notice(edited(first, "Hello"));
-    expect(turn.mustGoOn("ended")).toBe(true);
   });
 
   test("a stopped turn does not continue for an edit, but for the deletion of all its messages", () => {

@@ -1,15 +1,15 @@
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
-import { z } from "zod";
 import { readCustomId, toCustomId } from "../../adapters/discord/write/draft.ts";
 import { readButtonValue, toButtonValue } from "../../adapters/slack/write/draft.ts";
-import { isOnRedis, readKept } from "../../lab/support/bot-store.ts";
+import { isOnRedis } from "../../lab/support/bot-store.ts";
 import { type EngineOptions, startEngine } from "../../lab/support/engine.ts";
 import { action, ada, ben, command, deleted, edited, message } from "../../lab/support/events.ts";
 import { fakePlatform } from "../../lab/support/fake-platform.ts";
 import type { Policy } from "../../src/config/policy/policy-file.ts";
 import { readTurnId, toCallsId, toEditionId } from "../../src/port/ids.ts";
-import { defineTool, type Tool } from "../../src/tools/tool.ts";
+import type { Tool } from "../../src/tools/tool.ts";
+import { toCall, toTool } from "../support/tool-calls.ts";
 
 type Script = NonNullable<EngineOptions["scripts"]>[number];
 
@@ -18,26 +18,16 @@ const never = new Promise<string>(() => {});
 /** A tool that records each call and returns `answer`. */
 function counting(answer: (note: string) => Promise<string>, how: Partial<Tool> = {}) {
   const marks: string[] = [];
-  const plain = defineTool({
-    name: "shop__buy",
-    description: "Buys.",
-    schema: z.object({ note: z.string() }),
-    timeoutMs: 60_000,
-    run: async ({ note }) => {
-      marks.push(note);
-      return answer(note);
-    },
-    describeCall: () => "buying",
-  });
-  const tool: Tool = { ...plain, acts: true, ...how };
+  const run = async (given: unknown) => {
+    const { note } = given as { note: string };
+    marks.push(note);
+    return answer(note);
+  };
+  const tool = toTool("shop__buy", run, { acts: true, ...how });
   return { tool, marks };
 }
 
-const buy = (note: string, id = "c1") => ({
-  tool_calls: [
-    { index: 0, id, type: "function" as const, function: { name: "shop__buy", arguments: JSON.stringify({ note }) } },
-  ],
-});
+const buy = (note: string, id = "c1") => toCall("shop__buy", { note }, id);
 
 const results = ({ requests }: ReturnType<typeof startEngine>) =>
   requests.at(-1)?.messages.flatMap(({ role, content }) => (role === "tool" ? content : []));
@@ -144,8 +134,7 @@ describe("a call with side effects", () => {
   /** A complete answer after a call. */
   async function buyTea(more: Script[], how: Partial<Tool> = {}) {
     const { tool, marks } = counting(async (note) => `bought ${note}`, how);
-    const platform = fakePlatform();
-    Object.assign(platform.sink, { traits: { secondThoughts: true } });
+    const platform = fakePlatform({ traits: { secondThoughts: true } });
     const scripts = [[buy("tea")], ["Tea it is."], ...more];
     const engine = startEngine({ platform, outsideTools: () => [tool], scripts });
     const question = await engine.handle(message("buy tea"));
@@ -155,15 +144,6 @@ describe("a call with side effects", () => {
     };
     return { engine, marks, question, regenerate };
   }
-
-  test("Regenerate does not repeat a finished call, and asks the model again", async () => {
-    const { engine, marks, regenerate } = await buyTea([["Green tea it is."]]);
-    await regenerate();
-    expect(marks).toEqual(["tea"]);
-    expect(engine.requests).toHaveLength(3);
-    expect(results(engine)).toEqual(["bought tea"]);
-    expect(engine.texts()).toEqual(["Green tea it is."]);
-  });
 
   test("a call counts as new if the model makes it after another request", async () => {
     const { engine, marks, regenerate } = await buyTea([[buy("milk", "c2")], ["Tea with milk."], ["Both, then."]]);
@@ -198,8 +178,7 @@ describe("a call with side effects", () => {
     const { tool, marks } = counting(() =>
       marks.length === 1 ? Promise.reject(new Error("cut")) : Promise.resolve("ok"),
     );
-    const platform = fakePlatform();
-    Object.assign(platform.sink, { traits: { secondThoughts: true } });
+    const platform = fakePlatform({ traits: { secondThoughts: true } });
     const scripts = [["Tea?"], [buy("tea")], ["Maybe."], ["Bought."]];
     const engine = startEngine({ platform, outsideTools: () => [tool], scripts });
     await engine.handle(message("buy tea"));
@@ -368,8 +347,7 @@ describe("a call that needs approval", () => {
   });
 
   test("Regenerate asks for approval again, and only the new answer's buttons decide", async () => {
-    const platform = fakePlatform();
-    Object.assign(platform.sink, { traits: { secondThoughts: true } });
+    const platform = fakePlatform({ traits: { secondThoughts: true } });
     const { tool, marks } = counting(async () => "bought", asked);
     const scripts = [["Tea?"], [buy("tea")], ["Bought."]];
     const engine = startEngine({ platform, outsideTools: () => [tool], scripts });
@@ -442,14 +420,11 @@ describe("a call that needs approval", () => {
     expect(marks).toEqual(["tea"]);
   });
 
-  test("the bot refuses a short call that is too long for a card once its hidden characters are visible", async () => {
-    const { engine, marks } = await ask([[buy("\u3164".repeat(2_000))], ["Too long."]]);
-    expect(marks).toEqual([]);
-    expect(results(engine)).toEqual([expect.stringMatching(/^Not run: a user must read/)]);
-  });
-
-  test("the bot refuses a call that is too long for a person to read", async () => {
-    const { engine, marks } = await ask([[buy("x".repeat(6_100))], ["Too long."]]);
+  test.each([
+    ["too long for a person to read", "x".repeat(6_100)],
+    ["too long for a card once its hidden characters are visible", "\u3164".repeat(2_000)],
+  ])("the bot refuses a call that is %s", async (_, note) => {
+    const { engine, marks } = await ask([[buy(note)], ["Too long."]]);
     expect(marks).toEqual([]);
     expect(engine.texts()).toEqual(["Too long."]);
     expect(results(engine)).toEqual([expect.stringMatching(/^Not run: a user must read/)]);
@@ -515,18 +490,6 @@ describe("a server that is off in a channel", () => {
 });
 
 describe("/forget", () => {
-  test("/forget erases the calls of a person's turns", async () => {
-    const database = new DatabaseSync(":memory:");
-    const { tool } = counting(async () => "bought");
-    const engine = startEngine({ database, outsideTools: () => [tool], scripts: [[buy("canary")], ["Done."]] });
-    await engine.handle(message("buy"));
-    const kept = async () => (await readKept(database)).join("\n");
-    expect(await kept()).toContain("canary");
-    await engine.records.forget("test", ada.id);
-    await engine.history.forgetAuthor("test", ada.id);
-    expect(await kept()).not.toContain("canary");
-  });
-
   test.each([
     ["conversation", {}],
     ["conversation", { mayConfigure: false }],

@@ -1,29 +1,19 @@
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
-import { z } from "zod";
 import { type EngineOptions, startEngine } from "../../lab/support/engine.ts";
 import { action, ada, ben, command, deleted, message } from "../../lab/support/events.ts";
 import type { Step } from "../../lab/support/fake-gateway.ts";
 import { fakePlatform } from "../../lab/support/fake-platform.ts";
 import type { Actor } from "../../src/port/catalogue.ts";
 import { toTurnId } from "../../src/port/ids.ts";
-import { defineTool, type Tool } from "../../src/tools/tool.ts";
+import type { Tool } from "../../src/tools/tool.ts";
+import { toCall, toTool } from "../support/tool-calls.ts";
 
-const look = defineTool({
-  name: "look",
-  description: "Looks.",
-  schema: z.object({ where: z.string() }),
-  timeoutMs: 60_000,
-  run: async () => "rain",
-  describeCall: () => "looking",
-});
-const CALL: Step = {
-  tool_calls: [{ index: 0, id: "c", type: "function", function: { name: "look", arguments: '{"where":"outside"}' } }],
-};
+const look = toTool("look", async () => "rain");
+const CALL: Step = toCall("look", { where: "outside" });
 
 function start({ maxLength = 2_000, ...options }: EngineOptions & { maxLength?: number } = {}) {
-  const platform = fakePlatform({ maxLength });
-  Object.assign(platform.sink, { traits: { secondThoughts: true } });
+  const platform = fakePlatform({ maxLength, traits: { secondThoughts: true } });
   const engine = startEngine({ platform, ...options });
   return {
     ...engine,
@@ -121,8 +111,7 @@ describe("the explanation of an answer", () => {
 
   test("the explanation links to the messages that a search found, if the reader can open them now", async () => {
     const open = new Set(["one", "two"]);
-    const platform = fakePlatform();
-    Object.assign(platform.sink, { traits: { secondThoughts: true } });
+    const platform = fakePlatform({ traits: { secondThoughts: true } });
     const mayShow = async (id: string, { reply }: Actor) => reply.visibleTo === ada.id && open.has(id);
     const find: Tool = {
       ...look,
