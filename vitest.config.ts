@@ -5,7 +5,7 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 /** Files that take most of a minute, mostly in pauses. */
 const LONGEST =
-  /[\\/]test[\\/](process[\\/](alone|canaries|chaos|roles-\w+|two-processes)|queue[\\/](partitions-)?processes)\.test\.ts$/;
+  /[\\/]test[\\/](process[\\/](alone|canaries|chaos|roles-\w+|two-processes)|queue[\\/]processes)\.test\.ts$/;
 /**
  * Files that wait for their own processes and browsers, or for a bot's pauses. They take long but leave the cores to
  * others.

@@ -10,7 +10,7 @@ import type { Entry, Journal, JournalReader } from "../../src/queue/journal.ts";
 import type { Queue, QueueOptions } from "../../src/queue/queue.ts";
 import { createSqliteJournal } from "../../src/queue/sqlite-journal.ts";
 import { eventually } from "../support/eventually.ts";
-import { heldWorker, queueContract, quickWorker } from "../support/queue-contract.ts";
+import { heldWorker, queueContract, quickWorker, startHeld } from "../support/queue-contract.ts";
 
 function openQueue({ database, ...options }: { database: DatabaseSync } & Partial<QueueOptions>): Queue {
   const { log = silent } = options;
@@ -33,8 +33,7 @@ describe("the queue over a journal in SQLite", () => {
   test("the queue accepts events at any moment while other work ends", async () => {
     for (let steps = 0; steps < 12; steps++) {
       const queue = open();
-      const { worker, ends, untilBegun } = heldWorker();
-      queue.start(worker);
+      const { ends, untilBegun } = startHeld(queue);
       await queue.accept(message("first", { conversationId: "test:a" }));
       await untilBegun(1);
       ends[0]?.resolve();
@@ -63,8 +62,7 @@ describe("the queue over a journal in SQLite", () => {
     const database = new DatabaseSync(":memory:");
     const first = open(database);
     for (const text of ["one", "two", "three"]) await first.accept(message(text));
-    const { worker, ends, untilBegun } = heldWorker();
-    first.start(worker);
+    const { ends, untilBegun } = startHeld(first);
     await untilBegun(1);
     ends[0]?.resolve();
     await untilBegun(2);
@@ -148,8 +146,7 @@ describe("the queue over a journal in SQLite", () => {
   test("the queue does not blame work that a shutdown aborted, even if the work did not finish in time", async () => {
     const database = new DatabaseSync(":memory:");
     const queue = openQueue({ database, maxActive: 1, cutMs: 5 });
-    const { worker, untilBegun } = heldWorker();
-    queue.start(worker);
+    const { untilBegun } = startHeld(queue);
     await queue.accept(message("endless"));
     await untilBegun(1);
     await queue.close(0);
@@ -158,8 +155,7 @@ describe("the queue over a journal in SQLite", () => {
 
   test("close waits for the last call of abandoned work", async () => {
     const queue = openQueue({ database: new DatabaseSync(":memory:"), maxActive: 1, cutMs: 1_500 });
-    const { worker, ends, untilBegun } = heldWorker();
-    queue.start(worker);
+    const { ends, untilBegun } = startHeld(queue);
     await queue.accept(message("endless"));
     await untilBegun(1);
     const closing = queue.close(0);
@@ -278,8 +274,7 @@ describe("the queue with partitions that the process gains and loses", () => {
       }),
     };
     const queue = createEventQueue({ journals: { own: journal }, maxActive: 16, log: silent, cutMs: 5 });
-    const held = heldWorker();
-    queue.start(held.worker);
+    const held = startHeld(queue);
     return { opened, queue, settled, ...held };
   }
 
@@ -318,18 +313,6 @@ describe("the queue with partitions that the process gains and loses", () => {
     await eventually(() => settled).toEqual(["1-0", "2-0", "3-0"]);
     expect(texts()).toEqual(["running", "second", "third"]);
     expect(signals.some(({ aborted }) => aborted)).toBe(false);
-  });
-
-  test("a queue that gives a partition away finishes the running work, and leaves the waiting events to the new owner", async () => {
-    const { opened, queue, begun, untilBegun, ends, settled } = openJournal();
-    const reader = await opened;
-    reader.onTaken(PARTITION);
-    reader.onEntries(PARTITION, entriesOf("running", "second"), true);
-    await untilBegun(1);
-    reader.onGiving(PARTITION);
-    ends[0]?.resolve();
-    await eventually(queue.depth).toEqual({ waiting: 0, active: 0 });
-    expect([begun.length, settled]).toEqual([1, ["1-0"]]);
   });
 
   test("work of a lost partition is aborted, and if the partition returns, its events wait until that work has ended", async () => {

@@ -109,6 +109,17 @@ describe.skipIf(isRedisMissing)("partitions of the queue (needs redis-server)", 
     expect(inside).toEqual({ time: evalsha, hset: evalsha, hgetall: evalsha, mget: evalsha });
   });
 
+  test("processes own even shares of the partitions, and give some to one that joins without losing any", async () => {
+    const sizesOf = (all: ReadonlyArray<Awaited<ReturnType<typeof openStarted>>>) =>
+      all.map(({ owned }) => owned().length).toSorted((one, other) => one - other);
+    const three = [await openStarted(), await openStarted(), await openStarted()];
+    await eventually(() => sizesOf(three)).toEqual([20, 22, 22]);
+    const four = [...three, await openStarted()];
+    await eventually(() => sizesOf(four)).toEqual([16, 16, 16, 16]);
+    expect(new Set((await readOwners()).map((owner) => owner?.split(":")[1])).size).toBe(4);
+    expect(four.flatMap(({ log }) => log).filter((line) => line.startsWith("lost"))).toEqual([]);
+  });
+
   test("a silent process that Redis sees keeps its partitions, and a process that Redis does not see loses them", async () => {
     // A heartbeat from the future, as if Redis's clock had gone back. Its age does not grow, however long the test
     // takes.

@@ -183,16 +183,6 @@ describe.skipIf(isRedisMissing)("the queue on Redis, with processes that die or 
     expect(said("aborted")).toEqual([]);
   });
 
-  test("a process that exits without a grace period leaves its work to another one at once", async () => {
-    const first = await startProcess("first");
-    await openIngress().accept(message("write"));
-    await eventually(() => said("call", "first").length).toBeGreaterThan(3);
-    await startProcess("second");
-    first.kill("SIGTERM");
-    await eventually(() => said("call", "second").length).toBeGreaterThan(3);
-    expect(said("aborted", "first")).toMatchObject([{ reason: "shutdown" }]);
-  });
-
   test("the queue gives up an event that kills every process, reports it, and keeps it for inspection", async () => {
     await openIngress().accept(message("die"));
     for (let death = 1; death <= 6; death++) {
@@ -203,15 +193,5 @@ describe.skipIf(isRedisMissing)("the queue on Redis, with processes that die or 
     await eventually(() => said("givenUp")).toMatchObject([{ givenUp: "die", by: "last" }]);
     await eventually(() => countWaiting()).toBe(0);
     expect(await readGivenUp(shared.connection.client)).toMatchObject([{ kind: "message", laneId: "test:a" }]);
-  });
-
-  test("four processes handle the messages of one conversation in order, each once", async () => {
-    await Promise.all(["a", "b", "c", "d"].map(startProcess));
-    const ingress = openIngress();
-    const texts = Array.from({ length: 100 }, (_, index) => `quick ${index}`);
-    for (const text of texts) await ingress.accept(message(text));
-    await eventually(() => said("begun").length).toBe(texts.length);
-    const inOrder = said("begun").toSorted((one, other) => Number(one["clock"]) - Number(other["clock"]));
-    expect(inOrder.map(({ begun }) => begun)).toEqual(texts);
   });
 });

@@ -38,6 +38,13 @@ export function heldWorker() {
   return { worker, begun, ends, noticed, signals, untilBegun, texts };
 }
 
+/** Starts a queue with a worker whose work ends when the test says so. */
+export function startHeld(queue: Queue) {
+  const held = heldWorker();
+  queue.start(held.worker);
+  return held;
+}
+
 /** A worker that records its events and finishes at once. */
 export function quickWorker(
   onWork: (events: InboundEvent[]) => void | Promise<void>,
@@ -52,6 +59,13 @@ export function quickWorker(
 
 /** The behaviour that all queues share, wherever they store their events. */
 export function queueContract(startWorld: () => QueueWorld): void {
+  /** Starts a queue whose work ends when the test says so. */
+  function openHeld(options?: Parameters<QueueWorld["open"]>[0]) {
+    const world = startWorld();
+    const queue = world.open(options);
+    return { world, queue, ...startHeld(queue) };
+  }
+
   test("the queue drops a second delivery of the same key, also after its work is done and after a restart", async () => {
     const world = startWorld();
     const queue = world.open();
@@ -74,10 +88,7 @@ export function queueContract(startWorld: () => QueueWorld): void {
   });
 
   test("the queue works in order within a conversation and in parallel between conversations", async () => {
-    const world = startWorld();
-    const queue = world.open();
-    const { worker, ends, untilBegun, texts } = heldWorker();
-    queue.start(worker);
+    const { queue, ends, untilBegun, texts } = openHeld();
     for (const text of ["a1", "a2"]) await queue.accept(message(text));
     await queue.accept(message("b1", { conversationId: "test:b" }));
     await untilBegun(2);
@@ -88,10 +99,7 @@ export function queueContract(startWorld: () => QueueWorld): void {
   });
 
   test("the queue gives only one slot to a flooded conversation", async () => {
-    const world = startWorld();
-    const queue = world.open({ maxActive: 2 });
-    const { worker, untilBegun, texts } = heldWorker();
-    queue.start(worker);
+    const { queue, untilBegun, texts } = openHeld({ maxActive: 2 });
     for (let count = 0; count < 100; count++) await queue.accept(message(`flood ${count}`));
     await queue.accept(message("calm", { conversationId: "test:calm", author: ben }));
     await untilBegun(2);
@@ -99,10 +107,7 @@ export function queueContract(startWorld: () => QueueWorld): void {
   });
 
   test("the queue never runs more conversations at once than allowed", async () => {
-    const world = startWorld();
-    const queue = world.open({ maxActive: 2 });
-    const { worker, ends, untilBegun, begun } = heldWorker();
-    queue.start(worker);
+    const { queue, ends, untilBegun, begun } = openHeld({ maxActive: 2 });
     for (const id of ["1", "2", "3"]) {
       await queue.accept(message("hello", { conversationId: id, author: { id, name: id } }));
     }
@@ -114,10 +119,7 @@ export function queueContract(startWorld: () => QueueWorld): void {
   });
 
   test("the queue starts a newcomer's question at once while one person's forty are answered slowly", async () => {
-    const world = startWorld();
-    const queue = world.open();
-    const { worker, untilBegun, texts } = heldWorker();
-    queue.start(worker);
+    const { queue, untilBegun, texts } = openHeld();
     for (let count = 0; count < 40; count++) {
       await queue.accept(message(`slow ${count}`, { conversationId: `test:${count}` }));
     }
@@ -128,8 +130,7 @@ export function queueContract(startWorld: () => QueueWorld): void {
   });
 
   test("the queue finishes all events of a batch, wherever they were in the line", async () => {
-    const world = startWorld();
-    const queue = world.open();
+    const queue = startWorld().open();
     for (const text of ["one", "two", "three"]) await queue.accept(message(text));
     const seen: string[][] = [];
     const done = Promise.withResolvers<void>();
@@ -145,8 +146,7 @@ export function queueContract(startWorld: () => QueueWorld): void {
   });
 
   test("the queue retries failed work before later events of the conversation", async () => {
-    const world = startWorld();
-    const queue = world.open();
+    const queue = startWorld().open();
     const texts: string[] = [];
     const done = Promise.withResolvers<void>();
     queue.start(
@@ -163,9 +163,8 @@ export function queueContract(startWorld: () => QueueWorld): void {
   });
 
   test("the queue gives up work that fails repeatedly, logs it, and continues", async () => {
-    const world = startWorld();
     const { log, lines } = recordingLog();
-    const queue = world.open({ maxActive: 1, log });
+    const queue = startWorld().open({ maxActive: 1, log });
     const done = Promise.withResolvers<void>();
     queue.start(
       quickWorker(([event]) => {
@@ -180,10 +179,7 @@ export function queueContract(startWorld: () => QueueWorld): void {
   });
 
   test("the queue reports every accepted event to the worker at once, even while the conversation is busy", async () => {
-    const world = startWorld();
-    const queue = world.open();
-    const { worker, noticed, untilBegun } = heldWorker();
-    queue.start(worker);
+    const { queue, noticed, untilBegun } = openHeld();
     const [first, second] = [message("one"), message("two")];
     await queue.accept(first);
     await untilBegun(1);
@@ -192,10 +188,7 @@ export function queueContract(startWorld: () => QueueWorld): void {
   });
 
   test("a closing queue accepts nothing, lets running work finish, and keeps the rest for the next start", async () => {
-    const world = startWorld();
-    const queue = world.open();
-    const { worker, ends, signals, untilBegun, begun } = heldWorker();
-    queue.start(worker);
+    const { world, queue, ends, signals, untilBegun, begun } = openHeld();
     await queue.accept(message("running"));
     await queue.accept(message("waiting"));
     await untilBegun(1);
@@ -205,17 +198,13 @@ export function queueContract(startWorld: () => QueueWorld): void {
     await closed;
     expect(signals[0]?.aborted).toBe(false);
     expect(begun).toHaveLength(1);
-    const next = heldWorker();
-    world.open().start(next.worker);
+    const next = startHeld(world.open());
     await next.untilBegun(1);
     expect(next.texts()).toEqual(["waiting"]);
   });
 
   test("the queue aborts work that is still running at the end of the grace period", async () => {
-    const world = startWorld();
-    const queue = world.open();
-    const { worker, ends, signals, untilBegun } = heldWorker();
-    queue.start(worker);
+    const { queue, ends, signals, untilBegun } = openHeld();
     await queue.accept(message("long"));
     await untilBegun(1);
     const closed = queue.close(0);
@@ -228,8 +217,7 @@ export function queueContract(startWorld: () => QueueWorld): void {
   });
 
   test("the queue hands out again the events that the work left", async () => {
-    const world = startWorld();
-    const queue = world.open();
+    const queue = startWorld().open();
     for (const text of ["one", "two", "three"]) await queue.accept(message(text));
     const seen: number[] = [];
     const done = Promise.withResolvers<void>();
@@ -246,26 +234,19 @@ export function queueContract(startWorld: () => QueueWorld): void {
   });
 
   test("the queue does not wait forever for aborted work that does not end", async () => {
-    const world = startWorld();
     const { log, lines } = recordingLog();
-    const queue = world.open({ maxActive: 1, log, cutMs: 5 });
-    const { worker, untilBegun } = heldWorker();
-    queue.start(worker);
+    const { world, queue, untilBegun } = openHeld({ maxActive: 1, log, cutMs: 5 });
     await queue.accept(message("endless"));
     await untilBegun(1);
     await queue.close(0);
     expect(lines.some(({ msg }) => String(msg).includes("next start"))).toBe(true);
-    const next = heldWorker();
-    world.open().start(next.worker);
+    const next = startHeld(world.open());
     await next.untilBegun(1);
     expect(next.texts()).toEqual(["endless"]);
   });
 
   test("erasing an author resolves after their running work has ended, and the queue hands out none of their events afterwards", async () => {
-    const world = startWorld();
-    const queue = world.open();
-    const { worker, signals, ends, untilBegun, begun, texts } = heldWorker();
-    queue.start(worker);
+    const { queue, signals, ends, untilBegun, begun, texts } = openHeld();
     await queue.accept(message("running"));
     await queue.accept(message("waiting"));
     await queue.accept(message("of Ben", { author: ben }));
@@ -283,10 +264,7 @@ export function queueContract(startWorld: () => QueueWorld): void {
   });
 
   test("the queue erases waiting image turns but no questions, and reports the running ones too", async () => {
-    const world = startWorld();
-    const queue = world.open();
-    const { worker, ends, untilBegun, begun } = heldWorker();
-    queue.start(worker);
+    const { queue, ends, untilBegun, begun } = openHeld();
     const draw = (id: string, author = ada) => ({
       ...command("imagine", id, { author }),
       lane: { id: `drawing:${id}`, kind: "drawing" as const, workId: id },
