@@ -70,13 +70,6 @@ describe("a branch of the history", () => {
     expect(await ids({ upToId: uniqueId() })).toEqual([]);
   });
 
-  test("a branch also works if it continues the newest entry, which is on another branch", async () => {
-    const [q0, a0, , , q2, a2] = await fork();
-    const q3 = uniqueId("q3");
-    await ask(q3, a2);
-    expect(await ids()).toEqual([q0, a0, q2, a2, q3]);
-  });
-
   test("a message without a predecessor continues all earlier entries, including a branch", async () => {
     const [q0, a0, q1, a1, q2, q3] = names("q0", "a0", "q1", "a1", "q2", "q3");
     await ask(q0);

@@ -101,31 +101,10 @@ describe.skipIf(isRedisMissing)("createHistory on Redis (needs redis-server)", (
       expect(Math.abs(bytes / short.bytes - 1)).toBeLessThan(0.05);
     }
   }, 60_000);
-
-  test("the history rejects during an outage, and never returns an empty conversation", async () => {
-    const history = createHistory({ ...stores, ttlMs: 600_000, log: silent, now: Date.now });
-    await history.append("redis:outage", said("o1", "x"));
-    await redis.kill();
-    const results = await Promise.allSettled([
-      history.read("redis:outage", { maxEntries: 5 }),
-      history.append("redis:outage", said("o2", "y")),
-      history.find("o1"),
-      history.isFollowed("redis:outage"),
-      history.setFollowed("redis:outage", true),
-      history.edit("o1", "z", []),
-      history.remove("o1"),
-      history.exportAuthor("test", "ada"),
-      history.forgetAuthor("test", "ada"),
-    ]);
-    expect(results.map(({ status }) => status)).toEqual(results.map(() => "rejected"));
-    await redis.restart();
-    await vi.waitFor(() => history.append("redis:outage", said("o3", "back")), 10_000);
-    expect((await history.read("redis:outage", { maxEntries: 5 })).entries).toEqual([said("o3", "back")]);
-  });
 });
 
 /**
- * The cost of one append, and of reading five entries, in conversations with 10, 200 and 2,000 entries. `count`
+ * The cost of one append, and of reading five entries, in conversations with 10, 100 and 500 entries. `count`
  * measures it.
  */
 async function costsAtLengths<T>(open: Stores["open"], count: (work: () => Promise<void>) => Promise<T>): Promise<T[]> {
@@ -133,7 +112,7 @@ async function costsAtLengths<T>(open: Stores["open"], count: (work: () => Promi
   const costs: T[] = [];
   let length = 0;
   const id = (kind: string) => `${kind}${String(length).padStart(5, "0")}`;
-  for (const target of [10, 200, 2_000]) {
+  for (const target of [10, 100, 500]) {
     for (; length < target - 1; length++) await history.append("cost", said(id("filled"), "x".repeat(800)));
     const work = async () => {
       await history.append("cost", answered(id("answer"), "x".repeat(800)), [id("posted")]);

@@ -4,7 +4,6 @@ import { message } from "../../lab/support/events.ts";
 import { silent } from "../../lab/support/log.ts";
 import { createSqliteJournal } from "../../src/queue/sqlite-journal.ts";
 import { createClock } from "../../src/store/clock.ts";
-import { createSqliteStore } from "../../src/store/sqlite.ts";
 
 const HOUR = 3_600_000;
 const YEARS = 20 * 365 * 24 * HOUR;
@@ -92,21 +91,8 @@ describe("the clock of a database", () => {
   });
 });
 
-describe("the store after the system's clock jumped by years", () => {
+describe("the queue after the system's clock jumped by years", () => {
   for (const jump of [YEARS, -YEARS]) {
-    test(`a stored value survives a clock jump and expires in time: ${jump / HOUR} hours`, async () => {
-      const [database, time] = [new DatabaseSync(":memory:"), machine()];
-      const options = { table: "kept", now: createClock(database, time) };
-      const store = createSqliteStore(database, options);
-      await store.set("key", "value", 24 * HOUR);
-      time.set(TODAY + jump);
-      time.pass(HOUR);
-      expect(await store.get("key")).toBe("value");
-      time.pass(24 * HOUR);
-      expect(await store.get("key")).toBeUndefined();
-      await store.disconnect();
-    });
-
     test(`a second delivery is still recognized after a clock jump: ${jump / HOUR} hours`, async () => {
       const [database, time] = [new DatabaseSync(":memory:"), machine()];
       const event = message("once");

@@ -8,10 +8,11 @@ import { recordingLog, silent } from "../../lab/support/log.ts";
 import { isRedisMissing, type RedisServer, startRedis } from "../../lab/support/redis.ts";
 import { NO_RIGHT } from "../../src/port/right.ts";
 import { openDatabase } from "../../src/store/database.ts";
-import { createNamespaceView, createStores, type Stores } from "../../src/store/keyv.ts";
+import { createNamespaceView, createStores, type Entries, type Stores } from "../../src/store/keyv.ts";
 import { StoreError } from "../../src/store/outage.ts";
 import { createRedisStore, type OpenStore } from "../../src/store/redis.ts";
 import { describeKeyvStore } from "../support/keyv-store.ts";
+import { countCommands } from "../support/shared-redis.ts";
 
 const DAY_MS = 86_400_000;
 
@@ -227,15 +228,15 @@ describe.skipIf(isRedisMissing)("createStores on Redis (needs redis-server)", ()
     const keyv = stores.open("tx");
     // Makes the server load the script.
     await keyv.setMany([{ key: "first", value: 0 }]);
-    const before = await commandCalls(client);
-    await keyv.setMany([
-      { key: "a", value: 1 },
-      { key: "b", value: 2, ttl: 5_000 },
-    ]);
-    await keyv.deleteMany(["a", "b"]);
-    const after = await commandCalls(client);
-    const counts = ["evalsha", "multi"].map((name) => (after[name] ?? 0) - (before[name] ?? 0));
-    expect(counts).toEqual([2, 0]);
+    const commands = await countCommands(client, async () => {
+      await keyv.setMany([
+        { key: "a", value: 1 },
+        { key: "b", value: 2, ttl: 5_000 },
+      ]);
+      await keyv.deleteMany(["a", "b"]);
+    });
+    expect(commands).toMatchObject({ evalsha: 2 });
+    expect(commands).not.toHaveProperty("multi");
     await stores.close();
   });
 
@@ -254,16 +255,23 @@ describe.skipIf(isRedisMissing)("createStores on Redis (needs redis-server)", ()
 
 describe.skipIf(isRedisMissing)("an outage of Redis (needs redis-server)", () => {
   let redis: RedisServer;
+  let stores: Stores;
+  let keyv: Entries;
+  let lines: Array<Record<string, unknown>>;
   beforeEach(async () => {
     redis = await startRedis();
+    const recording = recordingLog();
+    lines = recording.lines;
+    stores = createStores({ redisUrl: redis.url, database, log: recording.log }, NO_RIGHT);
+    keyv = stores.open("outage");
+    await keyv.set("a", 1);
   });
-  afterEach(() => redis?.stop());
+  afterEach(async () => {
+    await stores?.close();
+    await redis?.stop();
+  });
 
   test("an outage of Redis makes every operation reject, never look empty, and ends when the server is back", async () => {
-    const { log, lines } = recordingLog();
-    const stores = createStores({ redisUrl: redis.url, database, log }, NO_RIGHT);
-    const keyv = stores.open("outage");
-    await keyv.set("a", 1);
     await redis.kill();
     const operations = [
       keyv.get("a"),
@@ -284,26 +292,18 @@ describe.skipIf(isRedisMissing)("an outage of Redis (needs redis-server)", () =>
     expect(await keyv.getMany(["a", "b"])).toEqual([undefined, 3]);
     // The whole outage has only one line, however many attempts failed, and its end has another.
     expect(lines.map(({ msg }) => msg)).toEqual(["Redis is not reachable; retrying", "Redis is reachable again"]);
-    await stores.close();
   });
 
   test("an outage of Redis in the middle of an operation makes the operation reject", async () => {
-    const stores = createStores({ redisUrl: redis.url, database, log: silent }, NO_RIGHT);
-    const keyv = stores.open("middle");
-    await keyv.set("a", 1);
     redis.freeze();
     const results = Promise.allSettled([keyv.get("a"), keyv.getMany(["a"]), keyv.has("a"), keyv.deleteMany(["a"])]);
     // After one turn of the event loop, the operations have started.
     await new Promise((resolve) => setImmediate(resolve));
     await redis.kill();
     expect((await results).map(({ status }) => status)).toEqual(["rejected", "rejected", "rejected", "rejected"]);
-    await stores.close();
   });
 
   test("the store counts a Redis that refuses writes as unavailable, and shows nothing as stored", async () => {
-    const stores = createStores({ redisUrl: redis.url, database, log: silent }, NO_RIGHT);
-    const keyv = stores.open("full");
-    await keyv.set("a", 1);
     const client = createClient({ url: redis.url });
     await client.connect();
     await client.configSet("maxmemory", "1");
@@ -315,29 +315,20 @@ describe.skipIf(isRedisMissing)("an outage of Redis (needs redis-server)", () =>
     expect(await stores.isReachable(AbortSignal.timeout(10_000))).toBe(true);
     expect(await keyv.getMany(["a", "b"])).toEqual([1, undefined]);
     await client.close();
-    await stores.close();
   });
 
   test("the store fails later calls in a known outage without another wait", async () => {
-    const stores = createStores({ redisUrl: redis.url, database, log: silent }, NO_RIGHT);
-    const keyv = stores.open("known");
-    await keyv.set("a", 1);
     await redis.kill();
     await expect(keyv.get("a")).rejects.toThrow(StoreError);
     const began = performance.now();
     for (let count = 0; count < 20; count++) await expect(keyv.get("a")).rejects.toThrow(/did not answer/);
     // If each call waited for the previous call, all calls would take 40 s.
     expect(performance.now() - began).toBeLessThan(20_000);
-    await stores.close();
   });
 
   test("an operation waits until a short outage of Redis is over", async () => {
-    const stores = createStores({ redisUrl: redis.url, database, log: silent }, NO_RIGHT);
-    const keyv = stores.open("blip");
-    await keyv.set("a", 1);
     await redis.restart();
     expect(await keyv.get("a")).toBeUndefined();
-    await stores.close();
   });
 
   test("an outage of Redis can start before the service, with a server that accepts connections and says nothing", async () => {
@@ -345,30 +336,23 @@ describe.skipIf(isRedisMissing)("an outage of Redis (needs redis-server)", () =>
     await once(mute, "listening");
     const address = mute.address();
     const port = typeof address === "object" ? address?.port : undefined;
-    const stores = createStores({ redisUrl: `redis://:hush-hush@127.0.0.1:${port}`, database, log: silent }, NO_RIGHT);
-    await expect(stores.open("mute").get("a")).rejects.toThrow(/^Redis at 127\.0\.0\.1:\d+ did not answer within/);
-    await stores.close();
+    const muted = createStores({ redisUrl: `redis://:hush-hush@127.0.0.1:${port}`, database, log: silent }, NO_RIGHT);
+    await expect(muted.open("mute").get("a")).rejects.toThrow(/^Redis at 127\.0\.0\.1:\d+ did not answer within/);
+    await muted.close();
     mute.close();
   });
 
   test("the store rejects operations on a frozen Redis, and its client reconnects", async () => {
-    const { log, lines } = recordingLog();
-    const stores = createStores({ redisUrl: redis.url, database, log }, NO_RIGHT);
-    const keyv = stores.open("frozen");
-    await keyv.set("a", 1);
     redis.freeze();
     await expect(keyv.get("a")).rejects.toThrow(/did not answer/);
     redis.thaw();
     await vi.waitFor(async () => expect(await keyv.get("a")).toBe(1), 10_000);
     expect(lines).toMatchObject([{ reason: "it does not answer" }, { msg: "Redis is reachable again" }]);
-    await stores.close();
   });
 
   test("the store on Redis rejects operations at once after it was closed", async () => {
-    const stores = createStores({ redisUrl: redis.url, database, log: silent }, NO_RIGHT);
     await stores.close();
-    await expect(stores.open("closed").get("a")).rejects.toThrow(/is closed/);
-    await stores.close();
+    await expect(keyv.get("a")).rejects.toThrow(/is closed/);
   });
 });
 
@@ -381,10 +365,3 @@ describe("an invalid REDIS_URL", () => {
     }
   });
 });
-
-async function commandCalls(client: ReturnType<typeof createClient>): Promise<Record<string, number>> {
-  const info = await client.info("commandstats");
-  return Object.fromEntries(
-    [...info.matchAll(/cmdstat_(\w+):calls=(\d+)/g)].map(([, name, calls]) => [name, Number(calls)]),
-  );
-}

@@ -275,33 +275,6 @@ export function historyContract(open: (namespace: string) => Entries): void {
     });
   });
 
-  test("a branch shows the entries that it continues, also past erased ones, and starts with the conversation's start", async () => {
-    const conversation = uniqueId();
-    const [before, q0, a0, q1, q2, a2, q3] = Array.from({ length: 7 }, () => uniqueId()) as [
-      string,
-      string,
-      string,
-      string,
-      string,
-      string,
-      string,
-    ];
-    await history.bring(conversation, [{ ...said(before, "earlier"), isEarlier: true }], 1);
-    await history.append(conversation, said(q0, "q"));
-    await history.append(conversation, answered(a0, "a"), [], q0);
-    await history.append(conversation, said(q1, "elsewhere"), [], a0);
-    await history.append(conversation, said(q2, "q"), [], a0);
-    await history.append(conversation, answered(a2, "a"), [], q2);
-    await history.append(conversation, said(q3, "q"), [], a2);
-    expect(await ids(conversation)).toEqual([before, q0, a0, q2, a2, q3]);
-    await history.remove(q2);
-    await history.remove(a2);
-    expect(await ids(conversation)).toEqual([before, q0, a0, q3]);
-    expect(await history.forgetConversation(conversation)).toEqual([before, q0, a0, q1, q3]);
-    expect(await ids(conversation)).toEqual([]);
-    expect(await history.isNew(conversation)).toBe(false);
-  });
-
   test("the history stores whether the bot follows a conversation, even before its first entry", async () => {
     const conversation = uniqueId();
     expect(await history.isFollowed(conversation)).toBe(false);

@@ -11,6 +11,21 @@ export async function connectWell(url: string): Promise<RedisConnection> {
   return connection;
 }
 
+/** The numbers of commands that Redis runs for this work, by their names. Scripts add the commands inside them. */
+export async function countCommands(
+  client: Pick<RedisConnection["client"], "configResetStat" | "info">,
+  work: () => Promise<unknown>,
+): Promise<Record<string, number>> {
+  await client.configResetStat();
+  await work();
+  const stats = await client.info("commandstats");
+  const counts = [...stats.matchAll(/cmdstat_([\w|]+):calls=(\d+)/g)].map(([, name = "", count]) => [
+    name,
+    Number(count),
+  ]);
+  return Object.fromEntries(counts) as Record<string, number>;
+}
+
 /** One Redis for all tests in a `describe`. It starts with the first test, and is empty at the start of each test. */
 export function shareRedis(options: RedisOptions = {}): {
   readonly redis: RedisServer;
