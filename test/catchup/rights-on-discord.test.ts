@@ -19,10 +19,6 @@ const openSecret = ({ thread }: World) => thread("general", "secretThread", { is
 const ROWS: Readonly<Record<string, Row>> = {
   "the channel of the question alone": { which: "here", sees: ["general"] },
   "every channel that the asker can open": { sees: HERS },
-  "no channel that needs a role that the asker lacks": {
-    before: ({ add, roles }) => add("leads", { [roles.lead.id]: SEE }, true),
-    sees: HERS,
-  },
   "a channel that opens to the asker by name": {
     before: ({ add, ada }) => add("named", { [ada.id]: SEE }, true),
     sees: ["general", "named", "open", "staff"],
@@ -50,21 +46,6 @@ const ROWS: Readonly<Record<string, Row>> = {
     sees: [],
   },
   "nothing at all if a role is lost while the model writes": { afterwards: dropStaff },
-  "nothing if the asker was removed from the server meanwhile": {
-    meanwhile: ({ guild, ada }) => guild.members.delete(ada.id),
-    sees: [],
-  },
-  "nothing if the asker is removed from the server while the bot reads": {
-    during: ({ guild, ada }) => guild.members.delete(ada.id),
-    sees: [],
-  },
-  "nothing at all if the asker is removed from the server while the model writes": {
-    afterwards: ({ guild, ada }) => guild.members.delete(ada.id),
-  },
-  "no channel that is closed while the bot reads": {
-    during: ({ close, guild }) => close("open", guild.id, HIDE),
-    sees: ["general", "staff"],
-  },
   "the open threads of a channel with it": {
     which: "here",
     before: ({ thread }) => thread("general", "openThread"),
@@ -76,11 +57,6 @@ const ROWS: Readonly<Record<string, Row>> = {
       thread("leads", "leadsThread", { by: bob });
     },
     sees: HERS,
-  },
-  "no thread of a channel whose role is lost while the bot reads": {
-    before: ({ thread }) => thread("staff", "staffThread"),
-    during: dropStaff,
-    sees: OPEN,
   },
   "a private thread of the asker": { which: "here", before: openSecret, sees: ["general", "secretThread"] },
   "no private thread of others": {

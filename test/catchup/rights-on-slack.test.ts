@@ -76,22 +76,10 @@ const ROWS: Readonly<Record<string, Row>> = {
     },
     sees: ["both", "hers"],
   },
-  "nothing if the asker's account is deactivated while the bot reads": {
-    during({ ada, leave }) {
-      ada.user.isDeactivated = true;
-      leave(ada, "general", "hers", "both", "group");
-    },
-    sees: [],
-  },
   "a channel shared by Slack Connect for a member of it": {
     which: "here",
     before: ({ channel }) => void (channel("general").isShared = true),
     sees: ["general"],
-  },
-  "nothing of a private channel shared by Slack Connect that they left while the bot read": {
-    before: ({ channel }) => void (channel("both").isShared = true),
-    during: ({ leave, ada }) => leave(ada, "both"),
-    sees: without("both"),
   },
   "only the shared channels of a person from another organisation": {
     who: "gus",
@@ -102,17 +90,6 @@ const ROWS: Readonly<Record<string, Row>> = {
       join(gus, "general");
     },
     sees: ["general"],
-  },
-  "nothing of a shared channel that a person from another organisation left while the bot read": {
-    who: "gus",
-    before({ join, gus, channel }) {
-      gus.user.isGuest = false;
-      gus.user.isStranger = true;
-      channel("general").isShared = true;
-      join(gus, "general");
-    },
-    during: ({ leave, gus }) => leave(gus, "general"),
-    sees: [],
   },
   "the threads of a private channel with it, and with it none": {
     before({ bob, channel }) {

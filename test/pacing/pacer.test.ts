@@ -20,20 +20,30 @@ import {
 } from "../../src/pacing/pacer.ts";
 import type { CallKind, Pacer, Written } from "../../src/port/pace.ts";
 
-describe("the pacer of replies", () => {
-  const ACCEPTED: Written = { answer: { ok: true }, behind: false };
+const ACCEPTED: Written = { answer: { ok: true }, behind: false };
 
+/** A budget with many calls left, in which no further call ever becomes available. */
+const PLENTY: Budget = {
+  firstGapMs: 330,
+  minGapMs: 250,
+  spare: 1,
+  reserve: () => 0,
+  gap: () => 1_000,
+  isRich: () => false,
+  credit: () => 100,
+  creditAt: () => Infinity,
+  sent() {},
+  done() {},
+  keepUntil: () => 0,
+};
+
+describe("the pacer of replies", () => {
   /** A budget for `calls` calls. It records their outcomes. */
   function budgetOf(calls: number) {
     const events: string[] = [];
     const left = () => calls - events.filter((event) => event.startsWith("sent")).length;
     const budget: Budget = {
-      firstGapMs: 330,
-      minGapMs: 250,
-      spare: 1,
-      reserve: () => 0,
-      gap: () => 1_000,
-      isRich: () => false,
+      ...PLENTY,
       credit: left,
       creditAt: (_call, needs, from) => (left() >= needs ? from : Infinity),
       sent: ({ kind, room }, now) => void events.push(`sent ${kind} ${room} ${now}`),
@@ -193,42 +203,16 @@ describe("the pacer under virtual time", () => {
 });
 
 describe("the urgency of a call", () => {
-  interface Plenty {
-    credit?: number;
-    creditAt?: number;
-    isRich?: boolean;
+  function momentAt(
+    now: number,
+    { budget, ...more }: Partial<Omit<Moment, "budget">> & { budget?: Partial<Budget> } = {},
+  ) {
+    const common = { gap: 1_000, active: 1, rootRates: 0, reserve: 0, lastCall: -Infinity, beginAt: now };
+    return { now, ...common, budget: { ...PLENTY, ...budget }, ...more };
   }
 
-  function budgetWith({ credit = 100, creditAt = Infinity, isRich = false }: Plenty): Budget {
-    return {
-      firstGapMs: 330,
-      minGapMs: 250,
-      spare: 1,
-      reserve: () => 0,
-      gap: () => 1_000,
-      isRich: () => isRich,
-      credit: () => credit,
-      creditAt: () => creditAt,
-      sent() {},
-      done() {},
-      keepUntil: () => 0,
-    };
-  }
-
-  function momentAt(now: number, more: Partial<Moment> & { plenty?: Plenty } = {}): Moment {
-    const { plenty = {}, ...rest } = more;
-    return {
-      now,
-      budget: budgetWith(plenty),
-      gap: 1_000,
-      active: 1,
-      rootRates: 0,
-      reserve: 0,
-      lastCall: -Infinity,
-      beginAt: now,
-      ...rest,
-    };
-  }
+  const dueAt = (reply: ReturnType<typeof createReplyState>, ...moment: Parameters<typeof momentAt>) =>
+    toUrgency(reply, momentAt(...moment)).at;
 
   /**
    * A reply that grew by 240 units per second and was posted after 10 s. Its later text arrives at 60 tokens per
@@ -250,7 +234,7 @@ describe("the urgency of a call", () => {
     const dueOf = (...arrivals: number[]) => {
       const reply = createReplyState("room");
       for (const at of arrivals) applyText(reply, 4, at);
-      return toUrgency(reply, momentAt(arrivals.at(-1) ?? 0)).at;
+      return dueAt(reply, arrivals.at(-1) ?? 0);
     };
     expect(dueOf(5_000)).toBeCloseTo(5_025);
     expect(dueOf(5_000, 5_020)).toBeCloseTo(5_060);
@@ -265,7 +249,7 @@ describe("the urgency of a call", () => {
   test("the pacer holds the first post for at most twenty seconds if its final would wait long for a call", () => {
     const reply = createReplyState("room");
     applyText(reply, 4, 5_000);
-    const dueWith = (beginAt: number) => toUrgency(reply, momentAt(5_000, { beginAt })).at;
+    const dueWith = (beginAt: number) => dueAt(reply, 5_000, { beginAt });
     expect(dueWith(12_000)).toBeCloseTo(5_025);
     expect(dueWith(20_000)).toBe(12_000);
     expect(dueWith(60_000)).toBe(25_000);
@@ -299,13 +283,13 @@ describe("the urgency of a call", () => {
 
   test("the first edit goes out early while many calls are left", () => {
     const eager = growing({ edits: 0, until: 10_300 });
-    expect(toUrgency(eager, momentAt(10_300, { plenty: { isRich: true, credit: 1 } })).at).toBeCloseTo(10_330, -2);
-    expect(toUrgency(eager, momentAt(10_300, { plenty: { credit: 1 } })).at).toBeGreaterThan(10_500);
+    expect(dueAt(eager, 10_300, { budget: { isRich: () => true, credit: () => 1 } })).toBeCloseTo(10_330, -2);
+    expect(dueAt(eager, 10_300, { budget: { credit: () => 1 } })).toBeGreaterThan(10_500);
   });
 
   test("text never waits longer than one and a half of the planned gaps", () => {
     const reply = growing({ until: 10_020 });
-    expect(toUrgency(reply, momentAt(10_020, { gap: 2_000, plenty: { credit: 1 } })).at).toBeCloseTo(
+    expect(dueAt(reply, 10_020, { gap: 2_000, budget: { credit: () => 1 } })).toBeCloseTo(
       10_000 + 1_000 / 60 + 3_000,
       -2,
     );
@@ -314,10 +298,7 @@ describe("the urgency of a call", () => {
   test("an edit goes out early if no reply has used the shared budget for a whole gap", () => {
     const reply = growing({ until: 10_900 });
     const dueAfter = (lastCall: number) =>
-      toUrgency(
-        reply,
-        momentAt(10_900, { rootRates: 22 / Math.sqrt(1_000), active: 2, lastCall, plenty: { credit: 1 } }),
-      ).at;
+      dueAt(reply, 10_900, { rootRates: 22 / Math.sqrt(1_000), active: 2, lastCall, budget: { credit: () => 1 } });
     expect(dueAfter(9_000)).toBeLessThan(11_850);
     expect(dueAfter(10_900)).toBeCloseTo(11_900);
     expect(dueAfter(11_500)).toBeCloseTo(12_500);
@@ -325,42 +306,40 @@ describe("the urgency of a call", () => {
 
   test("the pacer uses a lull if enough text is unseen and the budget has spare calls", () => {
     const reply = growing({ until: 10_500 });
-    expect(toUrgency(reply, momentAt(10_550)).at).toBeCloseTo(10_500 + 4_000 / 60, -1);
-    expect(toUrgency(reply, momentAt(10_550, { plenty: { credit: 1 } })).at).toBeGreaterThan(10_700);
+    expect(dueAt(reply, 10_550)).toBeCloseTo(10_500 + 4_000 / 60, -1);
+    expect(dueAt(reply, 10_550, { budget: { credit: () => 1 } })).toBeGreaterThan(10_700);
     const little = growing({ until: 10_100 });
-    expect(toUrgency(little, momentAt(10_170)).at).toBeGreaterThan(10_300);
+    expect(dueAt(little, 10_170)).toBeGreaterThan(10_300);
   });
 
   test("the pacer shows the remaining text before a long pause if many calls are left", () => {
     const little = growing({ until: 10_100 });
-    expect(toUrgency(little, momentAt(10_200, { plenty: { isRich: true } })).at).toBeCloseTo(10_600, -2);
+    expect(dueAt(little, 10_200, { budget: { isRich: () => true } })).toBeCloseTo(10_600, -2);
   });
 
   test("two calls of one reply keep a distance", () => {
     const reply = growing({ until: 10_100 });
-    expect(toUrgency(reply, momentAt(10_100, { gap: 10 })).at).toBe(10_250);
+    expect(dueAt(reply, 10_100, { gap: 10 })).toBe(10_250);
   });
 
   test("the pacer reserves some calls for finals, unless another call becomes available soon", () => {
     const reply = growing({ until: 12_000 });
-    expect(toUrgency(reply, momentAt(12_000, { reserve: 3, plenty: { credit: 3, creditAt: 20_000 } })).at).toBe(20_000);
-    expect(toUrgency(reply, momentAt(12_000, { reserve: 3, plenty: { credit: 3, creditAt: 15_000 } })).at).toBe(12_000);
-    expect(toUrgency(reply, momentAt(12_000, { reserve: 3, plenty: { credit: 4, creditAt: 20_000 } })).at).toBe(12_000);
+    expect(dueAt(reply, 12_000, { reserve: 3, budget: { credit: () => 3, creditAt: () => 20_000 } })).toBe(20_000);
+    expect(dueAt(reply, 12_000, { reserve: 3, budget: { credit: () => 3, creditAt: () => 15_000 } })).toBe(12_000);
+    expect(dueAt(reply, 12_000, { reserve: 3, budget: { credit: () => 4, creditAt: () => 20_000 } })).toBe(12_000);
     applyEnd(reply);
-    expect(toUrgency(reply, momentAt(12_000, { reserve: 3, plenty: { credit: 1 } })).at).toBe(12_000);
+    expect(dueAt(reply, 12_000, { reserve: 3, budget: { credit: () => 1 } })).toBe(12_000);
   });
 
   test("the pacer asks again after at least two milliseconds, and not before a back-off ends", () => {
     const reply = growing({ until: 12_000 });
-    expect(toUrgency(reply, momentAt(12_000, { plenty: { credit: 0, creditAt: 12_000 } })).at).toBeCloseTo(12_002);
+    expect(dueAt(reply, 12_000, { budget: { credit: () => 0, creditAt: () => 12_000 } })).toBeCloseTo(12_002);
     reply.notBefore = 14_000;
-    expect(toUrgency(reply, momentAt(12_000)).at).toBe(14_000);
+    expect(dueAt(reply, 12_000)).toBe(14_000);
   });
 });
 
 describe("the state of a reply", () => {
-  const ACCEPTED: Written = { answer: { ok: true }, behind: false };
-
   function replyWith(...texts: Array<[at: number, units: number]>) {
     const reply = createReplyState("room");
     for (const [at, units] of texts) applyText(reply, units, at);

@@ -58,23 +58,14 @@ const plain = { mayConfigure: false };
 const DECISIONS: Array<[Actor, Permission, boolean]> = [
   // Members, the default kind.
   [on(slack()), "chat", true],
-  [on(slack()), "pictures", true],
-  [on(slack()), "files", true],
   [on(slack()), "model:large-2", true],
-  [on(slack()), "tool:shop__buy", true],
   [on(slack(), plain), "settings", false],
   [on(slack(), { mayConfigure: true }), "settings", true],
   [on(slack()), "settings", true],
-  [on(discord()), "chat", true],
-  [on(discord()), "pictures", true],
-  [on(discord()), "files", true],
-  [on(discord()), "model:large-2", true],
   [on(discord(), plain), "settings", false],
   [on(discord(), { mayConfigure: true }), "settings", true],
   [on(page), "chat", true],
-  [on(page), "files", true],
   [on(page), "settings", true],
-  [on(page), "tool:shop__buy", true],
   [on(page), "pictures", false],
   // One person.
   [on(slack(), { id: "T1/UBAD" }), "chat", false],

@@ -61,13 +61,6 @@ describe("the cheaper model of a policy", () => {
   const cheaper = { cheaper: { model: "small", below: 25 } };
   const budget = (left: number) => ({ left, limit: "Your limit of 10,000 tokens per day" });
 
-  test("a cheaper model answers while a budget is nearly used up, and the answer says so", async () => {
-    expect(await start(cheaper, budget(0.2)).choose(undefined, by())).toEqual({
-      model: "small",
-      notice: "_Answered by `small`, which costs less: your limit of 10,000 tokens per day is nearly used up._",
-    });
-  });
-
   test("the cheaper model does not answer if enough of the limit is left, without a limit, or if the channel chose a model", async () => {
     expect(await start(cheaper, budget(0.25)).choose(undefined, by())).toEqual({ model: "large" });
     expect(await start(cheaper).choose(undefined, by())).toEqual({ model: "large" });

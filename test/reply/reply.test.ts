@@ -53,33 +53,6 @@ describe("writeReply", () => {
     expect(violations).toEqual([]);
   });
 
-  test("a reply accepts the model's text while a platform call hangs", async () => {
-    const { options, setTrouble, until, calls, texts } = setUp();
-    const [hanging, read] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-    setTrouble(() => hanging.promise);
-    const stream: ProduceText = async (onText) => {
-      onText("one");
-      for (let count = 0; count < 100; count++) onText(".");
-      read.resolve();
-      return "stop";
-    };
-    const writing = writeReply(stream, options);
-    await read.promise;
-    expect(calls).toEqual(["post"]);
-    hanging.resolve();
-    await until(() => texts()[0] !== undefined);
-    await writing;
-    expect(texts()).toEqual([`one${".".repeat(100)}`]);
-  });
-
-  test("a reply repeats a write of unknown outcome without a second message", async () => {
-    const { options, texts, setTrouble } = setUp();
-    let failures = 2;
-    setTrouble((call) => (call === "post" && failures-- > 0 ? { kind: "unavailable", written: true } : undefined));
-    await writeReply(events("Hello"), options);
-    expect(texts()).toEqual(["Hello"]);
-  });
-
   test("a reply shows its end even in a message whose post seemed to fail", async () => {
     const { options, channel, setTrouble, until, calls } = setUp();
     const rest = Promise.withResolvers<void>();
@@ -152,18 +125,6 @@ describe("writeReply", () => {
     rest.resolve();
     await writing;
     expect(texts()).toEqual(["old and new"]);
-  });
-
-  test("a reply ends the turn when its message is gone, and does not post it again", async () => {
-    const { options, refusals, channel, until, calls } = setUp();
-    const deleted = Promise.withResolvers<void>();
-    const writing = writeReply(events("Hello", deleted.promise, " world"), options);
-    await until(() => channel.length === 1);
-    channel.splice(0);
-    deleted.resolve();
-    await writing;
-    expect(refusals).toEqual(["gone"]);
-    expect(calls.filter((call) => call === "post")).toHaveLength(1);
   });
 
   test("a reply edits an earlier attempt's messages, and removes those that it no longer needs", async () => {
@@ -266,12 +227,6 @@ describe("writeReply", () => {
     expect(refusals).toEqual(["rejected"]);
     const draft = { markdown: "Even\n\n_Not taken._", buttons: [], streaming: false };
     expect(channel.map((message) => message.draft)).toEqual([draft]);
-  });
-
-  test("a reply puts the closing note below code that broke off, not inside the code", async () => {
-    const { options, texts } = setUp({ closing: { note: "_Interrupted._", buttons: [] } });
-    await writeReply(events("Look:\n\n```js\nconst a = 1;\n", new Error("cut")), options);
-    expect(texts()).toEqual(["Look:\n\n```js\nconst a = 1;\n```\n\n_Interrupted._"]);
   });
 
   test("a reply records its message before it writes anything else", async () => {

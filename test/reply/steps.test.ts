@@ -11,24 +11,12 @@ describe("the steps of a reply", () => {
     expect(steps.all).toMatchObject([step("a", "done"), step("b")]);
   });
 
-  test("running steps count as failed when the reply ends, and report nothing after that", () => {
-    const steps = createSteps();
-    const changes: Step[][] = [];
-    steps.follow(() => changes.push([...steps.all]));
-    steps.note(step("a"));
-    steps.note(step("b", "done"));
-    steps.end();
-    steps.note(step("a"));
-    steps.note(step("c"));
-    expect(steps.all).toMatchObject([step("a", "failed"), step("b", "done")]);
-    expect(changes).toHaveLength(3);
-  });
-
-  test("steps that were running at the end say whether a stop or an error ended them", () => {
+  test("steps that were running at the end say whether a stop or an error ended them, and do not change any more", () => {
     for (const cutBy of ["stop", "error"] as const) {
       const steps = createSteps();
       for (const one of [step("a", "done"), step("b")]) steps.note(one);
       steps.end(cutBy);
+      for (const late of [step("b"), step("c")]) steps.note(late);
       expect(steps.all.map((one) => [one.state, one.cutBy])).toEqual([
         ["done", undefined],
         ["failed", cutBy],

@@ -39,6 +39,17 @@ describe("the settings of a channel", () => {
     expect(await settings.read(here)).toEqual({ persona: "a pirate", isKnown: true });
   });
 
+  test("the settings of channels and people with any ids are kept apart", async () => {
+    const { settings } = open();
+    const odd = { platform: "a:b", channelId: "🧪 c:d" };
+    await settings.set(odd, "model", "large");
+    await settings.set(odd, "persona", "a pirate", "e:f");
+    expect(await settings.read(odd)).toEqual({ model: "large", persona: "a pirate", isKnown: true });
+    expect(await settings.read({ platform: "a", channelId: `b:${odd.channelId}` })).toEqual({ isKnown: true });
+    expect(await settings.exportAuthor("a:b", "e:f")).toEqual([{ channelId: odd.channelId, persona: "a pirate" }]);
+    expect(await settings.exportAuthor("a:b", "e")).toEqual([]);
+  });
+
   test("the list of all channels' settings includes the tool servers that are switched off", async () => {
     const { settings } = open();
     await settings.set(there, "serversOff", ["tracker"]);
@@ -86,6 +97,16 @@ describe("the settings of a channel", () => {
     await age("model:test::general", { value: "large" }, HOUR_MS / 2);
     await Promise.all([settings.read(here), settings.set(here, "model", "small")]);
     expect(await settings.read(here)).toEqual({ model: "small", isKnown: true });
+  });
+
+  test("the settings of a channel that the bot refreshes do not come back if someone erases them meanwhile", async () => {
+    const { settings, age, forget } = open();
+    await settings.set(here, "persona", "a pirate", "ada");
+    await age("model:test::general", { value: "large" }, HOUR_MS / 2);
+    const reading = settings.read(here);
+    await forget("ada");
+    await reading;
+    expect(await settings.read(here)).toEqual({ model: "large", isKnown: true });
   });
 
   test("the settings of a channel expire some time after their last use", async () => {

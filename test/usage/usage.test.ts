@@ -1,8 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
-import { startEngine } from "../../lab/support/engine.ts";
-import { ada, ben, message } from "../../lab/support/events.ts";
+import { ada, ben } from "../../lab/support/events.ts";
 import { recordingLog, silent } from "../../lab/support/log.ts";
 import type { Author, ReplyAddress } from "../../src/port/events.ts";
 import { NO_RIGHT } from "../../src/port/right.ts";
@@ -118,15 +117,6 @@ test("empty usage is not stored, and a turn succeeds even if the store fails", a
   database.close();
   await note(ada, general, { answers: 1 });
   expect(lines.at(-1)?.["msg"]).toBe("usage could not be counted");
-});
-
-test("the usage counts an answer with its tokens, estimated if the gateway did not report them", async () => {
-  const { handle, usage } = startEngine({ scripts: [["Hello there."]] });
-  await handle(message("hello"));
-  const used = await usage.readMonth(ofAda);
-  expect(used).toMatchObject({ answers: 1, pictures: 0 });
-  expect(used.completionTokens).toBeGreaterThan(0);
-  expect(used.estimatedTokens).toBe(used.promptTokens + used.completionTokens);
 });
 
 test.each([
