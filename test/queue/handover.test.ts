@@ -53,7 +53,7 @@ describe.skipIf(isRedisMissing)("a partition that a leaving process gives away (
     return { leaver, heir, closed };
   }
 
-  /** The leaving process has given the mark of its running work more time. */
+  /** Waits until the leaving process has renewed the mark of its running work. */
   async function untilRenewed(): Promise<void> {
     let before = Number.POSITIVE_INFINITY;
     const isRenewed = async () => {

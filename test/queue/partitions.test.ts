@@ -109,7 +109,7 @@ describe.skipIf(isRedisMissing)("partitions of the queue (needs redis-server)", 
     expect(inside).toEqual({ time: evalsha, hset: evalsha, hgetall: evalsha, mget: evalsha });
   });
 
-  test("processes own even shares of the partitions, and give some to one that joins without losing any", async () => {
+  test("processes own even shares of the partitions, and give some to a joining process without losing any", async () => {
     const sizesOf = (all: ReadonlyArray<Awaited<ReturnType<typeof openStarted>>>) =>
       all.map(({ owned }) => owned().length).toSorted((one, other) => one - other);
     const three = [await openStarted(), await openStarted(), await openStarted()];

@@ -11,7 +11,7 @@ describe("the steps of a reply", () => {
     expect(steps.all).toMatchObject([step("a", "done"), step("b")]);
   });
 
-  test("steps that were running at the end say whether a stop or an error ended them, and do not change any more", () => {
+  test("steps that were running at the end say whether a stop or an error ended them, and no longer change", () => {
     for (const cutBy of ["stop", "error"] as const) {
       const steps = createSteps();
       for (const one of [step("a", "done"), step("b")]) steps.note(one);
