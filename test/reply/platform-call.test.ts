@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { SinkError } from "../../src/port/errors.ts";
 import { NO_RIGHT } from "../../src/port/right.ts";
-import { callPlatform, isRefusal } from "../../src/reply/platform-call.ts";
+import { callPlatform } from "../../src/reply/platform-call.ts";
 
 describe("callPlatform", () => {
   test("callPlatform returns the call's result", async () => {
@@ -17,17 +16,5 @@ describe("callPlatform", () => {
     };
     await expect(callPlatform(NO_RIGHT, call, 5)).rejects.toThrow("5 ms");
     expect(signal?.aborted).toBe(true);
-  });
-});
-
-describe("isRefusal", () => {
-  test.each(["gone", "forbidden", "rejected"] as const)("isRefusal is true for %s", (kind) => {
-    expect(isRefusal(new SinkError(kind, "no"))).toBe(true);
-  });
-
-  test("isRefusal is false if a retry can succeed", () => {
-    expect(isRefusal(new SinkError("rate-limited", "later", { retryAfterMs: 1 }))).toBe(false);
-    expect(isRefusal(new SinkError("unavailable", "broken"))).toBe(false);
-    expect(isRefusal(new Error("unknown"))).toBe(false);
   });
 });
