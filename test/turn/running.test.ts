@@ -26,6 +26,14 @@ describe("a running turn", () => {
     expect(turn.taken()).toEqual([]);
   });
 
+  test("a turn continues after its end if a change came too late to interrupt it", () => {
+    const { turn, first } = begin("Helo");
+    turn.begin();
+    expect(turn.mustGoOn("ended")).toBe(false);
+    turn.notice(edited(first, "Hello"));
+    expect(turn.mustGoOn("ended")).toBe(true);
+  });
+
   test("a stopped turn does not continue for an edit, but for the deletion of all its messages", () => {
     const { turn, record, first } = begin("Helo");
     turn.begin();
