@@ -123,10 +123,19 @@ describe("createGuardedFetch", () => {
     await expect(read()).rejects.toMatchObject({ kind, message: expect.stringContaining(String(status)) as unknown });
   });
 
-  test("the guarded fetch accepts a file of exactly the allowed size", async () => {
-    const { read } = await setUp((response) => response.end("12345"));
-    expect(await read({ maxBytes: 5 })).toBe("12345");
-    await expect(read({ maxBytes: 4 })).rejects.toMatchObject({ kind: "too-large", message: "is larger than 4 bytes" });
+  test("the guarded fetch accepts a file of exactly the allowed size, announced or not", async () => {
+    for (const headers of [{ "content-length": 5 }, {}]) {
+      const { read } = await setUp((response) => response.writeHead(200, headers).end("12345"));
+      expect(await read({ maxBytes: 5 })).toBe("12345");
+      const problem = { kind: "too-large", message: "is larger than 4 bytes" };
+      await expect(read({ maxBytes: 4 })).rejects.toMatchObject(problem);
+    }
+  });
+
+  test("the guarded fetch reads nothing of a file with an announced size above the limit", async () => {
+    const { fetch, origin } = await setUp((response) => sendEndlessly(response, { "content-length": 2 ** 31 }));
+    const opened = fetch.open(`${origin}/file`, { maxBytes: MIB }, never);
+    await expect(opened).rejects.toMatchObject({ kind: "too-large" });
   });
 
   test("the guarded fetch times out if no bytes arrive", async () => {
