@@ -8,14 +8,6 @@ function setUp(maxBytes = 10) {
 }
 
 describe("createByteCache", () => {
-  test("the byte cache keeps a value until it expires", () => {
-    const { get, set, advance } = setUp();
-    set("a", "A", 5, 100);
-    expect(get("a")).toBe("A");
-    advance(100);
-    expect(get("a")).toBeUndefined();
-  });
-
   test("the byte cache drops the oldest value to make room for a new one", () => {
     const { get, set } = setUp();
     set("a", "A", 5, 100);

@@ -141,26 +141,6 @@ describe("the files of a message", () => {
     });
   });
 
-  test("reading a file stops at the size limit, whatever size the platform announced", async () => {
-    let given = 0;
-    async function* endless(): AsyncGenerator<Uint8Array> {
-      for (;;) {
-        given += 1_000;
-        yield new Uint8Array(1_000);
-      }
-    }
-    const { notices } = await loadContentParts([ref("a.txt", 10)], async () => endless(), "ada", never, {
-      maxFileBytes: 5_000,
-    });
-    expect(notices).toEqual(["I couldn't read `a.txt`: it is larger than 5000 bytes."]);
-    expect(given).toBe(6_000);
-  });
-
-  test("a file with an announced size above the limit is not opened", async () => {
-    const { notices } = await loadContentParts([ref("a.txt", 30 * 1024 * 1024)], refuse, "ada", never);
-    expect(notices).toEqual(["I couldn't read `a.txt`: it is larger than 20 MiB."]);
-  });
-
   test("a file that never arrives is abandoned, and the others are used", async () => {
     const refs = [ref("slow.txt"), ref("quick.txt")];
     const { parts, notices } = await loadContentParts(refs, openAllButSlow, "ada", never, {
@@ -190,28 +170,6 @@ describe("the files of a message", () => {
       never,
     );
     expect(most).toBe(2);
-  });
-
-  test("concurrent messages hold at most 128 MiB of files together, and all files are read", async () => {
-    const sizeBytes = 20 * 1024 * 1024;
-    const piece = new Uint8Array(1024 * 1024);
-    let heldBytes = 0;
-    let mostBytes = 0;
-    async function* large(): AsyncGenerator<Uint8Array> {
-      for (let given = 0; given < sizeBytes; given += piece.length) {
-        heldBytes += piece.length;
-        mostBytes = Math.max(mostBytes, heldBytes);
-        yield piece;
-      }
-    }
-    const load = async (owner: number) => {
-      const { notices } = await loadContentParts([ref("a.bin", sizeBytes)], async () => large(), `${owner}`, never);
-      heldBytes -= sizeBytes;
-      return notices[0];
-    };
-    const notices = await Promise.all(Array.from({ length: 8 }, (_, owner) => load(owner)));
-    expect(notices).toEqual(notices.map(() => expect.stringContaining("in an unsupported format")));
-    expect(mostBytes).toBeLessThanOrEqual(128 * 1024 * 1024);
   });
 
   test("a notice never repeats a platform's response", async () => {

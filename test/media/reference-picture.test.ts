@@ -82,16 +82,6 @@ describe("the reading of a reference image", () => {
     expect(heavy.bytes.byteLength).toBeLessThanOrEqual(60_000);
   });
 
-  test("the reader removes the location of a photo", async () => {
-    const jpeg = await red()
-      .withExif({ IFD0: { Copyright: "somebody" } })
-      .jpeg()
-      .toBuffer();
-    const picture = await readBytes(jpeg);
-    if ("problem" in picture) throw new Error(picture.problem);
-    expect([picture.isChanged, Buffer.from(picture.bytes).includes("somebody")]).toEqual([true, false]);
-  });
-
   test.each([
     ["nothing", new Uint8Array(), "is empty"],
     ["svg", utf8('<?xml version="1.0"?><svg xmlns="http://www.w3.org/2000/svg"/>'), /^is an SVG drawing/],

@@ -19,13 +19,6 @@ describe("createRelayTokens", () => {
     expect(new Set(paths).size).toBe(50);
   });
 
-  test("a relay path expires", () => {
-    const { path } = tokens.create("image/png", 1_000);
-    expect(tokens.verify(path, 999.9)).toBeDefined();
-    expect(tokens.verify(path, 1_000)).toBeUndefined();
-    expect(tokens.verify(path, 2_000_000)).toBeUndefined();
-  });
-
   test("every key verifies and the first key signs, so that a key can be replaced", () => {
     const { path } = tokens.create("image/png", 1_000);
     expect(createRelayTokens([OTHER, KEY]).verify(path, 0)).toBeDefined();

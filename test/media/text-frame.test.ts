@@ -57,13 +57,6 @@ describe("the frame around the text of a file", () => {
     expect(frame.text.length).toBeLessThan(10_000);
   });
 
-  test("a frame splits no character", () => {
-    for (const spaces of [79, 80]) {
-      const frame = frameText(file(`${" ".repeat(spaces)}😀😀`), { maxTokens: 10 });
-      expect(frame.text.isWellFormed()).toBe(true);
-    }
-  });
-
   test("a frame never splits a character or exceeds the token limit, whatever the text", () => {
     const text = fc.string({ unit: fc.constantFrom("a", " ", "\n", "日", "😀", "`", "<"), maxLength: 400 });
     const bounds = fc.record({ from: fc.nat(20), maxTokens: fc.integer({ min: 0, max: 200 }) });
