@@ -4,7 +4,6 @@ import { applyChanges, type Change, findChange } from "../../src/gateway/adaptat
 import type { ChatMessage, ToolDefinition } from "../../src/gateway/chunks.ts";
 import { GatewayError, type GatewayErrorOptions } from "../../src/gateway/errors.ts";
 import { type ChatBody, type ChatRequest, toChatBody, toChatJson } from "../../src/gateway/request.ts";
-import { createLogger } from "../../src/log/log.ts";
 import { start } from "../sandbox/sandbox.ts";
 import {
   type Answer,
@@ -193,49 +192,6 @@ describe("a changed request", () => {
     },
   );
 
-  test("a changed request limits its answer with max_completion_tokens", () => {
-    const { max_tokens: _bound, ...rest } = adapt("none");
-    expect(adapt("max_completion_tokens")).toEqual({ ...rest, max_completion_tokens: 100 });
-  });
-
-  test("a changed request joins consecutive messages of the same role", () => {
-    const { messages: joined } = adapt("one message for each speaker") as { messages: ChatMessage[] };
-    expect(joined.map(({ role }) => role)).toEqual(["system", "user", "assistant", "tool", "user"]);
-    expect(joined[1]).toEqual({ role: "user", content: "Earlier talk.\n\nWhat time is it?" });
-  });
-
-  test("a changed request has no user message directly after a tool result", () => {
-    const { messages: spaced } = adapt("an answer after results") as { messages: ChatMessage[] };
-    expect(spaced.slice(-3).map(({ role }) => role)).toEqual(["tool", "assistant", "user"]);
-  });
-
-  test("a changed request has its system prompt in the first user message", () => {
-    const { messages: moved } = adapt("no system prompt") as { messages: ChatMessage[] };
-    expect(moved[0]).toEqual({ role: "user", name: "ben", content: "Be brief.\n\nEarlier talk." });
-    expect(moved).toHaveLength(messages.length - 1);
-  });
-
-  test("a changed request has null next to calls instead of an empty text", () => {
-    expect((adapt("no empty text") as { messages: ChatMessage[] }).messages[3]).toMatchObject({ content: null });
-  });
-
-  test("a changed request has call ids of nine letters and digits, the same for a call and its result", () => {
-    const { messages: numbered } = adapt("call ids") as { messages: ChatMessage[] };
-    const [asked, result] = [numbered[3], numbered[4]] as [
-      { tool_calls: Array<{ id: string }> },
-      { tool_call_id: string },
-    ];
-    expect(asked.tool_calls[0]?.id).toMatch(/^[a-zA-Z0-9]{9}$/);
-    expect(result.tool_call_id).toBe(asked.tool_calls[0]?.id);
-  });
-
-  test("a changed request has calls and results as text if the model accepts no tools", () => {
-    const plain = adapt("tools") as { messages: ChatMessage[]; tools?: unknown; tool_choice?: unknown };
-    expect([plain.tools, plain.tool_choice]).toEqual([undefined, undefined]);
-    expect(plain.messages.map(({ role }) => role)).toEqual(["system", "user", "user", "user", "user"]);
-    expect(plain.messages[3]?.content).toContain("clock({}):\nNoon.");
-  });
-
   test("a changed request turns only calls without extra fields of the gateway into text", () => {
     const own: ChatMessage[] = [
       ...messages,
@@ -244,16 +200,6 @@ describe("a changed request", () => {
     ];
     const { messages: kept } = adapt("calls as words", { messages: own }) as { messages: ChatMessage[] };
     expect(kept.map(({ role }) => role)).toEqual(["system", "user", "user", "user", "user", "assistant", "tool"]);
-  });
-
-  test("a changed request returns no extra fields if the gateway rejects them", () => {
-    const own: ChatMessage[] = [
-      { role: "user", content: "hi" },
-      { role: "assistant", content: "", tool_calls: [call], attached },
-    ];
-    const error = refusal("property 'reasoning_content' is unsupported");
-    expect(find(error, bodyOf({ messages: own }))?.name).toBe("attachments");
-    expect(JSON.stringify(adapt("attachments", { messages: own }))).not.toContain("reasoning_content");
   });
 
   test("a changed request describes each argument of a tool with exactly one type", () => {
@@ -271,23 +217,6 @@ describe("a changed request", () => {
     expect(change).toEqual({ name: "tool", detail: "wiki__find" });
     const { tools } = adapt("tool", {}, "wiki__find") as { tools: ToolDefinition[] };
     expect(tools.map((tool) => tool.function.name)).toEqual(["clock"]);
-  });
-
-  test("a changed request lists the tools of earlier calls if the gateway requires it", () => {
-    const { tools: _tools, tool_choice: _choice, ...rest } = full;
-    const body = toChatBody(rest);
-    const words = "The toolConfig field must be defined when using toolUse and toolResult content blocks.";
-    expect(find(refusal(words), body)?.name).toBe("tools of calls");
-    const bedrock =
-      "litellm.UnsupportedParamsError: Bedrock doesn't support tool calling without `tools=` param specified.";
-    expect(find(refusal(bedrock), body)?.name).toBe("tools of calls");
-    const changed = applyChanges(body, [{ name: "tools of calls", detail: "" }]);
-    expect(changed).toMatchObject({ tools: [{ function: { name: "clock" } }], tool_choice: "none" });
-  });
-
-  test("a changed request has words instead of images, joined into one text", () => {
-    const { messages: seen } = adapt("pictures") as { messages: ChatMessage[] };
-    expect(seen.at(-1)?.content).toBe("Look.\n\n(You cannot see this image. Say so if it matters.)");
   });
 });
 
@@ -345,24 +274,6 @@ describe("a gateway that rejects part of a request", () => {
     const how = { onAdapted: (changes: readonly string[]) => names.push([...changes]), onChunk() {} };
     await connect(url).streamChat(asked, open, how);
     expect(names).toEqual([["user", "name"]]);
-  });
-
-  test("the client logs a change at info with the gateway's words, without the users' words", async () => {
-    const lines: string[] = [];
-    const destination = { write: (line: string) => void lines.push(line) };
-    const log = createLogger({ level: "info", secrets: [], tokens: [], destination });
-    const said = "body.user is not permitted beside 'my secret words'";
-    const quoting: Answer = (response, received) =>
-      "user" in (received.json as object)
-        ? json(400, { error: { message: said, param: "user", code: "unsupported_parameter" } })(response, received)
-        : good(response, received);
-    const { url } = await startFaultServer(quoting);
-    await readAnswer(connect(url, { log }), simple, open);
-    const line = lines.map((text) => JSON.parse(text) as Record<string, unknown>).find((one) => "adaptation" in one);
-    expect(line).toMatchObject({ level: "info", adaptation: "user" });
-    expect(line?.["err"]).toMatchObject({ status: 400, code: "unsupported_parameter", param: "user" });
-    expect(lines.join("")).toContain("body.user is not permitted");
-    expect(lines.join("")).not.toContain("secret words");
   });
 
   test.each([

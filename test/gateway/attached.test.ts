@@ -21,26 +21,6 @@ async function roundTrip(...deltas: object[]): Promise<Record<string, unknown>> 
 }
 
 describe("extra fields of a gateway on an answer with calls", () => {
-  test("Gemini's thought signature is sent back on its call", async () => {
-    const extra_content = { google: { thought_signature: "c2ln" } };
-    const other = { ...call, index: 1, id: "call_2" };
-    const { tool_calls } = await roundTrip({ tool_calls: [{ ...call, extra_content }, other] });
-    const { index: _index, ...plain } = call;
-    expect(tool_calls).toEqual([
-      { ...plain, extra_content },
-      { ...plain, id: "call_2" },
-    ]);
-  });
-
-  test("reasoning_content is joined from its pieces and sent back on the message", async () => {
-    const sent = await roundTrip(
-      { reasoning_content: "I need " },
-      { reasoning_content: "the time." },
-      { tool_calls: [call] },
-    );
-    expect(sent).toMatchObject({ role: "assistant", reasoning_content: "I need the time." });
-  });
-
   test("reasoning_details are sent back as ordered lists, joined by index", async () => {
     const piece = { type: "reasoning.text", format: "anthropic-claude-v1", index: 0 };
     const sealed = { type: "reasoning.encrypted", data: "AbC=", id: "rs_1", format: "openai-responses-v1", index: 1 };

@@ -47,24 +47,6 @@ describe("tool calls in chunks", () => {
     expect(message?.tool_calls).toEqual([call("a", "first", "{}")]);
   });
 
-  test("tool calls without an index start with their id", () => {
-    const message = assemble(
-      { tool_calls: [call("a", "first", "{")] },
-      { tool_calls: [{ function: { arguments: "}" } }] },
-      { tool_calls: [call("b", "second", "{}")] },
-    );
-    expect(message?.tool_calls).toEqual([call("a", "first", "{}"), call("b", "second", "{}")]);
-  });
-
-  test("tool calls with the same index are distinguished by id, and without ids by complete arguments", () => {
-    const same = { tool_calls: [{ index: 0, ...call("a", "f", "{}") }] };
-    const next = { tool_calls: [{ index: 0, ...call("b", "f", '{"x":1}') }] };
-    expect(assemble(same, next)?.tool_calls).toEqual([call("a", "f", "{}"), call("b", "f", '{"x":1}')]);
-    const bare = (args: string) => ({ function: { name: "f", arguments: args } });
-    const both = assemble({ tool_calls: [bare("{}"), bare('{"x":1}')] })?.tool_calls;
-    expect(both?.map((each) => each.function.arguments)).toEqual(["{}", '{"x":1}']);
-  });
-
   test("the arguments of a tool call can be an object", () => {
     const message = assemble({ tool_calls: [{ index: 0, id: "a", function: { name: "f", arguments: { x: 1 } } }] });
     expect(message?.tool_calls?.[0]?.function.arguments).toBe('{"x":1}');
@@ -151,12 +133,12 @@ test("the client reads usage if both counts are present, and computes a missing 
   }
 });
 
-type Fragment = [index: unknown, id: string, name: string, args: string];
+const part = (index: unknown, id: string, name: string, args: string): CallFragment => ({ index, id, name, args });
 
 /** The slot for each fragment of one answer. */
-function placesOf(...fragments: Fragment[]): (number | undefined)[] {
+function placesOf(...fragments: CallFragment[]): (number | undefined)[] {
   const placeOf = createPlaceOf();
-  return fragments.map(([index, id, name, args]) => placeOf({ index, id, name, args } satisfies CallFragment));
+  return fragments.map((fragment) => placeOf(fragment));
 }
 
 test("the client refuses a call with an endless name or id", () => {
@@ -170,110 +152,63 @@ describe("the slot of a tool call", () => {
   test("finding a call's slot does not parse long arguments for every fragment", () => {
     const parse = vi.spyOn(JSON, "parse");
     onTestFinished(() => parse.mockRestore());
-    const more = Array.from({ length: 100 }, (): [number, string, string, string] => [0, "", "f", "}"]);
-    placesOf([0, "", "f", `["${"x".repeat(40_000)}}`], ...more);
+    const more = Array.from({ length: 100 }, () => part(0, "", "f", "}"));
+    placesOf(part(0, "", "f", `["${"x".repeat(40_000)}}`), ...more);
     expect(parse).not.toHaveBeenCalled();
   });
 
-  test.each<[string, Fragment[], number[]]>([
+  test.each<[string, CallFragment[], number[]]>([
     [
       "its index, even as a string",
-      [
-        [1, "b", "g", ""],
-        [0, "a", "f", "{"],
-        [1, "", "", "{}"],
-        ["0", "", "", "}"],
-      ],
+      [part(1, "b", "g", ""), part(0, "a", "f", "{"), part(1, "", "", "{}"), part("0", "", "", "}")],
       [1, 0, 1, 0],
     ],
     [
       "new for a new id at the same index",
-      [
-        [0, "a", "f", '{"x":1}'],
-        [0, "b", "f", '{"x"'],
-        [0, "", "", ":2}"],
-        [0, "c", "g", "{}"],
-      ],
+      [part(0, "a", "f", '{"x":1}'), part(0, "b", "f", '{"x"'), part(0, "", "", ":2}"), part(0, "c", "g", "{}")],
       [0, 1, 1, 2],
     ],
     [
       "never another call's",
-      [
-        [0, "a", "f", "{}"],
-        [0, "b", "f", "{}"],
-        [0, "c", "f", "{}"],
-        [1, "d", "f", "{}"],
-      ],
+      [part(0, "a", "f", "{}"), part(0, "b", "f", "{}"), part(0, "c", "f", "{}"), part(1, "d", "f", "{}")],
       [0, 1, 2, 3],
     ],
-    [
-      "the same for a repeated id",
-      [
-        [0, "a", "f", "{"],
-        [0, "a", "f", "}"],
-        [0, "a", "f", ""],
-      ],
-      [0, 0, 0],
-    ],
+    ["the same for a repeated id", [part(0, "a", "f", "{"), part(0, "a", "f", "}"), part(0, "a", "f", "")], [0, 0, 0]],
     [
       "the same for a new id in each fragment",
-      [
-        [0, "r1", "f", ""],
-        [0, "r2", "f", '{"x"'],
-        [0, "r3", "f", ":1}"],
-        [0, "r4", "", ""],
-      ],
+      [part(0, "r1", "f", ""), part(0, "r2", "f", '{"x"'), part(0, "r3", "f", ":1}"), part(0, "r4", "", "")],
       [0, 0, 0, 0],
     ],
     [
       "the same for a repeated id without an index",
-      [
-        [undefined, "a", "f", "{"],
-        [undefined, "a", "f", "}"],
-      ],
+      [part(undefined, "a", "f", "{"), part(undefined, "a", "f", "}")],
       [0, 0],
     ],
     [
       "new for another id without an index",
-      [
-        [undefined, "a", "f", ""],
-        [undefined, "b", "f", "{}"],
-        [undefined, "", "", ""],
-      ],
+      [part(undefined, "a", "f", ""), part(undefined, "b", "f", "{}"), part(undefined, "", "", "")],
       [0, 1, 1],
     ],
     [
       "new for a name after complete arguments",
-      [
-        [undefined, "", "f", "{}"],
-        [undefined, "", "f", '{"x":'],
-        [undefined, "", "f", "1}"],
-      ],
+      [part(undefined, "", "f", "{}"), part(undefined, "", "f", '{"x":'), part(undefined, "", "f", "1}")],
       [0, 1, 1],
     ],
-    [
-      "the same for a name without arguments",
-      [
-        [null, "", "f", "{}"],
-        [null, "", "f", ""],
-      ],
-      [0, 0],
-    ],
+    ["the same for a name without arguments", [part(null, "", "f", "{}"), part(null, "", "f", "")], [0, 0]],
     [
       "the same for white space after complete arguments",
-      [
-        [0, "", "f", "{}"],
-        [0, "", "", " \n"],
-        [0, "", "f", '{"x":{}'],
-        [0, "", "f", "}"],
-      ],
+      [part(0, "", "f", "{}"), part(0, "", "", " \n"), part(0, "", "f", '{"x":{}'), part(0, "", "f", "}")],
       [0, 0, 1, 1],
     ],
   ])("the slot of a call is %s", (_, fragments, slots) => expect(placesOf(...fragments)).toEqual(slots));
 
   test("an absurd index, or a call beyond the limit, gets no slot", () => {
-    expect(placesOf([-1, "", "", ""], [128, "", "", ""], [1e9, "", "", ""])).toEqual([undefined, undefined, undefined]);
-    const many = placesOf(...Array.from({ length: 130 }, (_, at): Fragment => [0, `id${at}`, "f", "{}"]));
+    expect(placesOf(...[-1, 128, 1e9].map((index) => part(index, "", "", "")))).toEqual([
+      undefined,
+      undefined,
+      undefined,
+    ]);
+    const many = placesOf(...Array.from({ length: 130 }, (_, at) => part(0, `id${at}`, "f", "{}")));
     expect([many[127], many[128], many[129]]).toEqual([127, undefined, undefined]);
   });
 });

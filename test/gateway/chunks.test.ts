@@ -14,16 +14,6 @@ function call(id: string, args = "{}", name = "look"): ToolCall {
   return { id, type: "function", function: { name, arguments: args } };
 }
 
-describe("a delta of a message", () => {
-  test("a delta extends the message and leaves the previous one unchanged", () => {
-    const first = applyDelta(EMPTY, { role: "assistant", content: "Hel", tool_calls: [{ index: 0, id: "a" }] });
-    const second = applyDelta(first, { content: "lo", tool_calls: [{ index: 0, function: { arguments: "{" } }] });
-    expect([EMPTY.content, first.content, second.content]).toEqual(["", "Hel", "Hello"]);
-    expect(first.tool_calls).toEqual([call("a", "", "")]);
-    expect(second.tool_calls).toEqual([call("a", "{", "")]);
-  });
-});
-
 describe("the calls of a finished message", () => {
   const idsOf = (...ids: string[]) =>
     settleCalls({ ...EMPTY, tool_calls: ids.map((id) => call(id)) }).tool_calls?.map(({ id }) => id);
@@ -42,10 +32,6 @@ describe("the calls of a finished message", () => {
   test("the calls of a finished message have no gaps and no empty names", () => {
     const message = applyDelta(EMPTY, { tool_calls: [{ index: 2, id: "c", function: { name: "f" } }, { index: 3 }] });
     expect(settleCalls(message).tool_calls).toEqual([call("c", "", "f")]);
-  });
-
-  test("a finished message without calls has no calls field", () => {
-    expect(settleCalls({ ...EMPTY, content: "Hi", tool_calls: [] })).toEqual({ role: "assistant", content: "Hi" });
   });
 
   test("the calls of a finished message are sent back with JSON arguments", () => {

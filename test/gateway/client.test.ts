@@ -2,26 +2,10 @@ import { describe, expect, test } from "vitest";
 import { silent } from "../../lab/support/log.ts";
 import { createGateway, parseModelIds, readBaseUrl } from "../../src/gateway/client.ts";
 import { createSafeText } from "../../src/gateway/safe-text.ts";
-import {
-  type Answer,
-  body,
-  events,
-  good,
-  hanging,
-  json,
-  startFaultServer,
-  stream,
-  words,
-} from "../support/fault-server.ts";
+import { type Answer, body, good, hanging, json, startFaultServer, words } from "../support/fault-server.ts";
 import { beginAnswer, connect, failureOf, KEY, open, readAnswer, request } from "../support/gateway-client.ts";
 
 describe("createGateway", () => {
-  test("the gateway accepts a base URL with or without a slash or a version", async () => {
-    const { url, received } = await startFaultServer(events(stream("Hello")));
-    for (const end of ["", "/", "/v1", "/v1/"]) await readAnswer(connect(`${url}${end}`), request, open);
-    expect(received.map(({ path }) => path)).toEqual(Array.from({ length: 4 }, () => "/v1/chat/completions"));
-  });
-
   test("the gateway refuses a key that cannot be a header, and the error does not contain the key", () => {
     for (const apiKey of ["", "two words", "line\r\nbreak", "schlüssel"]) {
       const create = () => createGateway({ baseUrl: "http://127.0.0.1", apiKey, log: silent });

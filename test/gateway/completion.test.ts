@@ -23,7 +23,7 @@ function decode(document: unknown) {
   if (failure !== undefined) throw failure;
   const deltas = chunks.flatMap(({ choices }) => choices.map(({ delta }) => delta));
   const message = settleCalls(deltas.reduce(applyDelta, { role: "assistant", content: "" }));
-  return { message, tally: decoder.tally, reasoning: deltas.map(({ reasoning = "" }) => reasoning).join("") };
+  return { message, tally: decoder.tally };
 }
 
 const messageOf = (message: unknown) => decode({ choices: [{ message }] }).message;
@@ -47,27 +47,8 @@ describe("a JSON document instead of a stream", () => {
     });
   });
 
-  test("a JSON document can give its text in parts or as a refusal", () => {
-    expect(messageOf({ content: [{ type: "text", text: "a" }, { type: "thinking", text: "no" }, null] })).toMatchObject(
-      { content: "a" },
-    );
-    expect(messageOf({ content: null, refusal: "I will not." })).toMatchObject({ content: "I will not." });
-  });
-
-  test("a JSON document separates thoughts from text, and keeps extra fields only with calls", () => {
-    const message = { role: "assistant", content: "hi", refusal: null, reasoning_content: "hmm" };
-    const { reasoning, message: read } = decode({ ...whole, system_fingerprint: "x", choices: [{ message }] });
-    expect(reasoning).toBe("hmm");
-    expect(read).toEqual({ role: "assistant", content: "hi" });
-  });
-
   test("a JSON document is complete without a finish reason", () => {
     expect(decode({ choices: [{ message: { content: "hi" } }] }).tally.finishReason).toBe("stop");
-  });
-
-  test("a JSON document gives the first of several answers", () => {
-    const second = { index: 1, message: { role: "assistant", content: "ho" }, finish_reason: "stop" };
-    expect(decode({ choices: [whole.choices[0], second] }).message.content).toBe("hi");
   });
 
   test("a JSON document without an answer is malformed", () => {

@@ -116,14 +116,9 @@ describe("a gateway without generateContent", () => {
     ["a method that is not allowed", { [GOOGLE]: refuse(405, { message: "Method Not Allowed" }) }],
     ["a model that is none for this path", { [GOOGLE]: refuse(400, { message: "painter is not a chat model" }) }],
     ["an answer that is not implemented", { [GOOGLE]: refuse(501, { message: "not implemented" }) }],
+    ["a key that only OpenAI's paths accept", { [GOOGLE]: refusal(401, "no Bearer") }],
   ])("the client recognises a gateway without generateContent by %s", async (_, paths) => {
     const { url, asked } = await serve({ ...paths, [IMAGES]: byImages });
-    expectPicture(await connect(url).generateImage(request, open));
-    expect(asked()).toEqual([GOOGLE, IMAGES]);
-  });
-
-  test("the client recognises a gateway without generateContent by a key that only OpenAI's paths accept", async () => {
-    const { url, asked } = await serve({ [GOOGLE]: refusal(401, "no Bearer"), [IMAGES]: byImages });
     expectPicture(await connect(url).generateImage(request, open));
     expect(asked()).toEqual([GOOGLE, IMAGES]);
   });

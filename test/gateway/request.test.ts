@@ -109,6 +109,9 @@ describe("a valid request", () => {
 });
 
 describe("a request that breaks a rule", () => {
+  const toolOf = (fields: object) => ({ tools: [{ type: "function", function: fields }] });
+  const withParameters = (parameters: object) => toolOf({ name: "f", parameters });
+  const said = (content: unknown) => ({ messages: [{ role: "user", content }] });
   const cases: Array<[string, Record<string, unknown>, string]> = [
     ["model is required", { model: undefined }, "model: "],
     ["model is a string", { model: 7 }, "model: "],
@@ -117,16 +120,12 @@ describe("a request that breaks a rule", () => {
     ["messages are not empty", { messages: [] }, "messages: "],
     ["role is one of four", { messages: [{ role: "robot", content: "x" }] }, "messages[0].role: "],
     ["content is required", { messages: [user, { role: "user" }] }, "messages[1].content: "],
-    ["content is a string or parts", { messages: [{ role: "user", content: 7 }] }, "messages[0].content: "],
-    ["parts are not empty", { messages: [{ role: "user", content: [] }] }, "messages[0].content: "],
-    [
-      "a part has a known type",
-      { messages: [{ role: "user", content: [{ type: "video" }] }] },
-      "messages[0].content[0].type: ",
-    ],
+    ["content is a string or parts", said(7), "messages[0].content: "],
+    ["parts are not empty", said([]), "messages[0].content: "],
+    ["a part has a known type", said([{ type: "video" }]), "messages[0].content[0].type: "],
     [
       "an image has an address",
-      { messages: [{ role: "user", content: [{ type: "image_url", image_url: { url: "file:///x" } }] }] },
+      said([{ type: "image_url", image_url: { url: "file:///x" } }]),
       "messages[0].content[0].image_url.url: ",
     ],
     ["name is a string", { messages: [{ ...user, name: 7 }] }, "messages[0].name: "],
@@ -148,34 +147,22 @@ describe("a request that breaks a rule", () => {
     ["response_format is an object", { response_format: "json_object" }, "response_format: "],
     ["response_format has a type", { response_format: {} }, "response_format.type: "],
     ["a tool is a function", { tools: [{ ...tool, type: "code" }] }, "tools[0].type: "],
-    [
-      "a function has a name",
-      { tools: [{ type: "function", function: { description: "x" } }] },
-      "tools[0].function.name: ",
-    ],
-    [
-      "a function's name has no dots",
-      { tools: [{ type: "function", function: { name: "a.b" } }] },
-      "tools[0].function.name: ",
-    ],
+    ["a function has a name", toolOf({ description: "x" }), "tools[0].function.name: "],
+    ["a function's name has no dots", toolOf({ name: "a.b" }), "tools[0].function.name: "],
     [
       "parameters that are not empty have a type",
-      { tools: [{ type: "function", function: { name: "f", parameters: { properties: {} } } }] },
+      withParameters({ properties: {} }),
       "tools[0].function.parameters.type: ",
     ],
-    [
-      "parameters are an object schema",
-      { tools: [{ type: "function", function: { name: "f", parameters: { type: "string" } } }] },
-      "tools[0].function.parameters.type: ",
-    ],
+    ["parameters are an object schema", withParameters({ type: "string" }), "tools[0].function.parameters.type: "],
     [
       "properties map names to schemas",
-      { tools: [{ type: "function", function: { name: "f", parameters: { type: "object", properties: { a: 7 } } } }] },
+      withParameters({ type: "object", properties: { a: 7 } }),
       "tools[0].function.parameters.properties.a: ",
     ],
     [
       "required is a list of names",
-      { tools: [{ type: "function", function: { name: "f", parameters: { type: "object", required: [7] } } }] },
+      withParameters({ type: "object", required: [7] }),
       "tools[0].function.parameters.required[0]: ",
     ],
     ["tool_choice has a known form", { tools: [tool], tool_choice: "any" }, "tool_choice: "],

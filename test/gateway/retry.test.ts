@@ -66,7 +66,7 @@ describe("a failure before the first token", () => {
     expect(received).toHaveLength(3);
   });
 
-  for (const status of [400, 401, 403, 404, 413, 422]) {
+  for (const status of [400, 401, 403, 404, 413, 422, 501]) {
     test(`the client does not retry a failure before the first token with status ${status}`, async () => {
       const { url, received } = await startFaultServer(refusal(status, "no"), good);
       const { error } = await readAnswer(connect(url), request, open);
@@ -82,27 +82,24 @@ describe("a failure before the first token", () => {
   });
 });
 
-test("the client never retries a failure after the first token", async () => {
-  for (const answer of [cut(words("Hel")), events(words("Hel")), events(words("Hel"), event({ error: "busy" }))]) {
+test("the client never retries a failure after the first token or the first fragment of a tool call", async () => {
+  const delta = { tool_calls: [{ index: 0, id: "call_1", function: { name: "look", arguments: "" } }] };
+  const begun = [
+    cut(words("Hel")),
+    events(words("Hel")),
+    events(words("Hel"), event({ error: "busy" })),
+    cut(event({ choices: [{ index: 0, delta }] })),
+  ];
+  for (const answer of begun) {
     const { url, received } = await startFaultServer(answer, good);
-    expect(await readAnswer(connect(url), request, open)).toMatchObject({
-      text: "Hel",
-      error: { kind: "interrupted" },
-    });
+    expect((await readAnswer(connect(url), request, open)).error).toMatchObject({ kind: "interrupted" });
     expect(received).toHaveLength(1);
   }
 });
 
-test("the client never retries a failure after the first fragment of a tool call", async () => {
-  const delta = { tool_calls: [{ index: 0, id: "call_1", function: { name: "look", arguments: "" } }] };
-  const { url, received } = await startFaultServer(cut(event({ choices: [{ index: 0, delta }] })), good);
-  expect((await readAnswer(connect(url), request, open)).error).toMatchObject({ kind: "interrupted" });
-  expect(received).toHaveLength(1);
-});
-
 describe("Retry-After", () => {
   test("the client waits for Retry-After in seconds and reports the wait", async () => {
-    const { url } = await startFaultServer(rateLimit({ "retry-after": "1" }), good);
+    const { url } = await startFaultServer(rateLimit({ "retry-after": "0.3" }), good);
     const notices: RetryNotice[] = [];
     const startedMs = performance.now();
     const onRetry = (notice: RetryNotice) => notices.push(notice);
@@ -110,24 +107,9 @@ describe("Retry-After", () => {
       text: "Hello",
       error: undefined,
     });
-    expect(performance.now() - startedMs).toBeGreaterThanOrEqual(1_000);
-    expect(notices[0]?.waitMs).toBeGreaterThanOrEqual(1_000);
-    expect(notices[0]?.error).toMatchObject({ kind: "rate-limited", retryAfterMs: 1_000 });
-  });
-
-  test("the client retries at once if Retry-After is a past date", async () => {
-    const past = new Date(Date.now() - 60_000).toUTCString();
-    const { url, received } = await startFaultServer(rateLimit({ "retry-after": past }), good);
-    expect(await readAnswer(connect(url), request, open)).toMatchObject({ text: "Hello" });
-    expect(received).toHaveLength(2);
-  });
-
-  test("the client understands a Retry-After with a date", async () => {
-    const date = new Date(Date.now() + 3_600_000).toUTCString();
-    const { url } = await startFaultServer(rateLimit({ "retry-after": date }));
-    const failure = await failureOf(connect(url).streamChat(request, open, ignoring));
-    expect(failure.retryAfterMs).toBeGreaterThan(3_500_000);
-    expect(failure.retryAfterMs).toBeLessThanOrEqual(3_600_000);
+    expect(performance.now() - startedMs).toBeGreaterThanOrEqual(300);
+    expect(notices[0]?.waitMs).toBeGreaterThanOrEqual(300);
+    expect(notices[0]?.error).toMatchObject({ kind: "rate-limited", retryAfterMs: 300 });
   });
 
   test("a call fails at once if Retry-After is longer than the call's limit, and its error names the wait and the model", async () => {
@@ -158,7 +140,7 @@ describe("Retry-After", () => {
   });
 
   test("Retry-After delays calls that start in the meantime", async () => {
-    const { url } = await startFaultServer(rateLimit({ "retry-after": "1" }), good);
+    const { url } = await startFaultServer(rateLimit({ "retry-after": "0.3" }), good);
     const gateway = connect(url);
     const started = Promise.withResolvers<void>();
     const startedMs = performance.now();
@@ -167,7 +149,7 @@ describe("Retry-After", () => {
     const notices: RetryNotice[] = [];
     const second = readAnswer(gateway, request, open, { onRetry: (notice) => notices.push(notice) });
     expect(await second).toMatchObject({ text: "Hello", error: undefined });
-    expect(performance.now() - startedMs).toBeGreaterThanOrEqual(1_000);
+    expect(performance.now() - startedMs).toBeGreaterThanOrEqual(300);
     expect(notices).toMatchObject([{ error: { kind: "rate-limited" } }]);
     expect(await first).toMatchObject({ text: "Hello", error: undefined });
   });
@@ -240,26 +222,6 @@ describe("a pause that is longer than a call waits", () => {
     expect(await readAnswer(gateway, request, open)).toMatchObject({ text: "Hello", error: undefined });
     expect(received).toHaveLength(3);
   });
-});
-
-test("all attempts of a call share one time limit for the start of the answer", async () => {
-  const { url, received } = await startFaultServer(() => {});
-  const limits = { attempts: 5, firstTokenMs: 200, firstTokenTotalMs: 300, backoffMinMs: 1, backoffMaxMs: 1 };
-  expect(await failureOf(connect(url, { limits }).streamChat(request, open, ignoring))).toMatchObject({
-    kind: "stalled",
-  });
-  // A timer can fire late, but after two long attempts no third one starts.
-  expect(received.length).toBeLessThan(3);
-});
-
-test("the client does not retry an error of its reader", async () => {
-  const { url, received } = await startFaultServer(good);
-  const error = new TypeError("a bug");
-  const onChunk = () => {
-    throw error;
-  };
-  await expect(connect(url).streamChat(request, open, { onChunk })).rejects.toBe(error);
-  expect(received).toHaveLength(1);
 });
 
 test("the client ignores content after a finished answer's finish_reason", async () => {

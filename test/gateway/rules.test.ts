@@ -1,5 +1,4 @@
-/** Tests each rule of the interface with this client and the sandbox, over a real connection. */
-import { pino } from "pino";
+/** Tests the client with the sandbox, over a real connection. */
 import sharp from "sharp";
 import { describe, expect, test } from "vitest";
 import { linked } from "../../lab/support/picture-turn.ts";
@@ -7,7 +6,7 @@ import { type AssistantMessage, applyDelta, type ChatMessage, type ToolDefinitio
 import type { Gateway, GatewayOptions } from "../../src/gateway/client.ts";
 import type { ChatRequest } from "../../src/gateway/request.ts";
 import type { SandboxOptions } from "../../src/sandbox/server.ts";
-import { dataUrl, picture, serveFiles, start } from "../sandbox/sandbox.ts";
+import { picture, serveFiles, start } from "../sandbox/sandbox.ts";
 import { connect, failureOf, ignoring, open, readAnswer } from "../support/gateway-client.ts";
 
 const TIME: ToolDefinition = {
@@ -35,13 +34,6 @@ async function answerOf(gateway: Gateway, request: ChatRequest): Promise<[string
 }
 
 describe("the client and the sandbox", () => {
-  test.each([
-    ["sk-sandbox-all", ["sandbox-chat", "sandbox-text", "sandbox-image"]],
-    ["sk-sandbox-chat", ["sandbox-chat", "sandbox-text"]],
-  ])("client and sandbox list the models of %s", async (apiKey, ids) => {
-    expect(await (await meet({ apiKey })).listModels(open)).toEqual(ids);
-  });
-
   test("client and sandbox report the token usage if it was requested, for one model or all", async () => {
     const include = { stream_options: { include_usage: true } };
     const nothing = { all: {}, models: new Map() };
@@ -85,44 +77,6 @@ describe("the client and the sandbox", () => {
     expect(await readAnswer(gateway, request, open)).toMatchObject({ text: "thanks", error: undefined });
   });
 
-  test("client and sandbox agree on the whole answer: id, model, role, content, usage", async () => {
-    const { url } = await start();
-    const response = await fetch(`${url}/v1/chat/completions`, {
-      method: "POST",
-      headers: { authorization: "Bearer sk-sandbox-all", "content-type": "application/json" },
-      body: JSON.stringify(say("say: 日本語")),
-    });
-    expect(await response.json()).toMatchObject({
-      id: expect.stringMatching(/^chatcmpl-/),
-      object: "chat.completion",
-      created: expect.any(Number),
-      model: "sandbox-chat",
-      choices: [{ index: 0, message: { role: "assistant", content: "日本語" }, finish_reason: "stop" }],
-      usage: {
-        prompt_tokens: expect.any(Number),
-        completion_tokens: expect.any(Number),
-        total_tokens: expect.any(Number),
-      },
-    });
-  });
-
-  test("client and sandbox agree on the order of a stream", async () => {
-    const { chunks, text, error } = await readAnswer(await meet(), say("say: one two 三 four"), open);
-    expect([text, error]).toEqual(["one two 三 four", undefined]);
-    const choices = chunks.map((chunk) => chunk.choices[0]);
-    expect(choices[0]?.delta).toEqual({ role: "assistant", content: "" });
-    expect(choices.at(-1)).toMatchObject({ delta: {}, finish_reason: "stop" });
-    expect(new Set(chunks.map(({ id }) => id)).size).toBe(1);
-  });
-
-  test("client and sandbox end a text at stop, at max_tokens and in the requested format", async () => {
-    const gateway = await meet();
-    expect(await answerOf(gateway, say("count to 9", { stop: "\n4" }))).toEqual(["1\n2\n3", "stop"]);
-    expect((await answerOf(gateway, say("write 90 words", { max_tokens: 5 })))[1]).toBe("length");
-    const [json] = await answerOf(gateway, say("say: yes", { response_format: { type: "json_object" } }));
-    expect(JSON.parse(json)).toEqual({ answer: "yes" });
-  });
-
   test("client and sandbox exchange several tool calls and their results", async () => {
     const gateway = await meet();
     const look = {
@@ -144,16 +98,6 @@ describe("the client and the sandbox", () => {
     expect(text).toMatch(/result 0[\s\S]*result 1/);
   });
 
-  test("client and sandbox show the model an image", async () => {
-    const url = dataUrl(await picture("#2d5ac8", 12, 34));
-    const content = [
-      { type: "text" as const, text: "What do you see?" },
-      { type: "image_url" as const, image_url: { url } },
-    ];
-    const request: ChatRequest = { model: "sandbox-chat", messages: [{ role: "user", content }] };
-    expect((await answerOf(await meet(), request))[0]).toContain("12 × 34 pixels, mostly blue");
-  });
-
   test.each<[number, string, string, string, Partial<ChatRequest>]>([
     [401, "sk-unknown", "unauthorized", "invalid_api_key", {}],
     [400, "sk-sandbox-chat", "rejected", "context_length_exceeded", { max_tokens: 10_000_000 }],
@@ -166,53 +110,15 @@ describe("the client and the sandbox", () => {
     expect(failure.message).not.toContain(apiKey);
   });
 
-  test("client and sandbox agree on the rate limit, which names the model and the wait", async () => {
-    const gateway = await meet({}, { requestsPerMinute: 1 });
-    await gateway.streamChat(say("hi"), open, ignoring);
-    const failure = await failureOf(gateway.streamChat(say("hi"), open, ignoring));
-    expect(failure).toMatchObject({
-      kind: "rate-limited",
-      status: 429,
-      type: "rate_limit_error",
-      code: "rate_limit_exceeded",
-      message: expect.stringContaining("sandbox-chat"),
-      retryAfterMs: expect.toSatisfy((waitMs: number) => waitMs > 0 && waitMs <= 60_000),
-    });
-    expect(failure.param).toBeUndefined();
-  });
-
   test("the client recovers from a rate limit that passes", async () => {
     const gateway = await meet();
     expect(await answerOf(gateway, say("say: later", { model: "sandbox-chat:429-once=1" }))).toEqual(["later", "stop"]);
-  });
-
-  test("client and sandbox both stop when the caller leaves", async () => {
-    const begun = Promise.withResolvers<void>();
-    const left = Promise.withResolvers<void>();
-    const write = (line: string) => {
-      if (line.includes("sandbox completion")) begun.resolve();
-      if (line.includes("the caller left")) left.resolve();
-    };
-    const gateway = await meet({}, { log: pino({ level: "debug" }, { write }) });
-    const leave = new AbortController();
-    const request = say("count to 9000", { model: "sandbox-chat:speed=1" });
-    const reading = readAnswer(gateway, request, leave.signal);
-    await begun.promise;
-    leave.abort(new Error("nobody reads this"));
-    await left.promise;
-    expect((await reading).error).toMatchObject({ message: "nobody reads this" });
   });
 });
 
 describe("images between the client and the sandbox", () => {
   const draw = (gateway: Gateway, fields = {}) =>
     gateway.generateImage({ model: "sandbox-image", prompt: "a red house", ...fields }, open);
-
-  test("the sandbox creates images from words, square and 1K by default", async () => {
-    const { bytes, mimeType, text } = await draw(await meet());
-    expect([mimeType, text]).toEqual(["image/png", expect.stringContaining("from your words")]);
-    expect(await sharp(bytes).metadata()).toMatchObject({ width: 1024, height: 1024 });
-  });
 
   test("the sandbox creates images from references, in the requested ratio and size", async () => {
     const origin = await serveFiles({
@@ -227,22 +133,6 @@ describe("images between the client and the sandbox", () => {
     const { bytes, text } = await draw(gateway, { references, aspectRatio: "16:9", imageSize: "1K" });
     expect(text).toContain("2 reference pictures");
     expect(await sharp(bytes).metadata()).toMatchObject({ width: 1360, height: 765 });
-  });
-
-  test("the sandbox refuses images if a reference is not public or has another type", async () => {
-    const origin = await serveFiles({ "/a": await picture("red", 9, 9) });
-    const gateway = await meet({}, { trustedFileOrigins: [origin] });
-    const refused = (mimeType: string, fileUri: string) =>
-      failureOf(draw(gateway, { references: linked({ mimeType, fileUri }) }));
-    expect(await refused("image/jpeg", `${origin}/a`)).toMatchObject({ kind: "rejected", code: "mime_type_mismatch" });
-    expect(await refused("image/png", "http://127.0.0.1:9/a")).toMatchObject({ code: "file_not_reachable" });
-  });
-
-  test("the client gets images with the key in the vendor's header if the gateway answers the Bearer with 401", async () => {
-    const key = { apiKey: "sk-sandbox-header" };
-    expect(await failureOf(draw(await meet(key)))).toMatchObject({ kind: "unauthorized", status: 401 });
-    const { bytes } = await draw(await meet({ ...key, imageKeyHeader: "x-sandbox-api-key" }));
-    expect(bytes.length).toBeGreaterThan(1000);
   });
 
   test("the client finds images in the other spelling, and reports an answer without an image", async () => {
