@@ -1,6 +1,6 @@
 import { request as httpRequest } from "node:http";
 import { describe, expect, test } from "vitest";
-import { ask, JSON_HEADERS, post, refusalOf, start } from "./sandbox.ts";
+import { ask, post, refusalOf, start } from "./sandbox.ts";
 
 const IMAGE = { contents: [{ parts: [{ text: "a star" }] }] };
 const noKey = { "content-type": "application/json" };
@@ -60,10 +60,8 @@ describe("the authentication of the sandbox", () => {
     const url = `${sandbox.url}/v1beta/models/sandbox-image:generateContent`;
     const refusal = await refusalOf(post(url, IMAGE, { authorization: "Bearer sk-sandbox-header" }));
     expect(refusal).toMatchObject({ status: 401, type: "authentication_error" });
-    for (const name of ["x-sandbox-api-key", "x-goog-api-key"]) {
-      const headers = { ...noKey, [name]: "sk-sandbox-header" };
-      expect((await fetch(url, { method: "POST", headers, body: JSON.stringify(IMAGE) })).status).toBe(200);
-    }
+    const headers = { ...noKey, "x-goog-api-key": "sk-sandbox-header" };
+    expect((await fetch(url, { method: "POST", headers, body: JSON.stringify(IMAGE) })).status).toBe(200);
   });
 
   test("a key header takes precedence over Authorization, and the sandbox refuses two key headers", async () => {
@@ -79,32 +77,10 @@ describe("the authentication of the sandbox", () => {
 });
 
 describe("the permissions of the sandbox's models", () => {
-  test("the status for a model that does not exist is 404", async () => {
-    const sandbox = await start();
-    expect(await refusalOf(ask(sandbox, "hi", { model: "gone" }))).toMatchObject({
-      status: 404,
-      type: "invalid_request_error",
-      code: "model_not_found",
-      param: "model",
-    });
-  });
-
   test("the error shortens a long model name", async () => {
     const sandbox = await start();
     const { message } = await refusalOf(ask(sandbox, "hi", { model: "m".repeat(100_000) }));
     expect(message.length).toBeLessThan(300);
-  });
-
-  test("the status for a model that the key may not use is 403", async () => {
-    const sandbox = await start();
-    const headers = { ...JSON_HEADERS, authorization: "Bearer sk-sandbox-chat" };
-    const refusal = await refusalOf(post(`${sandbox.url}/v1beta/models/sandbox-image:generateContent`, IMAGE, headers));
-    expect(refusal).toMatchObject({
-      status: 403,
-      type: "permission_error",
-      code: "model_not_permitted",
-      param: "model",
-    });
   });
 
   test("the status for a model of the other endpoint is 400", async () => {

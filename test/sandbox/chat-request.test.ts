@@ -52,7 +52,6 @@ describe("the sandbox refuses a chat completion request", () => {
       "missing_required_parameter response_format.json_schema.schema",
     ],
     ["tools is an array", { tools: {} }, "invalid_type tools"],
-    ["tools may be empty", { tools: [] }, "accepted"],
     ["tool_choice needs a tool", { tools: [], tool_choice: "auto" }, "invalid_value tool_choice"],
     ["a tool's name has no dots", toolOf({ name: "a.b" }), "invalid_value tools[0].function.name"],
     ["a tool may have no parameters", toolOf({ parameters: undefined }), "accepted"],
@@ -73,19 +72,10 @@ describe("the sandbox refuses a chat completion request", () => {
       "invalid_type tools[0].function.parameters.properties.a",
     ],
     ["a tool is a function", { tools: [{ ...tool, type: "web" }] }, "invalid_value tools[0].type"],
-    [
-      "a tool has a name",
-      { tools: [{ type: "function", function: {} }] },
-      "missing_required_parameter tools[0].function.name",
-    ],
-    [
-      "a tool's name has plain letters",
-      { tools: [{ type: "function", function: { name: "a b" } }] },
-      "invalid_value tools[0].function.name",
-    ],
+    ["a tool has a name", toolOf({ name: undefined }), "missing_required_parameter tools[0].function.name"],
     [
       "a tool's parameters are an object's",
-      { tools: [{ type: "function", function: { name: "a", parameters: { type: "string" } } }] },
+      toolOf({ parameters: { type: "string" } }),
       "invalid_value tools[0].function.parameters.type",
     ],
     ["two tools have two names", { tools: [tool, tool] }, "invalid_value tools[1].function.name"],
@@ -157,20 +147,8 @@ describe("the sandbox refuses a chat completion request", () => {
 
   test("the sandbox treats null as an absent optional field, as SDKs send it", () => {
     const names = [
-      "stream",
-      "temperature",
-      "top_p",
-      "max_tokens",
-      "stop",
-      "presence_penalty",
-      "frequency_penalty",
-      "response_format",
-      "tools",
-      "tool_choice",
-      "user",
-      "seed",
-      "n",
-      "stream_options",
+      ..."stream temperature top_p max_tokens stop presence_penalty frequency_penalty".split(" "),
+      ..."response_format tools tool_choice user seed n stream_options".split(" "),
     ];
     expect(verdict(Object.fromEntries(names.map((name) => [name, null])))).toBe("accepted");
   });

@@ -3,6 +3,8 @@ import sharp from "sharp";
 import { describe, expect, test } from "vitest";
 import { draw, file, inline, partsOf, picture, post, refusalOf, serveFiles, start, WORDS } from "./sandbox.ts";
 
+const withParts = (...parts: unknown[]) => ({ contents: [{ parts }] });
+
 describe("the sandbox refuses an image generation request", () => {
   test.each<[string, unknown, string, string]>([
     ["contents is required", {}, "missing_required_parameter", "contents"],
@@ -11,45 +13,40 @@ describe("the sandbox refuses an image generation request", () => {
     ["parts is required", { contents: [{}] }, "missing_required_parameter", "contents[0].parts"],
     [
       "a text is required",
-      { contents: [{ parts: [file("image/png", "https://x.example/a")] }] },
+      withParts(file("image/png", "https://x.example/a")),
       "missing_required_parameter",
       "contents[0].parts",
     ],
-    ["text is a string", { contents: [{ parts: [{ text: 5 }] }] }, "invalid_type", "contents[0].parts[0].text"],
+    ["text is a string", withParts({ text: 5 }), "invalid_type", "contents[0].parts[0].text"],
     [
       "a part is one thing",
-      { contents: [{ parts: [{ ...WORDS, ...file("image/png", "https://x.example/a") }] }] },
+      withParts({ ...WORDS, ...file("image/png", "https://x.example/a") }),
       "invalid_value",
       "contents[0].parts[0]",
     ],
-    ["a part is something", { contents: [{ parts: [{}] }] }, "invalid_value", "contents[0].parts[0]"],
-    [
-      "a part's fields are known",
-      { contents: [{ parts: [{ file_data: {} }] }] },
-      "unknown_parameter",
-      "contents[0].parts[0].file_data",
-    ],
+    ["a part is something", withParts({}), "invalid_value", "contents[0].parts[0]"],
+    ["a part's fields are known", withParts({ file_data: {} }), "unknown_parameter", "contents[0].parts[0].file_data"],
     [
       "mimeType is required",
-      { contents: [{ parts: [WORDS, { fileData: { fileUri: "https://x.example" } }] }] },
+      withParts(WORDS, { fileData: { fileUri: "https://x.example" } }),
       "missing_required_parameter",
       "contents[0].parts[1].fileData.mimeType",
     ],
     [
       "mimeType is a picture's",
-      { contents: [{ parts: [WORDS, file("text/html", "https://x.example")] }] },
+      withParts(WORDS, file("text/html", "https://x.example")),
       "invalid_value",
       "contents[0].parts[1].fileData.mimeType",
     ],
     [
       "fileData's fields are known",
-      { contents: [{ parts: [WORDS, { fileData: { constructor: 1, mimeType: "image/png", fileUri: "https://x" } }] }] },
+      withParts(WORDS, { fileData: { constructor: 1, mimeType: "image/png", fileUri: "https://x" } }),
       "unknown_parameter",
       "contents[0].parts[1].fileData.constructor",
     ],
     [
       "fileUri is required",
-      { contents: [{ parts: [WORDS, { fileData: { mimeType: "image/png" } }] }] },
+      withParts(WORDS, { fileData: { mimeType: "image/png" } }),
       "missing_required_parameter",
       "contents[0].parts[1].fileData.fileUri",
     ],

@@ -1,5 +1,4 @@
 import { describe, expect, test } from "vitest";
-import { describeAccounts } from "../../src/sandbox/models.ts";
 import { refusalOf, start } from "./sandbox.ts";
 
 const withKey = (key: string) => ({ headers: { authorization: `Bearer ${key}` } });
@@ -44,11 +43,5 @@ describe("GET /v1/models", () => {
     expect(await refusalOf(fetch(`${sandbox.url}/v1beta/models/gone`, { headers: { [header]: key } }))).toMatchObject({
       status: 404,
     });
-  });
-
-  test("the start-up lines name every key with its models", () => {
-    expect(describeAccounts().join("\n")).toMatch(
-      /sk-sandbox-all .*sandbox-image\nsk-sandbox-chat .*sandbox-text\nsk-sandbox-header .*x-sandbox-api-key/,
-    );
   });
 });

@@ -115,28 +115,9 @@ describe("the practice model", () => {
       expect(await tell(`Please say:\n${text}`)).toBe(text);
     },
   );
-
-  test("the practice model counts one number per line", async () => {
-    expect(await tell("count to 4")).toBe("1\n2\n3\n4");
-    expect((await tell("please count up to 1000")).split("\n")).toHaveLength(1000);
-  });
-
-  test("the practice model answers the last message, even if two people wrote in a row", async () => {
-    expect(await talk(["user", "say: a"], ["user", "say: b"])).toBe("b");
-  });
 });
 
 describe("the practice model and images", () => {
-  test("the practice model names the size, the type and the main colour of an image", async () => {
-    const url = dataUrl(await picture("#c82d2d", 64, 32));
-    expect(
-      await tell([
-        { type: "text", text: "What is this?" },
-        { type: "image_url", image_url: { url } },
-      ]),
-    ).toBe("I see one picture: PNG, 64 × 32 pixels, mostly red.");
-  });
-
   test("the practice model describes several images in order", async () => {
     const urls = [dataUrl(await picture("blue", 3, 4)), dataUrl(await picture("#328c46", 5, 6, "jpeg"), "image/jpeg")];
     const said = await tell(urls.map((url) => ({ type: "image_url", image_url: { url, detail: "low" } })));
@@ -168,41 +149,23 @@ describe("the practice model and images", () => {
     };
     expect(await contentOf(show(`${origin}/a.png`))).toContain("9 × 9 pixels, mostly white");
     const param = "messages[0].content[0].image_url.url";
-    expect(await refusalOf(show(`${origin}/gone`))).toMatchObject({ status: 400, code: "file_not_reachable", param });
-    expect(await refusalOf(show(`${origin}/page`))).toMatchObject({ status: 400, code: "invalid_image", param });
-    expect(await refusalOf(show("http://127.0.0.1:9/a.png"))).toMatchObject({
-      status: 400,
-      code: "file_not_reachable",
-      param,
-    });
-    expect(await refusalOf(show("data:image/png;base64,!!!!"))).toMatchObject({
-      status: 400,
-      code: "invalid_image",
-      param,
-    });
-    expect(await refusalOf(show("data:image/png,abc"))).toMatchObject({ status: 400, code: "invalid_image", param });
-    expect(await refusalOf(show(dataUrl(await picture("red"), "image/jpeg")))).toMatchObject({
-      status: 400,
-      code: "mime_type_mismatch",
-      param,
-    });
-    const noise = await sharp({
-      create: {
-        width: 90,
-        height: 90,
-        channels: 3,
-        background: "red",
-        noise: { type: "gaussian", mean: 99, sigma: 50 },
-      },
-    })
+    const noise = { type: "gaussian", mean: 99, sigma: 50 } as const;
+    const noisy = await sharp({ create: { width: 90, height: 90, channels: 3, background: "red", noise } })
       .png()
       .toBuffer();
-    for (const damaged of [noise.subarray(0, 20), noise.subarray(0, noise.length / 2)]) {
-      expect(await refusalOf(show(dataUrl(damaged)))).toMatchObject({ status: 400, code: "invalid_image", param });
+    const wrong = [
+      [`${origin}/gone`, "file_not_reachable"],
+      [`${origin}/page`, "invalid_image"],
+      ["http://127.0.0.1:9/a.png", "file_not_reachable"],
+      ["data:image/png;base64,!!!!", "invalid_image"],
+      ["data:image/png,abc", "invalid_image"],
+      [dataUrl(await picture("red"), "image/jpeg"), "mime_type_mismatch"],
+      [dataUrl(noisy.subarray(0, 20)), "invalid_image"],
+      [dataUrl(noisy.subarray(0, noisy.length / 2)), "invalid_image"],
+      [dataUrl(await picture("red", 9_000, 9_000)), "invalid_image"],
+    ] as const;
+    for (const [url, code] of wrong) {
+      expect(await refusalOf(show(url))).toMatchObject({ status: 400, code, param });
     }
-    const huge = await sharp({ create: { width: 9000, height: 9000, channels: 3, background: "red" } })
-      .png()
-      .toBuffer();
-    expect(await refusalOf(show(dataUrl(huge)))).toMatchObject({ status: 400, code: "invalid_image", param });
   });
 });

@@ -7,12 +7,6 @@ import { startSandbox } from "../../src/sandbox/server.ts";
 import { ask, contentOf, JSON_HEADERS, post, refusalOf, start } from "./sandbox.ts";
 
 describe("the server of the sandbox", () => {
-  test("the sandbox reports that it is alive", async () => {
-    const sandbox = await start();
-    const response = await fetch(`${sandbox.url}/healthz`);
-    expect([response.status, await response.json()]).toEqual([200, { status: "ok" }]);
-  });
-
   test("the sandbox answers an unknown path with 404, the error object and the known paths", async () => {
     const sandbox = await start();
     for (const path of ["/", "/v1", "/v2/models", "/v1/chat/completions/", "/v1/models/a/b", "/chat/completions"]) {
