@@ -14,6 +14,15 @@ export const LEDGER_TURN = {
   conversationId: "test:a",
 };
 
+/** A turn as tools see it. */
+export const TURN = {
+  author: { id: "ada", name: "Ada" },
+  reply: { platform: "test", channelId: "general" },
+  id: "turn",
+  mustAsk: false,
+  nextPiece: () => ({ index: 0, id: "", after: undefined }),
+};
+
 /** The calls of a turn in memory. At first there are none. */
 export function newLedger(): Promise<TurnLedger> {
   return createLedger({ keyv: openEntries(), allowed: openEntries(), ttlMs: 60_000 }).open(LEDGER_TURN);
@@ -52,4 +61,11 @@ export function toTool(name: string, run: Tool["run"], more: Partial<Tool> = {})
 export function toCall(name: string, given: object = {}, id = "c") {
   const asked = { name, arguments: JSON.stringify(given) };
   return { tool_calls: [{ index: 0, id, type: "function" as const, function: asked }] };
+}
+
+/** The text that the model gets for one call of a tool. */
+export async function askTool(tool: Tool, args: object, context: Partial<ToolContext> = {}): Promise<string> {
+  const call = { id: "1", type: "function", function: { name: tool.name, arguments: JSON.stringify(args) } } as const;
+  const { content } = await callTool(call, [tool], { conversationId: "c", ...context }, new AbortController().signal);
+  return content;
 }

@@ -2,20 +2,13 @@ import { describe, expect, test } from "vitest";
 import { fakeServices } from "../../lab/support/services.ts";
 import { createCurrentTime } from "../../src/tools/current-time.ts";
 import type { ToolDeps } from "../../src/tools/tool.ts";
-import { callTool, callTools } from "../support/tool-calls.ts";
+import { askTool, callTools } from "../support/tool-calls.ts";
 
 const NOW = Date.UTC(2026, 6, 3, 20, 5, 9, 750);
 const never = new AbortController().signal;
 const currentTime = createCurrentTime(fakeServices<ToolDeps>({ now: () => NOW }));
 
-async function ask(args: object): Promise<string> {
-  const call = {
-    id: "1",
-    type: "function",
-    function: { name: "current_time", arguments: JSON.stringify(args) },
-  } as const;
-  return (await callTool(call, [currentTime], { conversationId: "c" }, never)).content;
-}
+const ask = (args: object) => askTool(currentTime, args);
 
 describe("current_time", () => {
   for (const [args, expected] of [

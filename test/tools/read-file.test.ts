@@ -4,9 +4,8 @@ import type { AttachmentRef } from "../../src/port/events.ts";
 import type { PastEntry } from "../../src/tools/past.ts";
 import { toReadFile } from "../../src/tools/read-file.ts";
 import type { ToolContext } from "../../src/tools/tool.ts";
-import { callTool } from "../support/tool-calls.ts";
+import { askTool } from "../support/tool-calls.ts";
 
-const never = new AbortController().signal;
 const ref = (name: string, id = name): AttachmentRef => ({ platform: "test", id, name, sizeBytes: 1 });
 const book = Array.from({ length: 5_000 }, (_, index) => `sentence ${index}. `).join("");
 
@@ -28,13 +27,7 @@ async function call(args: object, context: Partial<ToolContext> = {}, older: Pas
       return { entries: older, hasOlder: false };
     },
   );
-  const { content } = await callTool(
-    { id: "1", type: "function", function: { name: "read_file", arguments: JSON.stringify(args) } },
-    [tool],
-    { conversationId: "test:a", ...context },
-    never,
-  );
-  return { content, asked };
+  return { content: await askTool(tool, args, context), asked };
 }
 
 const entry = (id: string, ...attachments: AttachmentRef[]): PastEntry => ({ id, at: 0, messages: [], attachments });

@@ -3,17 +3,9 @@ import type { Adapter } from "../../src/port/adapter.ts";
 import type { EarlierMessage } from "../../src/port/events.ts";
 import { toReadThread } from "../../src/tools/read-thread.ts";
 import type { ToolContext } from "../../src/tools/tool.ts";
-import { callTool } from "../support/tool-calls.ts";
+import { askTool, TURN } from "../support/tool-calls.ts";
 
-const never = new AbortController().signal;
 const AT = Date.UTC(2026, 10, 20, 14, 5);
-const turn = {
-  author: { id: "ada", name: "Ada" },
-  reply: { platform: "test", channelId: "general" },
-  id: "turn",
-  mustAsk: false,
-  nextPiece: () => ({ index: 0, id: "", after: undefined }),
-};
 
 async function read(args: object, context: Partial<ToolContext> = {}, readLinked?: Adapter["readLinked"]) {
   const asked: unknown[] = [];
@@ -23,13 +15,7 @@ async function read(args: object, context: Partial<ToolContext> = {}, readLinked
     return { entries: [{ id: "m1", at: AT, author: { name: "Ben" }, messages }], hasOlder: true };
   };
   const tool = toReadThread({ readBefore, adapterOf: () => (readLinked === undefined ? {} : { readLinked }) });
-  const call = {
-    id: "1",
-    type: "function",
-    function: { name: "read_thread", arguments: JSON.stringify(args) },
-  } as const;
-  const { content } = await callTool(call, [tool], { conversationId: "test:a", turn, ...context }, never);
-  return { content, asked };
+  return { content: await askTool(tool, args, { turn: TURN, ...context }), asked };
 }
 
 describe("read_thread", () => {

@@ -25,6 +25,8 @@ function marking(name: string, acts: boolean, onRun: () => void): Tool {
   return { ...defineTool({ ...options, run: async () => (onRun(), "done") }), acts };
 }
 
+const REST = { context: { conversationId: "c" }, isAllowed: async () => false, onStep: () => {} };
+
 const toCall = (name: string) => ({ id: name, type: "function" as const, function: { name, arguments: "{}" } });
 
 describe("a round of tool calls that the store cannot record", () => {
@@ -34,9 +36,8 @@ describe("a round of tool calls that the store cannot record", () => {
     const ran: string[] = [];
     const tools = ["reads", "acts"].map((name) => marking(name, name === "acts", () => void ran.push(name)));
     const ledger = await createLedger({ keyv, allowed: keyv, ttlMs: 60_000 }).open(LEDGER_TURN);
-    const deps = { tools, context: { conversationId: "c" }, ledger, isAllowed: async () => false, onStep: () => {} };
     const answer = { role: "assistant" as const, content: "", tool_calls: [toCall("reads"), toCall("acts")] };
-    const { results } = await runRound(answer, 1, deps, signal);
+    const { results } = await runRound(answer, 1, { ...REST, tools, ledger }, signal);
     expect(ran).toEqual(["reads"]);
     expect(results.map(({ content }) => content)).toEqual(["done", expect.stringMatching(/^Not run: .*recorded/)]);
   });
@@ -51,9 +52,8 @@ describe("a round of tool calls that the store cannot record", () => {
       await plan(round);
       store.isAway = true;
     };
-    const deps = { tools, context: { conversationId: "c" }, ledger, isAllowed: async () => false, onStep: () => {} };
     const answer = { role: "assistant" as const, content: "", tool_calls: [toCall("acts")] };
-    const { results } = await runRound(answer, 1, deps, signal);
+    const { results } = await runRound(answer, 1, { ...REST, tools, ledger }, signal);
     expect(ran).toEqual([]);
     expect(results[0]?.content).toMatch(/^Not run/);
   });
@@ -76,12 +76,10 @@ describe("a fleeting tool, whose result no one stores", () => {
       return `secret ${++count}`;
     };
     const find = { ...defineTool({ ...options, run: async () => "", describeCall: () => "finding" }), run };
-    const context = { conversationId: "c" };
     const answer = { role: "assistant" as const, content: "", tool_calls: [toCall("find")] };
     for (const number of [1, 2]) {
       const turn = await ledger.open(LEDGER_TURN);
-      const deps = { tools: [find], context, ledger: turn, isAllowed: async () => false, onStep: () => {} };
-      const { results } = await runRound(answer, 1, deps, signal);
+      const { results } = await runRound(answer, 1, { ...REST, tools: [find], ledger: turn }, signal);
       expect(results.map(({ content }) => content)).toEqual([`secret ${number}`]);
       expect(toStorable([answer, ...results], [find]).map(({ content }) => content)).toEqual([
         "",

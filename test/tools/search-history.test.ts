@@ -7,7 +7,8 @@ import {
   type HistoryQuery,
   toSearchHistory,
 } from "../../src/tools/search-history.ts";
-import { callTool } from "../support/tool-calls.ts";
+import type { Tool } from "../../src/tools/tool.ts";
+import { askTool, TURN } from "../support/tool-calls.ts";
 
 async function* nowhere() {}
 const never = new AbortController().signal;
@@ -31,15 +32,8 @@ function past(...texts: string[]) {
   return { entries, reads, readBefore };
 }
 
-function ask(recall: ReturnType<typeof toSearchHistory>, args: object, oldestShownId?: string): Promise<string> {
-  const call = {
-    id: "1",
-    type: "function",
-    function: { name: "search_history", arguments: JSON.stringify(args) },
-  } as const;
-  const context = { conversationId: "c", ...(oldestShownId !== undefined && { oldestShownId }) };
-  return callTool(call, [recall], context, never).then(({ content }) => content);
-}
+const ask = (recall: Tool, args: object, oldestShownId?: string) =>
+  askTool(recall, args, oldestShownId === undefined ? {} : { oldestShownId });
 
 const query = (rest: Partial<HistoryQuery> = {}): HistoryQuery => ({
   conversationId: "c",
@@ -192,16 +186,8 @@ describe("search_history", () => {
 });
 
 describe("the other conversations of a person", () => {
-  const author = { id: "ada", name: "Ada" };
   const find = (ids: string[], mayShow: ((id: string) => Promise<boolean>) | undefined, visibleTo?: string) => {
-    const reply = { platform: "test", channelId: "general", ...(visibleTo !== undefined && { visibleTo }) };
-    const turn = {
-      author,
-      reply,
-      id: "turn",
-      mustAsk: false,
-      nextPiece: () => ({ index: 0, id: "", after: undefined }),
-    };
+    const turn = { ...TURN, reply: { ...TURN.reply, ...(visibleTo !== undefined && { visibleTo }) } };
     const history = { conversationsOf: async () => ids };
     const findOthers = createFindOthers({ history, adapterOf: () => (mayShow === undefined ? {} : { mayShow }) });
     return Array.fromAsync(findOthers({ conversationId: "test:here", turn }, never));
