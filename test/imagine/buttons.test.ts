@@ -83,18 +83,6 @@ async function start(given: Partial<PictureTurn> = {}, denied: readonly string[]
 }
 
 describe("Retry of failed images", () => {
-  test("Retry creates only the failed images, once for simultaneous presses", async () => {
-    const parts = [done("test:1"), failed, { state: "deleted" } as const];
-    const { imagine, turns, stateNow, drawn, hold } = await start({ parts });
-    const [first, second] = [action("retry", "job.0"), action("retry", "job.0")];
-    const working = imagine.work({ events: [first] }, Promise.resolve(true), signal);
-    turns.interrupt(second);
-    hold.resolve();
-    expect((await working).done).toEqual([first, second]);
-    expect(drawn).toEqual(["a fox"]);
-    expect(await stateNow()).toEqual(["done", "done", "deleted"]);
-  });
-
   test("Retry creates nothing for a person who is not allowed to create images", async () => {
     const moderator = { ...ben, isModerator: true };
     const { press, drawn } = await start({ parts: [failed] }, [ada.id]);

@@ -39,17 +39,6 @@ test("the lookup of an image finds a running turn in the store if no process has
 });
 
 describe("a button of an image that is not in the record yet", () => {
-  test("a button waits until the record has its image", async () => {
-    const { findSettled, turns } = start();
-    const turn = pictureTurn({ parts: [{ state: "pending" }, { state: "pending" }] });
-    await turns.whileRunning(run(turn), async () => {
-      const found = findSettled("job", 2, signal);
-      turn.parts[0] = { state: "deleted" };
-      turn.parts[1] = shown;
-      expect((await found)?.parts[1]?.state).toBe("done");
-    });
-  });
-
   test("a button also waits for a turn that another process runs or must resume after a crash", async () => {
     const stored = pictureTurn();
     const { findSettled, asked } = start(stored);

@@ -10,7 +10,7 @@ import { GatewayError } from "../../src/gateway/errors.ts";
 import { createGenerateImage } from "../../src/imagine/generate-image.ts";
 import { toTurnId } from "../../src/port/ids.ts";
 import { type Meet, startImageGateway } from "../support/image-gateway.ts";
-import { callTool } from "../support/tool-calls.ts";
+import { askTool } from "../support/tool-calls.ts";
 
 const draw = (args: object, index = 0): Step => ({
   tool_calls: [
@@ -220,9 +220,6 @@ describe("generate_image", () => {
   test("generate_image rejects calls outside of a turn", async () => {
     const unused = () => Promise.reject(new Error("not part of this test"));
     const tool = createGenerateImage({ imagine: { draw: unused }, history: { read: unused }, maxReferences: 8 });
-    const call = { id: "1", type: "function", function: { name: tool.name, arguments: '{"prompt":"x"}' } } as const;
-    const { signal } = new AbortController();
-    const { content } = await callTool(call, [tool], { conversationId: "c" }, signal);
-    expect(content).toBe("Images can only be created in a conversation.");
+    expect(await askTool(tool, { prompt: "x" })).toBe("Images can only be created in a conversation.");
   });
 });

@@ -158,9 +158,7 @@ describe("/imagine", () => {
 
   test.each([
     ["sandbox fault: no-image", /The model created no image\. It said: .*Rephrase your request, or press Retry\./],
-    ["sandbox fault: not-an-image", /something that is not an image/],
     ["sandbox fault: 401", /`GATEWAY_API_KEY` and `GATEWAY_IMAGE_KEY_HEADER`/],
-    ["sandbox fault: 403", /doesn't let this bot use the model `sandbox-image`/],
     ["sandbox fault: 429=20", /The AI service is limiting .* Press Retry in \d+ second/],
     ["sandbox fault: reset", /I can't reach the AI service/],
     ["sandbox fault: html", /something that is not an image/],
@@ -191,13 +189,6 @@ describe("the buttons of an image", () => {
     await idle();
     expect(texts().at(-1)).toContain("too old");
     expect(calls).toHaveLength(1);
-  });
-
-  test("a button of an image that is no longer stored says so", async () => {
-    const { accept, idle, texts } = await start();
-    await accept(action("again", "gone.1"));
-    await idle();
-    expect(texts()).toEqual([expect.stringContaining("This image is too old")]);
   });
 
   test("the Edit button of an image fills the form, and the submitted form starts from the image", async () => {
@@ -244,20 +235,6 @@ describe("a button that a person presses before the record knows its image", () 
     await idle();
     expect(texts().filter((text) => /too old|not finished|opened again/.test(text))).toEqual([]);
     expect(pictures(channel)).toHaveLength(name === "delete" ? 0 : 2);
-  });
-
-  test("an early Edit fills the form, and the submitted form starts from the image", async () => {
-    const { platform, gate } = held();
-    const { accept, idle, channel, until, imagineMenu, calls } = await start({ platform });
-    await accept(imagine("a fox"));
-    await until(() => pictures(channel).length === 1);
-    const basis = idOf(pictures(channel)[0]);
-    const described = await imagineMenu.describe(basis, command("imagine"), new AbortController().signal);
-    expect(described).toMatchObject({ prompt: "a fox", options: { basis } });
-    await accept(imagine("at night", { options: { basis } }));
-    gate.resolve();
-    await idle();
-    expect(calls[1]?.body.contents[0]?.parts).toMatchObject([{ text: "at night" }, { fileData: {} }]);
   });
 
   test("an early button works even if the process dies before the record knows the image", async () => {
@@ -417,5 +394,58 @@ describe("limits of image turns", () => {
     expect(channel.filter(({ files }) => files.length === 0)).toHaveLength(1);
     expect(prompts.slice(0, 3).toSorted()).toEqual(["by ben", "one", "two"]);
     expect(prompts.slice(3)).toEqual(["three", "four"]);
+  });
+});
+
+describe("the image requests of a person", () => {
+  test("/export contains a person's image requests", async () => {
+    const { accept, idle, channel } = await start();
+    await accept(imagine("a fox"));
+    await idle();
+    const shown = channel[0]?.id;
+    await accept(command("export"));
+    await idle();
+    const [file] = channel.at(-1)?.files ?? [];
+    const { pictures: own } = JSON.parse(Buffer.from(file?.bytes ?? []).toString()) as { pictures: unknown[] };
+    expect(own).toMatchObject([{ prompt: "a fox", model: "sandbox-image", messageIds: [shown] }]);
+  });
+
+  test("/export and /forget of other people leave a private image request to its person", async () => {
+    const { accept, idle, channel, history } = await start();
+    const reply = { platform: "test", channelId: "general", visibleTo: "ada" };
+    await accept(imagine("a fox", { reply }));
+    await idle();
+    expect(pictures(channel)).toHaveLength(1);
+    expect(await history.isNew("test:a")).toBe(true);
+  });
+});
+
+describe("/forget me", () => {
+  test("/forget me removes waiting image requests", async () => {
+    const gate = Promise.withResolvers<void>();
+    const { accept, idle, until, texts, calls } = await start({ meet: () => gate.promise });
+    for (const prompt of ["one", "two", "three"]) await accept(imagine(prompt));
+    await until(() => texts().some((text) => text.startsWith("Waiting")) && texts().length === 3);
+    await accept(command("forget", "me for good", { conversationId: "test:b" }));
+    await idle();
+    gate.resolve();
+    expect(texts()).toEqual([expect.stringContaining("I no longer know anything about you")]);
+    expect(calls.length).toBeLessThanOrEqual(2);
+  });
+
+  test("/forget me ends the person's image turns, and erases their requests", async () => {
+    const gate = Promise.withResolvers<void>();
+    const meet: Meet = async (_, index) => (index === 0 ? undefined : gate.promise);
+    const { accept, idle, channel, until, imagineMenu } = await start({ meet });
+    await accept(imagine("a fox"));
+    await idle();
+    const id = idOf(channel[0]);
+    await accept(imagine("a secret"));
+    await until(() => channel.length === 2);
+    await accept(command("forget", "me for good", { conversationId: "test:b" }));
+    await idle();
+    gate.resolve();
+    expect(await imagineMenu.describe(id, command("imagine"), new AbortController().signal)).toBeUndefined();
+    expect(channel.map(({ draft }) => draft.markdown).join()).not.toContain("secret");
   });
 });

@@ -38,14 +38,18 @@ function start() {
       log: silent,
     });
   const fresh = pictureTurn({ parts: [] });
-  return { ...platform, rights, known, put, open, messages: open(), fresh };
+  const messages = open();
+  async function announce(by = messages): Promise<void> {
+    by.announce(fresh);
+    await by.announced("job");
+  }
+  return { ...platform, rights, known, put, open, messages, announce, fresh };
 }
 
 describe("a waiting image turn", () => {
   test("a waiting image turn says that it waits in its first message, which its record names", async () => {
-    const { messages, channel, texts, known, fresh } = start();
-    messages.announce(fresh);
-    await messages.announced("job");
+    const { announce, channel, texts, known } = start();
+    await announce();
     expect(texts()).toEqual(["Waiting for other images to finish."]);
     expect(channel[0]?.nonce).toBe("job:0");
     expect(channel[0]?.draft.buttons).toEqual([{ action: "stop", turnId: "job.0", label: "Stop" }]);
@@ -56,51 +60,45 @@ describe("a waiting image turn", () => {
     ["has ended", { phase: "final" as const }],
     ["has another message", { posted: ["test:other"] }],
   ])("a waiting image turn leaves no message behind if another process runs it meanwhile and %s", async (_, given) => {
-    const { messages, put, sink, texts, fresh } = start();
+    const { announce, put, sink, texts } = start();
     const post = sink.post.bind(sink);
     sink.post = async (...args) => {
       put(pictureTurn(given));
       return post(...args);
     };
-    messages.announce(fresh);
-    await messages.announced("job");
+    await announce();
     expect(texts()).toEqual([]);
   });
 
   test("a waiting image turn keeps its message if another process continues it", async () => {
-    const { messages, put, sink, texts, fresh } = start();
+    const { announce, put, sink, texts } = start();
     const post = sink.post.bind(sink);
     sink.post = async (...args) => {
       const posted = await post(...args);
       put(pictureTurn({ posted: [posted.id] }));
       return posted;
     };
-    messages.announce(fresh);
-    await messages.announced("job");
+    await announce();
     expect(texts()).toHaveLength(1);
   });
 
   test("a waiting image turn posts no second message if a process started it and died", async () => {
-    const { messages, put, texts, fresh } = start();
+    const { announce, put, texts } = start();
     put(pictureTurn({ posted: ["test:first"] }));
-    messages.announce(fresh);
-    await messages.announced("job");
+    await announce();
     expect(texts()).toEqual([]);
   });
 
   test("a waiting image turn says that it waits only once, even if the first process has died", async () => {
-    const { messages, open, put, channel, rights, sink, fresh } = start();
-    messages.announce(fresh);
-    await messages.announced("job");
+    const { announce, open, put, channel, rights, sink, fresh } = start();
+    await announce();
     const [first] = channel;
     // The process died before it recorded the message.
     put({ ...fresh, isPosting: true });
     const post = sink.post.bind(sink);
     // A resumed turn looks for an earlier process's posts.
     sink.post = async (...args) => (rights.at(-1)?.isResumed && first ? { id: first.id } : post(...args));
-    const next = open();
-    next.announce(fresh);
-    await next.announced("job");
+    await announce(open());
     expect(channel).toHaveLength(1);
     put({ ...fresh, isPosting: true });
     await open().dismiss("job");
@@ -108,9 +106,8 @@ describe("a waiting image turn", () => {
   });
 
   test("a waiting image turn removes its message and its record if it does not start", async () => {
-    const { messages, texts, known, fresh } = start();
-    messages.announce(fresh);
-    await messages.announced("job");
+    const { announce, messages, texts, known } = start();
+    await announce();
     await messages.dismiss("job");
     expect([texts(), known.size]).toEqual([[], 0]);
   });
@@ -118,9 +115,8 @@ describe("a waiting image turn", () => {
   test.each(["dismissAll", "erase"] as const)(
     "a waiting image turn removes its message with its request: %s",
     async (way) => {
-      const { messages, texts, known, put, fresh } = start();
-      messages.announce(fresh);
-      await messages.announced("job");
+      const { announce, messages, texts, known, put } = start();
+      await announce();
       put(pictureTurn({ id: "begun", posted: ["test:other"] }));
       const owner = { platform: "test", id: "ada" };
       await (way === "erase" ? messages.erase({ owner }) : messages.dismissAll(owner));
@@ -130,22 +126,20 @@ describe("a waiting image turn", () => {
   );
 
   test("a waiting image turn leaves no message behind if it is erased during the post", async () => {
-    const { messages, known, sink, texts, fresh } = start();
+    const { announce, known, sink, texts } = start();
     const post = sink.post.bind(sink);
     sink.post = async (...args) => {
       known.clear();
       return post(...args);
     };
-    messages.announce(fresh);
-    await messages.announced("job");
+    await announce();
     expect(texts()).toEqual([]);
   });
 
   test("a waiting image turn that could not post its message continues without the message", async () => {
-    const { messages, setTrouble, texts, fresh } = start();
+    const { announce, messages, setTrouble, texts } = start();
     setTrouble(() => ({ kind: "forbidden" }));
-    messages.announce(fresh);
-    await messages.announced("job");
+    await announce();
     await messages.dismiss("job");
     expect(texts()).toEqual([]);
   });

@@ -75,29 +75,6 @@ describe("/imagine with a gateway without generateContent", () => {
     expect(caption).toContain("`a boat` · `painter` · without 4:1, which this model does not support · ");
     expect(await imagine("a boat")).not.toContain("without");
   });
-
-  test("/imagine says that the model does not accept so many references", async () => {
-    const words = "Invalid 'image': array too long. Expected an array with maximum length 1, but got length 2.";
-    const { imagine } = await start({ [EDITS]: refuse(words, { code: "array_above_max_length", param: "image" }) });
-    expect(await imagine("both", [REFERENCE, REFERENCE])).toContain(
-      "This model does not accept 2 images at once. Attach fewer.",
-    );
-  });
-
-  test("/imagine says that a safety filter blocked the image, without the gateway's code", async () => {
-    const words = "Your request was rejected by the safety system. safety_violations=[violence].";
-    const { imagine } = await start({ [IMAGES]: refuse(words, { code: "moderation_blocked" }) });
-    const said = await imagine("a boat");
-    expect(said).toContain("The AI service's safety filter blocked this image. Describe it differently.");
-    expect(said).not.toMatch(/moderation|violations/);
-  });
-
-  test("/imagine says that the model cannot create images, and what the operator can do", async () => {
-    const said = await (await start({})).imagine("a boat");
-    expect(said).toContain(
-      "The AI service can't create images with the model `painter`. The operator can find out why",
-    );
-  });
 });
 
 test("/imagine needs a public address only if the gateway has nothing but generateContent", async () => {

@@ -18,17 +18,11 @@ describe("the caption of an image", () => {
     );
   });
 
-  test("a caption does not mention zero tokens", () => {
-    expect(toCaption(named("a fox"), 1, { text: "", tokens: 0 }, limits).markdown).toBe(
-      "`a fox` · `painter` · for `Ada`",
-    );
-  });
-
-  test("a caption of several images says which one it belongs to", () => {
-    const job = named("a fox", { parts: [done, done, done] });
-    expect(toCaption(job, 2, { text: "", tokens: undefined }, limits).markdown).toBe(
-      "`a fox` · 2 of 3 · `painter` · for `Ada`",
-    );
+  test("a caption does not mention zero tokens, and says to which of several images it belongs", () => {
+    const captionOf = (parts: PicturePart[]) =>
+      toCaption(named("a fox", { parts }), 2, { text: "", tokens: 0 }, limits).markdown;
+    expect(captionOf([done])).toBe("`a fox` · `painter` · for `Ada`");
+    expect(captionOf([done, done, done])).toBe("`a fox` · 2 of 3 · `painter` · for `Ada`");
   });
 
   test("a caption leaves out the model's text if it does not fit, and truncates long text", () => {
