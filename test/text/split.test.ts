@@ -52,7 +52,7 @@ describe("splitMarkdown", () => {
   test("splitMarkdown keeps settled parts while the text grows", () => {
     fc.assert(
       fc.property(markdown, limits, fc.array(fc.nat({ max: 40 })), (text, limits, steps) => {
-        expect(driftOf(splitMarkdown, text, limits, steps)).toBeUndefined();
+        expect(driftOf(text, limits, steps)).toBeUndefined();
       }),
       { numRuns: 120 },
     );
@@ -62,7 +62,7 @@ describe("splitMarkdown", () => {
   // line.
   test("splitMarkdown keeps a split made while the opening line of a fence was arriving", () => {
     const text = `${"x".repeat(36)}\n\n# T\n\n${"y".repeat(12)}\n\`\`\`ts\ncode\n\`\`\`\n`;
-    expect(driftOf(splitMarkdown, text, ofChars(60), [])).toBeUndefined();
+    expect(driftOf(text, ofChars(60), [])).toBeUndefined();
   });
 
   // The last visible mark can be the second of three.
@@ -93,21 +93,6 @@ describe("splitMarkdown", () => {
   test("splitMarkdown keeps a fence's indentation, without which the fence might not close", () => {
     const text = "- ```\n\n\n    ```\n        ```\n    ```\n\n";
     expect(misfits(text, splitMarkdown(text, ofChars(28)), ofChars(28))).toEqual([]);
-  });
-
-  test("splitting at the last space fails these properties", () => {
-    const failing = fc.check(
-      fc.property(markdown, limits, (text, limits) => misfits(text, naiveSplit(text, limits), limits).length === 0),
-      { numRuns: 1500, endOnFailure: true },
-    );
-    expect(failing.failed).toBe(true);
-    const drifting = fc.check(
-      fc.property(markdown, limits, fc.array(fc.nat({ max: 40 })), (text, limits, steps) => {
-        return driftOf(evenSplit, text, limits, steps) === undefined;
-      }),
-      { numRuns: 300, endOnFailure: true },
-    );
-    expect(drifting.failed).toBe(true);
   });
 
   test("splitMarkdown covers any text without gap or overlap", () => {
@@ -204,11 +189,11 @@ describe("createSplitter", () => {
 });
 
 /** Differences in a settled part after the text arrived in steps. */
-function driftOf(split: typeof splitMarkdown, text: string, limits: SplitLimits, steps: number[]): string | undefined {
+function driftOf(text: string, limits: SplitLimits, steps: number[]): string | undefined {
   let before: Part[] = [];
   for (let at = 0, i = 0; at < text.length; i++) {
     at = Math.min(at + 1 + (steps[i % Math.max(steps.length, 1)] ?? 0), text.length);
-    const parts = split(text.slice(0, at), limits);
+    const parts = splitMarkdown(text.slice(0, at), limits);
     for (const [index, part] of before.slice(0, -1).entries()) {
       const after = parts[index];
       if (after === undefined || after.text !== part.text || after.end !== part.end || after.start !== part.start)
@@ -218,27 +203,6 @@ function driftOf(split: typeof splitMarkdown, text: string, limits: SplitLimits,
     before = parts;
   }
   return undefined;
-}
-
-function naiveSplit(text: string, { maxLength }: SplitLimits): Part[] {
-  const parts: Part[] = [];
-  for (let start = 0; start < text.length; ) {
-    const space = text.lastIndexOf(" ", start + maxLength);
-    const end = text.length - start <= maxLength ? text.length : space > start ? space : start + maxLength;
-    parts.push({ text: text.slice(start, end), start, end, closingLength: 0 });
-    start = end;
-  }
-  return parts;
-}
-
-/** Makes all parts about equally long. A splitter must not do this while the text grows. */
-function evenSplit(text: string, { maxLength }: SplitLimits): Part[] {
-  const count = Math.ceil(text.length / maxLength);
-  return Array.from({ length: count }, (_, i) => {
-    const start = Math.floor((text.length * i) / count);
-    const end = Math.floor((text.length * (i + 1)) / count);
-    return { text: text.slice(start, end), start, end, closingLength: 0 };
-  });
 }
 
 describe("the rest of a text whose beginning another message shows", () => {
