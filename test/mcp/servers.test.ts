@@ -44,6 +44,16 @@ async function start(...configs: McpServerConfig[]): Promise<McpServers> {
   return servers;
 }
 
+/** The bot with one server that answers like this. */
+async function startRaw(...given: Parameters<typeof startRawServer>): Promise<McpServers> {
+  const raw = await startRawServer(...given);
+  onTestFinished(raw.close);
+  return start(toMcpConfig("shop", address(raw.url)));
+}
+
+/** The tools of most servers here. */
+const BUY = { tools: [{ name: "buy", inputSchema: { type: "object" } }] };
+
 describe("the reference servers", () => {
   const cleanUps: Array<() => unknown> = [];
   let folder: string;
@@ -59,15 +69,11 @@ describe("the reference servers", () => {
         toMcpConfig("near", program(referenceServer("everything"), ["stdio"], { OWN: "its own" })),
         toMcpConfig("far", address(far.url)),
         toMcpConfig("files", program(referenceServer("filesystem"), [folder])),
-        toMcpConfig(
-          "memory",
-          program(referenceServer("memory"), [], { MEMORY_FILE_PATH: join(folder, "memory.jsonl") }),
-        ),
       ],
       silent,
     );
     cleanUps.push(() => servers.close());
-    await eventually(() => statesOf(servers)).toEqual(["ready", "ready", "ready", "ready"]);
+    await eventually(() => statesOf(servers)).toEqual(["ready", "ready", "ready"]);
   });
 
   afterAll(async () => {
@@ -128,19 +134,13 @@ describe("the reference servers", () => {
     expect(names.filter((name) => /sampling|roots|elicitation/.test(name))).toEqual([]);
   });
 
-  test("the reference servers mark the tools that act, and those need approval", async () => {
+  test("the reference servers mark the tools that act, which need approval, and refuse forbidden calls", async () => {
     const [reads, writes] = ["files__read_text_file", "files__move_file"].map((name) =>
       servers.toolsOf(PLACE).find((tool) => tool.name === name),
     );
     expect([reads?.acts, reads?.approval]).toEqual([false, undefined]);
     expect([writes?.acts, writes?.approval]).toEqual([true, { server: "files" }]);
     expect((await run(servers, "files__read_text_file", { path: join(folder, "note.txt") })).text).toContain("buy tea");
-  });
-
-  test("the reference servers store data, and refuse forbidden calls", async () => {
-    const entities = [{ name: "Ada", entityType: "person", observations: ["likes tea"] }];
-    await run(servers, "memory__create_entities", { entities });
-    expect((await run(servers, "memory__search_nodes", { query: "tea" })).text).toContain("likes tea");
     await expect(run(servers, "files__read_text_file", { path: "/etc/passwd" })).rejects.toThrow(/outside|denied/i);
   });
 
@@ -342,9 +342,7 @@ test.each([
 
 test("a server with prompts but no tools becomes ready", async () => {
   const answer = (method: string) => (method === "prompts/list" ? { prompts: [{ name: "ask" }] } : {});
-  const raw = await startRawServer(answer, undefined, { prompts: {} });
-  onTestFinished(raw.close);
-  const servers = await start(toMcpConfig("shop", address(raw.url)));
+  const servers = await startRaw(answer, undefined, { prompts: {} });
   expect(servers.report(PLACE)).toMatchObject([{ state: "ready", tools: [], prompts: ["!shop:ask"] }]);
 });
 
@@ -359,7 +357,7 @@ test("a call for which the server asks a person for input fails, because no one 
     },
   };
   const way = await startAnswering("the newest revision", {
-    "tools/list": { tools: [{ name: "buy", inputSchema: { type: "object" } }] },
+    "tools/list": BUY,
     "tools/call": asking,
   });
   const servers = await start(toMcpConfig("shop", way));
@@ -368,14 +366,12 @@ test("a call for which the server asks a person for input fails, because no one 
 
 test("the client needs no time for a reply that is designed to slow down regular expressions", async () => {
   const spaces = `${" ".repeat(2_000_000)}!`;
-  const raw = await startRawServer((method, params, response) => {
+  const servers = await startRaw((method, params, response) => {
     if (method !== "tools/call")
       return { tools: ["page", "picture"].map((name) => ({ name, inputSchema: { type: "object" } })) };
     if ((params as { name: string }).name === "page") return void response.writeHead(504).end(spaces);
     return { content: [{ type: "image", data: spaces, mimeType: "image/png" }] };
   });
-  onTestFinished(raw.close);
-  const servers = await start(toMcpConfig("shop", address(raw.url)));
   await expect(run(servers, "shop__page")).rejects.toThrow("HTTP 504");
   expect((await run(servers, "shop__picture")).text).toContain("An unreadable part");
 });
@@ -527,10 +523,7 @@ describe("a server that rejects one call", () => {
   test.each([
     [400, true],
     [429, true],
-    [403, true],
-    [413, true],
     [500, true],
-    [503, true],
     [502, false],
     [504, false],
   ])(
@@ -538,7 +531,7 @@ describe("a server that rejects one call", () => {
     async (status, isAnswer) => {
       const held = Promise.withResolvers<object>();
       const begun = Promise.withResolvers<void>();
-      const raw = await startRawServer(
+      const servers = await startRaw(
         (method, params, response) => {
           const inputSchema = { type: "object" };
           if (method !== "tools/call") return { tools: ["hold", "buy"].map((name) => ({ name, inputSchema })) };
@@ -548,8 +541,6 @@ describe("a server that rejects one call", () => {
         },
         { id: "one", status: 404 },
       );
-      onTestFinished(raw.close);
-      const servers = await start(toMcpConfig("shop", address(raw.url)));
       const call = run(servers, "shop__hold");
       await begun.promise;
       const refused = await run(servers, "shop__buy").catch((error: unknown) => error);
@@ -583,12 +574,10 @@ describe("a server that rejects one call", () => {
   );
 
   test("a call whose reply is not JSON counts as done", async () => {
-    const raw = await startRawServer((method, _, response) => {
-      if (method !== "tools/call") return { tools: [{ name: "buy", inputSchema: { type: "object" } }] };
+    const servers = await startRaw((method, _, response) => {
+      if (method !== "tools/call") return BUY;
       return void response.writeHead(200, { "content-type": "text/html" }).end("<p>Done.</p>");
     });
-    onTestFinished(raw.close);
-    const servers = await start(toMcpConfig("shop", address(raw.url)));
     expect((await run(servers, "shop__buy")).text).toContain("The call was made");
   });
 });
@@ -596,12 +585,10 @@ describe("a server that rejects one call", () => {
 test.each([500, 503, 504, 200])(
   "the client initializes a server that answers the version probe with %i",
   async (status) => {
-    const raw = await startRawServer((method, _, response) => {
-      if (method === "tools/list") return { tools: [{ name: "buy", inputSchema: { type: "object" } }] };
+    const servers = await startRaw((method, _, response) => {
+      if (method === "tools/list") return BUY;
       return void response.writeHead(status, { "content-type": "text/html" }).end("What is that?");
     });
-    onTestFinished(raw.close);
-    const servers = await start(toMcpConfig("shop", address(raw.url)));
     expect(servers.report(PLACE)).toMatchObject([{ state: "ready", tools: [{ name: "shop__buy" }] }]);
   },
 );
@@ -640,36 +627,30 @@ describe("a tool list", () => {
   );
 
   test("the client uses a list whose second page fails up to that page", async () => {
-    const raw = await startRawServer((method, params) => {
+    const servers = await startRaw((method, params) => {
       if (method !== "tools/list") return {};
       if (params !== undefined && "cursor" in Object(params)) return { error: { code: -32_603, message: "no more" } };
       return { tools: [{ name: "first", inputSchema: { type: "object" } }], nextCursor: "two" };
     });
-    onTestFinished(raw.close);
-    const servers = await start(toMcpConfig("shop", address(raw.url)));
     expect(servers.toolsOf(PLACE).map(({ name }) => name)).toContain("shop__first");
   });
 
   test("the client stops reading a list whose cursor never changes", async () => {
-    const raw = await startRawServer((method) => {
+    const servers = await startRaw((method) => {
       if (method !== "tools/list") return {};
       return { tools: [{ name: "one", inputSchema: { type: "object" } }], nextCursor: "again" };
     });
-    onTestFinished(raw.close);
-    const servers = await start(toMcpConfig("shop", address(raw.url)));
     expect(servers.report(PLACE)).toMatchObject([{ state: "ready" }]);
   });
 });
 
 test("the client lists all tools of a server with one tool per page", async () => {
-  const raw = await startRawServer((method, params) => {
+  const servers = await startRaw((method, params) => {
     if (method !== "tools/list") return {};
     const page = Number((params as { cursor?: string } | undefined)?.cursor ?? 0);
     const tool = { name: `tool${page}`, inputSchema: { type: "object" } };
     return { tools: [tool], ...(page < 30 && { nextCursor: String(page + 1) }) };
   });
-  onTestFinished(raw.close);
-  const servers = await start(toMcpConfig("shop", address(raw.url)));
   expect(servers.toolsOf(PLACE)).toHaveLength(31);
 });
 
@@ -685,9 +666,7 @@ test("the client truncates no description inside a character", async () => {
           })),
         }
       : { resources: [{ uri: "a://b", name: "b", description }] };
-  const raw = await startRawServer(answer, undefined, EVERYTHING);
-  onTestFinished(raw.close);
-  const servers = await start(toMcpConfig("shop", address(raw.url)));
+  const servers = await startRaw(answer, undefined, EVERYTHING);
   const [one, other] = servers.toolsOf(PLACE).map((tool) => tool.description);
   const { text } = await run(servers, "shop__resources");
   for (const shown of [one, other, text]) expect(shown).toMatch(/🦜…/);
@@ -751,13 +730,11 @@ describe("a server that disconnects", () => {
       const session = { id: "one", status };
       let calls = 0;
       const answer = (method: string) => {
-        if (method !== "tools/call") return { tools: [{ name: "buy", inputSchema: { type: "object" } }] };
+        if (method !== "tools/call") return BUY;
         calls += 1;
         return { content: [{ type: "text", text: "bought" }] };
       };
-      const raw = await startRawServer(answer, session);
-      onTestFinished(raw.close);
-      const servers = await start(toMcpConfig("shop", address(raw.url)));
+      const servers = await startRaw(answer, session);
       session.id = "two";
       expect((await run(servers, "shop__buy")).text).toContain("bought");
       expect(calls).toBe(1);
@@ -765,7 +742,7 @@ describe("a server that disconnects", () => {
   );
 
   test("a call to an unreachable server does nothing, and tells the model", async () => {
-    const raw = await startRawServer(() => ({ tools: [{ name: "buy", inputSchema: { type: "object" } }] }));
+    const raw = await startRawServer(() => BUY);
     const servers = await start(toMcpConfig("shop", address(raw.url)));
     await raw.close();
     const call = run(servers, "shop__buy");
@@ -850,9 +827,7 @@ describe("a hostile server", () => {
         inputSchema: index === 0 ? deep : { type: "object" },
       };
     });
-    const raw = await startRawServer(list([...tools, { name: "tool_0", inputSchema: { type: "object" } }]));
-    onTestFinished(raw.close);
-    const servers = await start(toMcpConfig("hostile", address(raw.url)));
+    const servers = await startRaw(list([...tools, { name: "tool_0", inputSchema: { type: "object" } }]));
     const offered = servers.toolsOf(PLACE);
     expect(offered).toHaveLength(128);
     expect(new Set(offered.map(({ name }) => name)).size).toBe(128);
@@ -871,7 +846,7 @@ describe("a hostile server", () => {
   });
 
   test("the client aborts a server's endless response", async () => {
-    const raw = await startRawServer((method, _, response) => {
+    const servers = await startRaw((method, _, response) => {
       if (method !== "tools/call") return { tools: [{ name: "pour", inputSchema: { type: "object" } }] };
       response.writeHead(200, { "content-type": "application/json" });
       const chunk = Buffer.alloc(1024 * 1024, "x");
@@ -882,9 +857,7 @@ describe("a hostile server", () => {
       pour();
       return undefined;
     });
-    onTestFinished(raw.close);
-    const servers = await start(toMcpConfig("hostile", address(raw.url)));
-    await expect(run(servers, "hostile__pour")).rejects.toThrow(/too large/);
+    await expect(run(servers, "shop__pour")).rejects.toThrow(/too large/);
   });
 
   test.each([
