@@ -4,8 +4,7 @@ import { Hono } from "hono";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { recordingLog } from "../../lab/support/log.ts";
 import { type BodyLimit, limitBody } from "../../src/http/body-limit.ts";
-import { startHttpServer } from "../../src/http/server.ts";
-import { createMetrics } from "../../src/metrics/metrics.ts";
+import { startServer } from "./http.ts";
 
 interface Connection {
   socket: Socket;
@@ -22,17 +21,7 @@ async function setUp(limit: BodyLimit = { maxBytes: 10 }, maxBodyBytes?: number)
     .post("/copy", limitBody(limit), async (context) =>
       context.text(`copied: ${await new Request(context.req.raw).text()}`),
     );
-  const server = await startHttpServer({
-    host: "127.0.0.1",
-    port: 0,
-    log,
-    health: {},
-    metrics: createMetrics(),
-    mounts: [app],
-    ...(maxBodyBytes !== undefined && { maxBodyBytes }),
-    closeTimeoutMs: 200,
-  });
-  onTestFinished(() => server.close());
+  const server = await startServer({ log, mounts: [app], ...(maxBodyBytes !== undefined && { maxBodyBytes }) });
 
   function open(head: string, body: string | Uint8Array = ""): Connection {
     const socket = connect(Number(new URL(server.url).port), "127.0.0.1");

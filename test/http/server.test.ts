@@ -1,18 +1,10 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { Hono } from "hono";
-import { afterEach, describe, expect, test } from "vitest";
-import { type HttpServer, type HttpServerOptions, startHttpServer } from "../../src/http/server.ts";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { type HttpServerOptions } from "../../src/http/server.ts";
 import { createLogger } from "../../src/log/log.ts";
-import { createMetrics } from "../../src/metrics/metrics.ts";
-
-const started: HttpServer[] = [];
-const sockets: Socket[] = [];
-
-afterEach(async () => {
-  for (const socket of sockets.splice(0)) socket.destroy();
-  await Promise.all(started.splice(0).map((server) => server.close()));
-});
+import { send, startServer } from "./http.ts";
 
 async function start(options: Partial<HttpServerOptions> = {}) {
   const lines: string[] = [];
@@ -22,34 +14,14 @@ async function start(options: Partial<HttpServerOptions> = {}) {
     tokens: [],
     destination: { write: (line) => void lines.push(line) },
   });
-  const server = await startHttpServer({
-    host: "127.0.0.1",
-    port: 0,
-    log,
-    health: {},
-    metrics: createMetrics(),
-    mounts: [],
-    closeTimeoutMs: 200,
-    ...options,
-  });
-  started.push(server);
-  return { ...server, lines };
+  return { ...(await startServer({ log, ...options })), lines };
 }
 
 async function openSocket(url: string): Promise<Socket> {
   const socket = connect(Number(new URL(url).port), "127.0.0.1");
-  sockets.push(socket);
+  onTestFinished(() => void socket.destroy());
   await once(socket, "connect");
   return socket;
-}
-
-async function sendRaw(url: string, head: string): Promise<string> {
-  const socket = await openSocket(url);
-  const chunks: Buffer[] = [];
-  socket.on("data", (chunk: Buffer) => chunks.push(chunk));
-  socket.write(`${head}\r\nConnection: close\r\n\r\n`);
-  await once(socket, "close");
-  return Buffer.concat(chunks).toString();
 }
 
 describe("the HTTP server", () => {
@@ -58,7 +30,9 @@ describe("the HTTP server", () => {
     expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
     expect((await fetch(`${url}/healthz`)).status).toBe(200);
     expect((await fetch(`${url}/readyz`)).status).toBe(503);
-    expect(await (await fetch(`${url}/metrics`)).text()).toContain("palaver_");
+    const metrics = await fetch(`${url}/metrics`);
+    expect(metrics.headers.get("content-type")).toMatch(/^text\/plain; version=/);
+    expect(await metrics.text()).toContain("palaver_");
   });
 
   test("the server serves mounted routes in order, after its own", async () => {
@@ -114,7 +88,7 @@ describe("the HTTP server", () => {
   test("the server rejects an invalid Host without logging a failure", async () => {
     const page = new Hono().get("/", (context) => context.text(new URL(context.req.raw.clone().url).host));
     const { url, lines } = await start({ mounts: [page] });
-    const ask = (host: string) => sendRaw(url, `GET / HTTP/1.1\r\nHost: ${host}`);
+    const ask = (host: string) => send(url, "/", "GET", host);
     for (const host of ["127.999.1.1", "1.2.3.4.5", "0x7f.1.1.1.1", "127.0.0.1:99999", "[::1", "a b"]) {
       expect(await ask(host)).toMatch(/^HTTP\/1\.1 400 /);
     }
