@@ -143,11 +143,6 @@ describe("secretsOf", () => {
     );
   });
 
-  test("secretsOf lists Slack's signing secret", () => {
-    const { SLACK_SIGNING_SECRET } = INSTALLABLE;
-    expect(secretsOf(readConfig({ SLACK_BOT_TOKEN: "xoxb-1", SLACK_SIGNING_SECRET }))).toContain(SLACK_SIGNING_SECRET);
-  });
-
   test("secretsOf lists all secrets of installing, and the keys of the relay", () => {
     const relayKeys = ["canary-relay-".padEnd(32, "1"), "canary-relay-".padEnd(32, "2")];
     const secrets = secretsOf(readConfig({ ...INSTALLABLE, RELAY_SECRETS: relayKeys.join(",") }));

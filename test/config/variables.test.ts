@@ -83,28 +83,14 @@ describe("variables", () => {
   });
 });
 
-describe("an address with the version of its interface", () => {
-  test.each([
-    ["GATEWAY_BASE_URL", "https://gateway.example/v1/", "https://gateway.example"],
-    ["GATEWAY_BASE_URL", "https://gateway.example/team/v1beta", "https://gateway.example/team"],
-    ["DISCORD_API_URL", "https://discord.example/api/v10", "https://discord.example/api"],
-  ] as const)("the service reads %s=%s without the version", (name, value, address) => {
-    expect(variables.parse({ [name]: value })[name]).toBe(address);
-  });
+test.each([
+  ["GATEWAY_BASE_URL", "https://gateway.example/team/v1beta/", "https://gateway.example/team"],
+  ["DISCORD_API_URL", "https://discord.example/api/v10", "https://discord.example/api"],
+] as const)("the service reads %s=%s without the version", (name, value, address) => {
+  expect(variables.parse({ [name]: value })[name]).toBe(address);
 });
 
-describe("the recognition of loopback addresses", () => {
-  test.each(["localhost", "LOCALHOST", "127.0.0.1", "127.1.2.3", "::1", "[::1]"])(
-    "isLoopback is true for %s",
-    (host) => {
-      expect(isLoopback(host)).toBe(true);
-    },
-  );
-
-  test.each(["0.0.0.0", "::", "10.0.0.1", "127.0.0.1.example", "localhost.example", ""])(
-    "isLoopback is false for %s",
-    (host) => {
-      expect(isLoopback(host)).toBe(false);
-    },
-  );
+test("isLoopback recognises the addresses of this machine", () => {
+  expect(["localhost", "LOCALHOST", "127.0.0.1", "127.1.2.3", "::1", "[::1]"].filter(isLoopback)).toHaveLength(6);
+  expect(["0.0.0.0", "::", "10.0.0.1", "127.0.0.1.example", "localhost.example", ""].filter(isLoopback)).toEqual([]);
 });
