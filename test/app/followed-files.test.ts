@@ -52,7 +52,12 @@ function follow(text: string, { read }: FollowOptions = {}) {
     rmSync(folder, { recursive: true, force: true });
   });
   const look = () => vi.advanceTimersByTimeAsync(LOOK_MS);
-  return { path, folder, write, look, warnings, lines, close, rules: () => current().access?.rules };
+  /** A change takes effect at the second look. */
+  const settle = async () => {
+    await look();
+    await look();
+  };
+  return { path, folder, write, look, settle, warnings, lines, rules: () => current().access?.rules };
 }
 
 test("a changed policy takes effect once its file has been unchanged for a moment", async () => {
@@ -71,16 +76,14 @@ test("a changed policy takes effect once its file has been unchanged for a momen
 test.each(["", "\n", "# nothing\n", "null", "access: [", "access: *nobody", "acces: {}"])(
   "a policy that becomes %j leaves the old policy in effect and warns administrators",
   async (broken) => {
-    const { write, look, rules, warnings, lines } = follow(DENY);
+    const { write, rules, warnings, lines, settle } = follow(DENY);
     write(broken);
-    await look();
-    await look();
+    await settle();
     expect(rules()).toEqual(RULES);
     expect(warnings()[0]).toContain("The previous policy is in effect: POLICY_FILE ");
     expect(lines.filter(({ level }) => level === 50)).toHaveLength(1);
     write(DENY);
-    await look();
-    await look();
+    await settle();
     expect(warnings()).toEqual([]);
   },
 );
@@ -88,10 +91,9 @@ test.each(["", "\n", "# nothing\n", "null", "access: [", "access: *nobody", "acc
 test("a policy that loses all its rules, admins, quotas or offered models causes a warning until they are back", async () => {
   const whole = `{ access: { admins: ["person:1"], rules: [{ deny: chat, to: guests }] },
     quotas: { person: { day: { requests: 5 } } }, models: { offered: [{ models: [small] }] } }`;
-  const { write, look, rules, warnings, lines } = follow(whole);
+  const { write, rules, warnings, lines, settle } = follow(whole);
   write("access: { rules: [] }\nquotas: { person: {} }");
-  await look();
-  await look();
+  await settle();
   expect(rules()).toEqual([]);
   expect(warnings()).toEqual(
     ["rules", "admins", "quotas", "offered models"].map(
@@ -101,25 +103,22 @@ test("a policy that loses all its rules, admins, quotas or offered models causes
   const lost = ["rules", "admins", "quotas", "offered models"];
   expect(lines).toContainEqual(expect.objectContaining({ level: 40, lost }));
   write("quotas: { person: { day: { requests: 5 } } }");
-  await look();
-  await look();
+  await settle();
   expect(warnings()).toHaveLength(3);
   write(whole);
-  await look();
-  await look();
+  await settle();
   expect(warnings()).toEqual([]);
 });
 
 test("a policy file that is deleted leaves the old policy in effect", async () => {
-  const { look, rules, path } = follow(DENY);
+  const { rules, path, settle } = follow(DENY);
   rmSync(path);
-  await look();
-  await look();
+  await settle();
   expect(rules()).toEqual(RULES);
 });
 
 test("a policy link that points to another file of the same size and time is a change, as with a ConfigMap", async () => {
-  const { path, folder, look, rules } = follow(DENY);
+  const { path, folder, rules, settle } = follow(DENY);
   for (const [name, text] of [
     ["1", "access: { rules: [{ deny: files }] } "],
     ["2", "access: { rules: [{ deny: tools }] } "],
@@ -135,18 +134,16 @@ test("a policy link that points to another file of the same size and time is a c
   point("1");
   rmSync(path);
   symlinkSync("data/policy.yaml", path);
-  await look();
-  await look();
+  await settle();
   expect(rules()).toEqual([{ deny: "files" }]);
   point("2");
-  await look();
-  await look();
+  await settle();
   expect(rules()).toEqual([{ deny: "tools" }]);
 });
 
 test("the service reads a policy file again if someone writes to it during the read", async () => {
   let before = () => {};
-  const { write, look, rules } = follow(DENY, {
+  const { write, rules, settle } = follow(DENY, {
     async read(path) {
       const found = readPolicyFile(path, readBoundedText);
       before();
@@ -158,23 +155,19 @@ test("the service reads a policy file again if someone writes to it during the r
     before = () => {};
     write("access: { rules: [{ deny: tools }] }");
   };
-  await look();
-  await look();
+  await settle();
   expect(rules()).toEqual(RULES);
-  await look();
-  await look();
+  await settle();
   expect(rules()).toEqual([{ deny: "tools" }]);
 });
 
 test("the service reads the policy once at a time, and the newest content wins", async () => {
   const readings: Array<(settings: PolicySettings) => void> = [];
-  const { write, look, rules } = follow(DENY, { read: () => new Promise((resolve) => readings.push(resolve)) });
+  const { write, look, rules, settle } = follow(DENY, { read: () => new Promise((resolve) => readings.push(resolve)) });
   write("access: { rules: [{ deny: files }] }");
-  await look();
-  await look();
+  await settle();
   write("access: { rules: [{ deny: tools }] }");
-  await look();
-  await look();
+  await settle();
   expect(readings).toHaveLength(1);
   readings[0]?.({ policy: { access: { rules: [{ deny: "files" }] } }, problems: [] });
   await look();
@@ -202,37 +195,33 @@ test("the service retries a policy that it cannot read, and logs one line", asyn
 });
 
 test("a policy that changed between the start and the first check takes effect, and an unchanged one logs nothing", async () => {
-  const { path, look, rules, lines, write } = follow(DENY);
+  const { path, look, rules, lines, write, settle } = follow(DENY);
   for (let looks = 0; looks < 3; looks++) await look();
   utimesSync(path, 9_000, 9_000);
   for (let looks = 0; looks < 3; looks++) await look();
   expect(lines).toEqual([]);
   write("access: { rules: [{ deny: files }] }");
-  await look();
-  await look();
+  await settle();
   expect(rules()).toEqual([{ deny: "files" }]);
   const early = follow(DENY);
   early.write("access: { rules: [{ deny: files }] }");
-  await early.look();
-  await early.look();
+  await early.settle();
   expect(early.rules()).toEqual([{ deny: "files" }]);
 });
 
 test("a policy file that is a link to itself does not stop the process", async () => {
-  const { folder, look, rules } = follow(DENY);
+  const { folder, rules, settle } = follow(DENY);
   rmSync(folder, { recursive: true });
   symlinkSync(folder, folder);
-  await look();
-  await look();
+  await settle();
   expect(rules()).toEqual(RULES);
   expect(() => statSync(folder)).toThrow("ELOOP");
 });
 
 test("the service refuses a policy file at its size limit even while the file keeps growing", async () => {
-  const { path, look, rules, warnings } = follow(DENY);
+  const { path, rules, warnings, settle } = follow(DENY);
   truncateSync(path, 2 ** 40);
-  await look();
-  await look();
+  await settle();
   expect(rules()).toEqual(RULES);
   expect(warnings()[0]).toContain("must not have more than 500000 bytes");
 });
