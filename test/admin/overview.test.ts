@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { comeIn } from "../../lab/support/administrator.ts";
 import { action, ada, ben, command, message } from "../../lab/support/events.ts";
 import { createNames } from "../../src/admin/names.ts";
-import type { NamedStory, Overview } from "../../src/admin/page/wire.ts";
+import type { Overview } from "../../src/admin/page/wire.ts";
 import { GatewayError } from "../../src/gateway/errors.ts";
 import { toTurnId } from "../../src/port/ids.ts";
 import { startReplica } from "../support/dashboard.ts";
@@ -55,14 +55,6 @@ describe("the dashboard's overview", () => {
     expect(overview.judgements).toEqual([]);
     expect(overview.month.people.map(({ name }) => name)).toEqual(["people whose data was erased"]);
     expect(JSON.stringify(overview)).not.toMatch(/Ada|ada|Too short/);
-  });
-
-  test("the lists of answers name their channels", async () => {
-    const replica = await startReplica();
-    await replica.accept(message("hi"));
-    await replica.idle();
-    const [story] = await (await comeIn(replica.url)).read<NamedStory[]>("turns");
-    expect(story?.place).toBe(PLACE);
   });
 });
 

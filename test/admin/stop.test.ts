@@ -3,28 +3,13 @@ import { createStopTurn } from "../../src/admin/stop.ts";
 import type { ProcessReport } from "../../src/insight/processes.ts";
 import type { Story } from "../../src/insight/story.ts";
 
-const RUNNING: Story = {
-  v: 1,
-  id: "turn-1",
+const RUNNING = {
   turnId: "turn-1",
   conversationId: "test:general",
   reply: { platform: "test", channelId: "general" },
   author: { id: "ada", name: "Ada" },
-  process: "one",
-  model: "m",
-  acceptedAt: 1,
   beganAt: 2,
-  state: "writing",
-  lagMs: 0,
-  longestLagMs: 0,
-  written: 0,
-  shown: 0,
-  messages: 1,
-  retries: 0,
-  tokens: { prompt: 0, completion: 0, estimated: 0 },
-  tools: [],
-  steps: [],
-};
+} as Story;
 
 function start(running: Story[], outcome: string) {
   let looks = 0;

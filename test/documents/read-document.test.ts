@@ -37,13 +37,6 @@ describe("readDocument", () => {
     });
   });
 
-  test("the reader stops in the middle of a document if the caller aborts", async () => {
-    const controller = new AbortController();
-    const reading = startOther("process.on('message', () => {});")(controller.signal);
-    controller.abort("stopped");
-    await expect(reading).rejects.toBe("stopped");
-  });
-
   test("the reader needs no process for a short plain text, or for a file that is not text", async () => {
     const read = createReadDocument({ program: join(folder, "none.mjs") });
     expect(await read(Buffer.from("plain"), "a.md", "ada", never)).toEqual({ text: "plain" });

@@ -37,16 +37,6 @@ describe("createLogger", () => {
     expect(lines).toEqual([]);
   });
 
-  test("a logger reduces an error to known fields under any name", () => {
-    const { log, last } = createRecorder();
-    const error = Object.assign(new Error("failed"), { request: { body: "private" } });
-    for (const fields of [error, { err: error }, { problem: error }, { nested: { list: [error] } }]) {
-      log.error(fields, "it");
-      expect(JSON.stringify(last())).toContain('"name":"Error"');
-      expect(JSON.stringify(last())).not.toContain("private");
-    }
-  });
-
   describe("the log of an error", () => {
     const said = Object.assign(new Error("they said: marmalade\n    at marmalade (sky)"), {
       code: "of marmalade skies",

@@ -43,10 +43,6 @@ describe("createMetrics", () => {
     );
   });
 
-  test("the metrics show the event loop delay", async () => {
-    expect((await createMetrics().render()).body).toMatch(/^palaver_nodejs_eventloop_lag_seconds \d/m);
-  });
-
   test("the metrics wake an idle process at most ten times per second", async () => {
     const metrics = createMetrics();
     const readDelay = async () => {
@@ -88,12 +84,6 @@ describe("createMetrics", () => {
     const { body } = await metrics.render();
     expect(body).toContain("palaver_store_reachable 0");
     expect(body).not.toMatch(/^palaver_platform_connected/m);
-  });
-
-  test("two sets of metrics count separately", async () => {
-    const [one, other] = [createMetrics(), createMetrics()];
-    one.turnEnded("complete");
-    expect((await other.render()).body).not.toContain('outcome="complete"');
   });
 
   // The observers of the runtime exist as long as the process.
