@@ -192,6 +192,39 @@ describe("a changed request", () => {
     },
   );
 
+  test("a changed request limits its answer with max_completion_tokens", () => {
+    const { max_tokens: _bound, ...rest } = adapt("none");
+    expect(adapt("max_completion_tokens")).toEqual({ ...rest, max_completion_tokens: 100 });
+  });
+
+  test("a changed request has no user message directly after a tool result", () => {
+    const { messages: spaced } = adapt("an answer after results") as { messages: ChatMessage[] };
+    expect(spaced.slice(-3).map(({ role }) => role)).toEqual(["tool", "assistant", "user"]);
+  });
+
+  test("a changed request has its system prompt in the first user message", () => {
+    const { messages: moved } = adapt("no system prompt") as { messages: ChatMessage[] };
+    expect(moved[0]).toEqual({ role: "user", name: "ben", content: "Be brief.\n\nEarlier talk." });
+    expect(moved).toHaveLength(messages.length - 1);
+  });
+
+  test("a changed request has call ids of nine letters and digits, the same for a call and its result", () => {
+    const { messages: numbered } = adapt("call ids") as { messages: ChatMessage[] };
+    const [asked, result] = [numbered[3], numbered[4]] as [
+      { tool_calls: Array<{ id: string }> },
+      { tool_call_id: string },
+    ];
+    expect(asked.tool_calls[0]?.id).toMatch(/^[a-zA-Z0-9]{9}$/);
+    expect(result.tool_call_id).toBe(asked.tool_calls[0]?.id);
+  });
+
+  test("a changed request has calls and results as text if the model accepts no tools", () => {
+    const plain = adapt("tools") as { messages: ChatMessage[]; tools?: unknown; tool_choice?: unknown };
+    expect([plain.tools, plain.tool_choice]).toEqual([undefined, undefined]);
+    expect(plain.messages.map(({ role }) => role)).toEqual(["system", "user", "user", "user", "user"]);
+    expect(plain.messages[3]?.content).toContain("clock({}):\nNoon.");
+  });
+
   test("a changed request turns only calls without extra fields of the gateway into text", () => {
     const own: ChatMessage[] = [
       ...messages,
@@ -200,6 +233,16 @@ describe("a changed request", () => {
     ];
     const { messages: kept } = adapt("calls as words", { messages: own }) as { messages: ChatMessage[] };
     expect(kept.map(({ role }) => role)).toEqual(["system", "user", "user", "user", "user", "assistant", "tool"]);
+  });
+
+  test("a changed request returns no extra fields if the gateway rejects them", () => {
+    const own: ChatMessage[] = [
+      { role: "user", content: "hi" },
+      { role: "assistant", content: "", tool_calls: [call], attached },
+    ];
+    const error = refusal("property 'reasoning_content' is unsupported");
+    expect(find(error, bodyOf({ messages: own }))?.name).toBe("attachments");
+    expect(JSON.stringify(adapt("attachments", { messages: own }))).not.toContain("reasoning_content");
   });
 
   test("a changed request describes each argument of a tool with exactly one type", () => {
@@ -217,6 +260,23 @@ describe("a changed request", () => {
     expect(change).toEqual({ name: "tool", detail: "wiki__find" });
     const { tools } = adapt("tool", {}, "wiki__find") as { tools: ToolDefinition[] };
     expect(tools.map((tool) => tool.function.name)).toEqual(["clock"]);
+  });
+
+  test("a changed request lists the tools of earlier calls if the gateway requires it", () => {
+    const { tools: _tools, tool_choice: _choice, ...rest } = full;
+    const body = toChatBody(rest);
+    const words = "The toolConfig field must be defined when using toolUse and toolResult content blocks.";
+    expect(find(refusal(words), body)?.name).toBe("tools of calls");
+    const bedrock =
+      "litellm.UnsupportedParamsError: Bedrock doesn't support tool calling without `tools=` param specified.";
+    expect(find(refusal(bedrock), body)?.name).toBe("tools of calls");
+    const changed = applyChanges(body, [{ name: "tools of calls", detail: "" }]);
+    expect(changed).toMatchObject({ tools: [{ function: { name: "clock" } }], tool_choice: "none" });
+  });
+
+  test("a changed request has words instead of images, joined into one text", () => {
+    const { messages: seen } = adapt("pictures") as { messages: ChatMessage[] };
+    expect(seen.at(-1)?.content).toBe("Look.\n\n(You cannot see this image. Say so if it matters.)");
   });
 });
 

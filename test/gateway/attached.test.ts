@@ -21,6 +21,15 @@ async function roundTrip(...deltas: object[]): Promise<Record<string, unknown>> 
 }
 
 describe("extra fields of a gateway on an answer with calls", () => {
+  test("reasoning_content is joined from its pieces and sent back on the message", async () => {
+    const sent = await roundTrip(
+      { reasoning_content: "I need " },
+      { reasoning_content: "the time." },
+      { tool_calls: [call] },
+    );
+    expect(sent).toMatchObject({ role: "assistant", reasoning_content: "I need the time." });
+  });
+
   test("reasoning_details are sent back as ordered lists, joined by index", async () => {
     const piece = { type: "reasoning.text", format: "anthropic-claude-v1", index: 0 };
     const sealed = { type: "reasoning.encrypted", data: "AbC=", id: "rs_1", format: "openai-responses-v1", index: 1 };

@@ -20,6 +20,7 @@ async function start(turn: PictureTurn, given: Partial<DrawingDeps> & { bytes?: 
   const { bytes = await png(), ...rest } = given;
   const platform = fakePlatform();
   const requests: ImageRequest[] = [];
+  const ends: unknown[] = [];
   const image: GeneratedImage = { bytes, mimeType: "image/png", text: "" };
   const deps: DrawingDeps = {
     right: NO_RIGHT,
@@ -30,13 +31,13 @@ async function start(turn: PictureTurn, given: Partial<DrawingDeps> & { bytes?: 
       },
     },
     references: { ...noLinks, prepare: async () => ({ ok: true, parts: [] }) },
-    onEnd: async () => {},
+    onEnd: async (_job, number, error) => void ends.push([number, error]),
     reserve: async () => ({ settle: async () => {} }),
     ...rest,
   };
-  const draw = (signal = never) =>
-    drawParts(deps, { turn, sink: platform.sink, onNotice: () => {}, mustAsk: false, stop: never }, signal);
-  return { ...platform, draw, requests };
+  const draw = (signal = never, stop = never) =>
+    drawParts(deps, { turn, sink: platform.sink, onNotice: () => {}, mustAsk: false, stop }, signal);
+  return { ...platform, draw, requests, ends };
 }
 
 describe("drawing the parts of an image turn", () => {
@@ -69,6 +70,45 @@ describe("drawing the parts of an image turn", () => {
     const [file] = channel[0]?.files ?? [];
     expect(file).toMatchObject({ name: "a-fox.jpg", contentType: "image/jpeg" });
     expect(file?.bytes.length).toBeLessThanOrEqual(1_000_000);
+  });
+
+  test("drawParts leaves aborted parts pending, and starts no further parts", async () => {
+    const controller = new AbortController();
+    const pending = { state: "pending" } as const;
+    const turn = pictureTurn({ parts: [pending, pending, pending] });
+    const generateImage = (_: ImageRequest, signal: AbortSignal) => {
+      const { promise, reject } = Promise.withResolvers<never>();
+      signal.addEventListener("abort", () => reject(signal.reason));
+      controller.abort("shutdown");
+      return promise;
+    };
+    const { draw, ends } = await start(turn, { gateway: { generateImage } });
+    await expect(draw(controller.signal)).rejects.toBe("shutdown");
+    expect(turn.parts).toEqual([pending, pending, pending]);
+    expect(ends).toEqual([]);
+  });
+
+  test("drawParts shows finished images after a Stop, and creates no more", async () => {
+    const stop = new AbortController();
+    const pending = { state: "pending" } as const;
+    const turn = pictureTurn({ parts: [pending, pending, pending] });
+    const stopped = { state: "failed", reason: "Stopped.", canRetry: true };
+    let asked = 0;
+    const generateImage = async (_: ImageRequest, signal: AbortSignal) => {
+      asked += 1;
+      if (asked === 1) return { bytes: await png(), mimeType: "image/png", text: "" };
+      return new Promise<never>((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+    };
+    const { draw, channel, setTrouble, ends } = await start(turn, { gateway: { generateImage } });
+    setTrouble((call) => {
+      if (call === "upload") stop.abort("stopped");
+      return undefined;
+    });
+    await draw(never, stop.signal);
+    expect(turn.parts).toEqual([expect.objectContaining({ state: "done" }), stopped, stopped]);
+    expect(channel.map(({ nonce }) => nonce)).toEqual(["job.1"]);
+    expect(asked).toBe(2);
+    expect(ends).toContainEqual([3, "stopped"]);
   });
 
   test.each([

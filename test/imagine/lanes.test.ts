@@ -18,4 +18,23 @@ describe("the lane of an image event", () => {
     }
     expect(toPictureLane(action("delete", "job.1"))?.kind).toBe("errand");
   });
+
+  test("a Stop goes to the lane of its image turn, and needs no slot", () => {
+    const retry = toPictureLane(action("retry", "job.0"));
+    expect(toPictureLane(action("stop", "job.0"))).toEqual({ ...retry, kind: "errand" });
+  });
+
+  test("image requests do not wait for each other, but repeated presses of Retry or Delete do", () => {
+    const idOf = (event: Parameters<typeof toPictureLane>[0]) => toPictureLane(event)?.id;
+    expect(idOf(command("imagine"))).not.toBe(idOf(command("imagine")));
+    expect(idOf(action("again", "job.1"))).not.toBe(idOf(action("again", "job.1")));
+    expect(idOf(action("retry", "job.0"))).toBe(idOf(action("retry", "job.0")));
+    expect(idOf(action("delete", "job.1"))).toBe(idOf(action("delete", "job.2")));
+  });
+
+  test("an image request and its Retry name the same turn", () => {
+    expect(toPictureLane(action("retry", "job.0"))?.workId).toBe("job");
+    const asked = command("imagine");
+    expect(toPictureLane(asked)?.id).toBe(`drawing:${toPictureLane(asked)?.workId}`);
+  });
 });
