@@ -13,7 +13,7 @@ import { FileProblem } from "../../src/media/file-problem.ts";
 import { createMetrics } from "../../src/metrics/metrics.ts";
 import type { Adapter } from "../../src/port/adapter.ts";
 import type { ActionEvent, AttachmentRef } from "../../src/port/events.ts";
-import { start } from "../sandbox/sandbox.ts";
+import { picture, start } from "../sandbox/sandbox.ts";
 import { readConfig } from "../support/config.ts";
 import { connect } from "../support/gateway-client.ts";
 import { startImageGateway } from "../support/image-gateway.ts";
@@ -71,9 +71,7 @@ async function startSources(openAttachment: Adapter["openAttachment"]) {
 
 /** Sources for one image, links to it, and the platform's response when it is asked again. */
 async function startLinks() {
-  const bytes = await sharp({ create: { width: 8, height: 8, channels: 3, background: "red" } })
-    .png()
-    .toBuffer();
+  const bytes = await picture("red");
   let failure: Error | undefined;
   const sources = await startSources(async () => {
     if (failure !== undefined) throw failure;
@@ -205,9 +203,7 @@ describe("the sources of images", () => {
   });
 
   test("the relay opens a file that the platform deleted from its copy while the job is stored", async () => {
-    const bytes = await sharp({ create: { width: 8, height: 8, channels: 3, background: "red" } })
-      .png()
-      .toBuffer();
+    const bytes = await picture("red");
     let isKept = true;
     const { platform, adapter, database, references, gateway } = await startSources(async ({ id }) => {
       const file = platform.findFile(id);

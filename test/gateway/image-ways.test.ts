@@ -1,9 +1,9 @@
-import sharp from "sharp";
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { recordingLog } from "../../lab/support/log.ts";
 import { linked } from "../../lab/support/picture-turn.ts";
 import type { GeneratedImage } from "../../src/gateway/image-answer.ts";
 import type { ImageRequest, ReferenceSource } from "../../src/gateway/image-ways.ts";
+import { picture } from "../sandbox/sandbox.ts";
 import { type Answer, json, refusal, startFaultServer } from "../support/fault-server.ts";
 import { connect, failureOf, open } from "../support/gateway-client.ts";
 
@@ -13,15 +13,8 @@ const EDITS = "/v1/images/edits";
 const CHAT = "/v1/chat/completions";
 const request: ImageRequest = { model: "painter", prompt: "a red square" };
 
-let png: Buffer;
-let data: string;
-
-beforeAll(async () => {
-  png = await sharp({ create: { width: 4, height: 4, channels: 3, background: "red" } })
-    .png()
-    .toBuffer();
-  data = png.toString("base64");
-});
+const png = await picture("red");
+const data = png.toString("base64");
 
 const byGoogle: Answer = (response, received) =>
   json(200, { candidates: [{ content: { parts: [{ inlineData: { data } }] } }] })(response, received);

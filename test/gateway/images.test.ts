@@ -1,10 +1,10 @@
-import sharp from "sharp";
 import { describe, expect, test } from "vitest";
 import { recordingLog } from "../../lab/support/log.ts";
 import { linked } from "../../lab/support/picture-turn.ts";
 import { parseImage } from "../../src/gateway/image-answer.ts";
 import type { ImageRequest } from "../../src/gateway/image-ways.ts";
 import { createSafeText } from "../../src/gateway/safe-text.ts";
+import { picture as pictureOf } from "../sandbox/sandbox.ts";
 import { type Answer, json, refusal, startFaultServer } from "../support/fault-server.ts";
 import { connect, failureOf, KEY, open } from "../support/gateway-client.ts";
 
@@ -68,12 +68,8 @@ describe("a request for generateContent", () => {
 const MAX_BYTES = 100_000;
 const safe = createSafeText([]);
 const parse = (value: unknown) => parseImage(JSON.stringify(value), MAX_BYTES, safe);
-const draw = (background: string) =>
-  sharp({ create: { width: 2, height: 2, channels: 3, background } })
-    .png()
-    .toBuffer();
-const [png, other] = await Promise.all([draw("red"), draw("blue")]);
-const [red, blue] = [png.toString("base64"), other.toString("base64")];
+const png = await pictureOf("red");
+const [red, blue] = [png.toString("base64"), (await pictureOf("blue")).toString("base64")];
 
 describe("the image of an answer", () => {
   test("the client finds the image as inlineData and as inline_data, wherever it is", async () => {

@@ -1,5 +1,4 @@
 import { DatabaseSync } from "node:sqlite";
-import sharp from "sharp";
 import { describe, expect, test } from "vitest";
 import { startEngine } from "../../lab/support/engine.ts";
 import { command } from "../../lab/support/events.ts";
@@ -8,6 +7,7 @@ import { noLinks } from "../../lab/support/picture-turn.ts";
 import { createReferences } from "../../src/media/reference.ts";
 import { createReadPicture } from "../../src/media/reference-picture.ts";
 import type { AttachmentRef } from "../../src/port/events.ts";
+import { picture } from "../sandbox/sandbox.ts";
 import { type Answer, json, startFaultServer } from "../support/fault-server.ts";
 import { connect } from "../support/gateway-client.ts";
 
@@ -16,9 +16,7 @@ const EDITS = "/v1/images/edits";
 const GOOGLE = "/v1beta/models/painter:generateContent";
 const REFERENCE: AttachmentRef = { platform: "test", id: "given", name: "cat.png", sizeBytes: 100 };
 
-const png = await sharp({ create: { width: 8, height: 8, channels: 3, background: "red" } })
-  .png()
-  .toBuffer();
+const png = await picture("red");
 const byImages = json(200, { data: [{ b64_json: png.toString("base64") }] });
 
 /**

@@ -2,7 +2,6 @@
 
 import { DatabaseSync } from "node:sqlite";
 import { crc32, deflateSync } from "node:zlib";
-import sharp from "sharp";
 import { describe, expect, test } from "vitest";
 import { silent } from "../../lab/support/log.ts";
 import { owner } from "../../lab/support/picture-turn.ts";
@@ -13,13 +12,12 @@ import { createReadPicture } from "../../src/media/reference-picture.ts";
 import { createRelay } from "../../src/media/relay.ts";
 import { NO_RIGHT } from "../../src/port/right.ts";
 import { createStores } from "../../src/store/keyv.ts";
+import { picture } from "../sandbox/sandbox.ts";
 import { type Answer, drip, type FileServer, sendEndlessly, serveAnswers } from "../support/file-server.ts";
 
 const never = new AbortController().signal;
 const TOKEN = "xoxb-1234567890-secret";
-const png = await sharp({ create: { width: 8, height: 8, channels: 3, background: "red" } })
-  .png()
-  .toBuffer();
+const png = await picture("red");
 
 /** A platform whose private files need a token, and the whole way from an attachment to a link. */
 function setUp(server: FileServer, options: Partial<GuardedFetchOptions> = {}) {

@@ -1,11 +1,10 @@
-import sharp from "sharp";
 import { describe, expect, test } from "vitest";
 import { linked } from "../../lab/support/picture-turn.ts";
 import { GatewayError } from "../../src/gateway/errors.ts";
 import { NO_PICTURE } from "../../src/gateway/image-answer.ts";
 import { describeReferenceFailure } from "../../src/media/reference.ts";
 import type { AttachmentRef } from "../../src/port/events.ts";
-import { start } from "../sandbox/sandbox.ts";
+import { picture, start } from "../sandbox/sandbox.ts";
 import { serveAnswers } from "../support/file-server.ts";
 import { connect } from "../support/gateway-client.ts";
 
@@ -19,9 +18,7 @@ const REFUSED =
 
 /** The sandbox's error for a request with a valid first reference and this second one. */
 async function failWith(second: (origin: string) => { fileUri: string; mimeType: string }): Promise<unknown> {
-  const png = await sharp({ create: { width: 8, height: 8, channels: 3, background: "red" } })
-    .png()
-    .toBuffer();
+  const png = await picture("red");
   const { origin } = await serveAnswers({
     "/good.png": (response) => response.end(png),
     "/broken.png": (response) => response.end(png.subarray(0, 40)),

@@ -1,7 +1,6 @@
-import sharp from "sharp";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { runGateway } from "../../src/sandbox/main.ts";
-import { post, serveFiles } from "./sandbox.ts";
+import { picture, post, serveFiles } from "./sandbox.ts";
 
 describe("npm run gateway", () => {
   test("npm run gateway listens on loopback and prints its address, its keys and their models", async () => {
@@ -20,9 +19,7 @@ describe("npm run gateway", () => {
   });
 
   test("npm run gateway fetches references from the service at its port, and from no other port of this machine", async () => {
-    const png = await sharp({ create: { width: 8, height: 8, channels: 3, background: "red" } })
-      .png()
-      .toBuffer();
+    const png = await picture("red");
     const service = await serveFiles({ "/a.png": png });
     const other = await serveFiles({ "/a.png": png });
     const { port } = new URL(service);
