@@ -773,29 +773,17 @@ describe("a server that disconnects", () => {
       const error = { code: -32_001, message: "canary of the far one" };
       return json(200, { jsonrpc: "2.0", id, error })(response, received);
     });
-    const code = `
-      import { createInterface } from "node:readline";
-      const say = (message) => console.log(JSON.stringify({ jsonrpc: "2.0", ...message }));
-      let isListed = false;
-      for await (const line of createInterface({ input: process.stdin })) {
-        const { id, method } = JSON.parse(line);
-        const error = { code: -32000, message: "canary of the near one" };
-        if (method === "initialize") {
-          const capabilities = { tools: { listChanged: true } };
-          say({ id, result: { protocolVersion: "2025-06-18", capabilities, serverInfo: { name: "n", version: "1" } } });
-        } else if (method === "tools/list" && !isListed) {
-          isListed = true;
-          say({ id, result: { tools: [] } });
-          say({ method: "notifications/tools/list_changed" });
-        } else if (id !== undefined) say({ id, error });
-      }`;
+    const near = speaker(`
+      const capabilities = { tools: { listChanged: true } };
+      if (method === "initialize") say({ id, result: { ...initialized, capabilities } });
+      else if (method === "tools/list" && !globalThis.isListed) {
+        globalThis.isListed = true;
+        say({ id, result: { tools: [] } }, { method: "notifications/tools/list_changed" });
+      } else if (id !== undefined) say({ id, error: { code: -32000, message: "canary of the near one" } });`);
     const lines: Array<{ level: string; msg: string; err?: { message: string } }> = [];
     const write = (line: string) => void lines.push(JSON.parse(line) as (typeof lines)[number]);
     const log = createLogger({ level: "debug", secrets: [], tokens: [], destination: { write } });
-    const configs = [
-      toMcpConfig("far", address(`${server.url}/mcp`)),
-      toMcpConfig("near", program("--input-type=module", ["-e", code])),
-    ];
+    const configs = [toMcpConfig("far", address(`${server.url}/mcp`)), toMcpConfig("near", near)];
     const servers = createMcpServers(configs, log);
     onTestFinished(() => servers.close());
     const warned = () => lines.filter(({ level }) => level === "warn");

@@ -5,6 +5,7 @@ import { crc32 } from "node:zlib";
 import sharp from "sharp";
 import { afterAll, describe, expect, test } from "vitest";
 import { createDecoder, decode } from "../../src/media/decoder.ts";
+import { eventually } from "../support/eventually.ts";
 
 const never = new AbortController().signal;
 const toSvg = (side: number) => `<svg xmlns="http://www.w3.org/2000/svg" width="${side}" height="${side}"/>`;
@@ -183,7 +184,7 @@ describe("decode", () => {
     const left = new AbortController();
     const running = ask("ada", left.signal);
     const next = ask("ben");
-    await expect.poll(() => existsSync(join(folder, "begun"))).toBe(true);
+    await eventually(() => existsSync(join(folder, "begun"))).toBe(true);
     left.abort(new Error("I left."));
     await expect(running).rejects.toThrow("I left.");
     expect(await next).toEqual({ width: 1, height: 1 });
@@ -195,7 +196,7 @@ describe("decode", () => {
     expect(await kept()).toEqual({ width: pid, height: 0 });
     const idle = startOther(PID, { idleMs: 1 });
     const { width: ended } = await idle();
-    await expect.poll(() => isAlive(ended)).toBe(false);
+    await eventually(() => isAlive(ended)).toBe(false);
     expect((await idle()).width).not.toBe(ended);
   });
 });
