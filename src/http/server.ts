@@ -196,7 +196,7 @@ async function runCheck(check: HealthCheck): Promise<"ok" | "failed" | "timed ou
   }
 }
 
-export function createMetricsRoutes(metrics: Pick<Metrics, "render">, insiders: Insiders): Hono {
+function createMetricsRoutes(metrics: Pick<Metrics, "render">, insiders: Insiders): Hono {
   return new Hono().get("/metrics", async (context) => {
     const admitted = insiders.admit(context);
     if (admitted !== true) return admitted;
