@@ -33,6 +33,8 @@ const ledgerCall = z.object({
   /** The pages that the result comes from. */
   sources: z.array(source).exactOptional(),
   found: foundPlaces.exactOptional(),
+  /** How often the turn had ended before the call started. */
+  ends: z.number().exactOptional(),
   /** Key of the button press with which a user permitted another run. */
   rerunBy: z.string().exactOptional(),
   attached: attached.exactOptional(),
@@ -88,6 +90,8 @@ export interface WaitingCalls {
 /** A turn, with the fields that an erasure of its calls needs. */
 export interface LedgerTurn {
   id: string;
+  /** The outcome of each time that the turn ended. */
+  ends?: readonly string[];
   author: { id: string };
   reply: { platform: string };
   conversationId: string;
@@ -129,7 +133,7 @@ export function createLedger({ keyv, allowed, ttlMs }: LedgerOptions): Ledger {
 }
 
 async function openTurn(keyv: Entries, ttlMs: number, turn: LedgerTurn): Promise<TurnLedger> {
-  const { id: turnId, conversationId } = turn;
+  const { id: turnId, conversationId, ends = [] } = turn;
   const owner = { platform: turn.reply.platform, id: turn.author.id };
   const stored: unknown[] = await keyv.getMany(toLedgerKeys(turnId));
   const readable = stored.map((value) => ledgerRound.safeParse(value).data);
@@ -162,7 +166,7 @@ async function openTurn(keyv: Entries, ttlMs: number, turn: LedgerTurn): Promise
       }
     },
     async note(round, call, change) {
-      Object.assign(call, change);
+      Object.assign(call, change, change.state === "started" && { ends: ends.length });
       await write(round);
     },
     async restart(isEdited) {

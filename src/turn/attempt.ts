@@ -196,7 +196,7 @@ function toOutcome(
   end: Pick<Outcome, "text" | "ending" | "after">,
 ): Outcome {
   const messages = toStorable(context.messages.slice(askedCount), deps.tools);
-  const calls = toCalls(messages, record.attempts, callTimes, ledger.rounds);
+  const calls = toCalls(messages, record, callTimes, ledger.rounds);
   return { ...end, messages, sources: sources.all(), calls, hasPictures: pictures.hasAny, context, fallback, isInVain };
 }
 

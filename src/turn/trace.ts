@@ -55,24 +55,25 @@ export function createCallTimes(now: () => number): CallTimes {
 
 /**
  * Collects an attempt's tool calls for the trace. Each message of the model in `messages` is a round. The ledger says
- * how calls of earlier attempts ended.
+ * how calls of earlier attempts ended. Calls from before the turn's last end have no state: that end has counted them.
  */
 export function toCalls(
   messages: readonly ChatMessage[],
-  attempt: number,
+  { attempts, ends = [] }: Pick<TurnRecord, "attempts" | "ends">,
   times: CallTimes,
   ledger: readonly LedgerRound[],
 ): Trace["calls"] {
   const stateOf = (round: number, index: number) => {
-    const state = attempt > 1 ? ledger[round]?.calls[index]?.state : undefined;
-    return state === "done" || state === "unknown" ? { state } : {};
+    const call = ledger[round]?.calls[index];
+    if (call?.ends !== ends.length) return {};
+    return call.state === "done" || call.state === "unknown" ? { state: call.state } : {};
   };
   const rounds = messages.flatMap((message) => (message.role === "assistant" ? [message.tool_calls ?? []] : []));
   return rounds
     .flatMap((calls, round) =>
       calls.map(({ function: { name, arguments: json } }, index) => {
         const found = ledger[round]?.calls[index]?.found;
-        const seen = times.find(`${attempt}.${round + 1}.${index}`) ?? stateOf(round, index);
+        const seen = times.find(`${attempts}.${round + 1}.${index}`) ?? stateOf(round, index);
         return { name, arguments: truncate(json, MAX_ARGUMENT_CHARS), ...seen, ...(found && { found }) };
       }),
     )

@@ -1,12 +1,14 @@
 import { DatabaseSync } from "node:sqlite";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { readCustomId, toCustomId } from "../../adapters/discord/write/draft.ts";
 import { readButtonValue, toButtonValue } from "../../adapters/slack/write/draft.ts";
 import { isOnRedis } from "../../lab/support/bot-store.ts";
 import { type EngineOptions, startEngine } from "../../lab/support/engine.ts";
 import { action, ada, ben, command, deleted, edited, message } from "../../lab/support/events.ts";
 import { fakePlatform } from "../../lab/support/fake-platform.ts";
+import { silent } from "../../lab/support/log.ts";
 import type { Policy } from "../../src/config/policy/policy-file.ts";
+import { createInsight, type Insight } from "../../src/insight/insight.ts";
 import { readTurnId, toCallsId, toEditionId } from "../../src/port/ids.ts";
 import type { Tool } from "../../src/tools/tool.ts";
 import { toCall, toTool } from "../support/tool-calls.ts";
@@ -82,6 +84,25 @@ describe.skipIf(isOnRedis)("a call with side effects that a crash interrupted", 
     const { second, marks } = await die({ acts: false });
     expect(marks).toEqual(["tea", "tea"]);
     expect(results(second)).toEqual(["bought"]);
+  });
+
+  test("the dashboard counts a finished call once, even if a process dies while it answers again", async () => {
+    const [database, platform] = [new DatabaseSync(":memory:"), fakePlatform()];
+    const { tool } = counting(async () => "bought");
+    let insight: Insight | undefined;
+    const openInsight: EngineOptions["openInsight"] = (stores, database) =>
+      (insight = createInsight({ stores, database, processName: "one", describe: vi.fn(), log: silent }));
+    const common = { database, platform, outsideTools: () => [tool], openInsight };
+    const first = startEngine({ ...common, scripts: [["Buying.", buy("tea")], [new Error("cut")], [never]] });
+    await first.accept(message("buy tea"));
+    await first.idle();
+    await first.accept(action("retry", platform.channel[0]?.draft.buttons[0]?.turnId ?? ""));
+    while (first.requests.length < 3) await new Promise(setImmediate);
+    // The process "dies" here, as above.
+    const second = startEngine({ ...common, scripts: [["It is bought."]] });
+    await second.idle();
+    const { counts } = (await insight?.trends.read("day")) ?? {};
+    expect(counts?.["tools"]?.["shop__buy"]?.reduce((sum, count) => sum + count)).toBe(1);
   });
 });
 
