@@ -638,8 +638,11 @@ function judgeBoard(court: Court): void {
   // A restarted answer's tool calls can count with its next outcome, or not at all.
   const loose = new Set(questions.filter(({ id }) => restarted.has(id) || removed.has(id)).map(({ name }) => name));
   const made = acts.filter((name) => !loose.has(unedited(name)));
-  const isUnsure = ({ text }: Shown) => UNKNOWN_CALL.test(text);
-  const most = acts.length + [...shown.values()].filter(isUnsure).length;
+  // Not every such answer is among the messages: people can delete it, or the bot can lose its place.
+  const isUnsure = ({ posted, trace }: TurnRecord) =>
+    posted.some((id) => UNKNOWN_CALL.test(shown.get(id)?.text ?? "")) ||
+    trace?.calls.some(({ state }) => state === "unknown") === true;
+  const most = acts.length + whole.turns.filter(isUnsure).length;
   judgeNumber(court, "tool calls", sumOf(board.tools), made.length, most);
 }
 

@@ -6,7 +6,7 @@ import { judge } from "../../../lab/chaos/judge.ts";
 import { planRun } from "../../../lab/chaos/plan.ts";
 import type { Disturbance, Record } from "../../../lab/chaos/record.ts";
 import { message } from "../../../lab/support/events.ts";
-import { newRecord } from "../../../src/turn/record.ts";
+import { newRecord, type Trace, type TurnRecord } from "../../../src/turn/record.ts";
 
 const NAME = "q1n1";
 const ANSWER = answerTo([NAME]);
@@ -265,6 +265,19 @@ describe("the judge of a recorded run", () => {
     expect(columnsAt({ tools: { buy: 1 } })).toEqual(["dashboard"]);
     const failed = turns.map((turn) => ({ ...turn, ends: ["failed"] }));
     expect(columnsOf({ turns: failed, board: { ...board, turns: { failed: 1 }, failures: 1 } })).toEqual(["dashboard"]);
+  });
+
+  test("the judge accepts an unknown tool call on the dashboard if the bot lost the place of its answer", () => {
+    const { board, turns } = toRecord({});
+    const lost = message("q1n2");
+    const trace = { calls: [{ name: "buy", arguments: "{}", state: "unknown" }] } as unknown as Trace;
+    const given = (more: Partial<TurnRecord>) => ({
+      cutOff: new Set([lost.messageId]),
+      turns: [...turns, { ...newRecord([lost], [lost]), ends: ["complete"], ...more }],
+      board: { ...board, turns: { complete: 2 }, tools: { buy: 1 } },
+    });
+    expect(columnsOf(given({ trace }))).toEqual([]);
+    expect(columnsOf(given({}))).toEqual(["dashboard"]);
   });
 
   test("the judge ignores whether the dashboard counts the tool calls of a restarted answer", () => {
