@@ -9,8 +9,6 @@ test.concurrent.each<[Platform, seed: number]>([
   ["slack", 1],
 ])(
   "one process without Redis leaves every question on %s with one ending, however often it dies",
-  // While the whole suite runs, the dashboard has counted one tool call too many (docs/reliability.md).
-  { retry: 2 },
   async (platform, seed) => {
     const record = await runPlan(planRun({ seed, turns: 60, platform, processes: 1, isAlone: true }));
     expect(judge(record).findings).toEqual([]);
