@@ -1,4 +1,4 @@
-import type { Changes } from "./changes.ts";
+import type { Changes } from "../support/changes.ts";
 import type { Clock } from "./clock.ts";
 import type { Limits } from "./limits.ts";
 import type { Violations } from "./violations.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createChanges } from "../../../lab/slack-sim/changes.ts";
+import { createChanges } from "../../../lab/support/changes.ts";
 
 describe("waiting for a change of the Slack simulator", () => {
   test("a wait resolves when its condition holds", async () => {

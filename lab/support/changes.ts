@@ -1,4 +1,4 @@
-import { createPatience } from "../support/patience.ts";
+import { createPatience } from "./patience.ts";
 
 export interface Changes {
   /** Must be called after every observable change. */
