@@ -1,6 +1,6 @@
 import type { Server } from "node:http";
 import { type RawData, type WebSocket, WebSocketServer } from "ws";
-import type { Changes } from "./changes.ts";
+import type { Changes } from "../support/changes.ts";
 import type { Clock } from "./clock.ts";
 import { createHandshake, type HandshakeDeps } from "./handshake.ts";
 import type { GatewayEvent, Line, Session } from "./sessions.ts";
@@ -69,7 +69,7 @@ export function createGateway(server: Server, deps: GatewayDeps): Gateway {
     if (isOver) sessions.delete(session.id);
     if (attached().length === 0) wasEndedHere = isOver && by === "discord";
     count(session.shard[0]);
-    changes.notify();
+    changes.changed();
   }
 
   sockets.on("connection", (socket) => {
@@ -94,7 +94,7 @@ export function createGateway(server: Server, deps: GatewayDeps): Gateway {
         if (session !== undefined) count(session.shard[0]);
       } else if (session === undefined) line.close(4003, "Not authenticated.");
       else if (frame.op !== 3 && frame.op !== 4 && frame.op !== 8) line.close(4001, "Unknown opcode.");
-      changes.notify();
+      changes.changed();
     });
     socket.on("close", (code) => {
       // A socket cannot end a session that another socket has resumed.
@@ -116,7 +116,7 @@ export function createGateway(server: Server, deps: GatewayDeps): Gateway {
       const isUntold = event.type === "MESSAGE_CREATE" && wasEndedHere && attached().length === 0;
       if (isUntold) untoldIds.add(String(event.payload(true)["id"]));
       for (const session of sessions.values()) session.deliver(event);
-      changes.notify();
+      changes.changed();
     },
     tell(op, data) {
       for (const session of attached()) {

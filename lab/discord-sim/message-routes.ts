@@ -98,7 +98,7 @@ export function createMessageRoutes(simulation: Simulation, access: Access, mess
         const channel = access.channel(params["channel"]);
         access.requirePostable(channel);
         typing.push({ channelId: channel.id, atMs: clock.now() });
-        changes.notify();
+        changes.changed();
         return NO_CONTENT;
       },
     },

@@ -17,7 +17,7 @@ export function createReactionRoutes({ world, changes }: Simulation, access: Acc
     const { message, emoji } = find(call);
     const users = message.reactions.get(emoji) ?? new Set();
     message.reactions.set(emoji, users.add(world.bot.id));
-    changes.notify();
+    changes.changed();
     return NO_CONTENT;
   }
 
@@ -26,7 +26,7 @@ export function createReactionRoutes({ world, changes }: Simulation, access: Acc
     const users = message.reactions.get(emoji);
     users?.delete(world.bot.id);
     if (users?.size === 0) message.reactions.delete(emoji);
-    changes.notify();
+    changes.changed();
     return NO_CONTENT;
   }
 

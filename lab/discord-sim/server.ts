@@ -14,7 +14,7 @@ export interface ServerDeps extends DispatcherDeps {
   requests: RequestLog;
   /** Serves everything outside the API, for example the CDN. */
   serveFile(request: IncomingMessage, response: ServerResponse, url: URL): void;
-  notify(): void;
+  changed(): void;
   closed: AbortSignal;
 }
 
@@ -30,7 +30,7 @@ export function createRestServer(deps: ServerDeps): Server {
     const match = findRoute(routes, request.method ?? "", path);
     const route = match?.route.route ?? `${request.method} ${path}`;
     const entry = requests.begin(route, match?.params ?? {}, request.headers.host ?? "");
-    deps.notify();
+    deps.changed();
     const gone = new AbortController();
     response.once("close", () => gone.abort());
     const signal = AbortSignal.any([gone.signal, closed]);
@@ -44,7 +44,7 @@ export function createRestServer(deps: ServerDeps): Server {
     }
     if (outcome === undefined) request.socket.destroy();
     else send(response, outcome);
-    deps.notify();
+    deps.changed();
   }
 
   async function answer({ request, query, match, version, entry, signal }: Arrived): Promise<Outcome> {

@@ -1,4 +1,4 @@
-import type { Changes } from "./changes.ts";
+import type { Changes } from "../support/changes.ts";
 import type { Clock } from "./clock.ts";
 import type { Files } from "./files.ts";
 import type { Portal } from "./handshake.ts";

@@ -6,9 +6,9 @@
 import { randomBytes } from "node:crypto";
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { type Changes, createChanges } from "../support/changes.ts";
 import { createApi } from "./api.ts";
 import type { Builders } from "./builders.ts";
-import { type Changes, createChanges } from "./changes.ts";
 import { type Clock, createClock } from "./clock.ts";
 import type { Command } from "./commands.ts";
 import { createFaults, type Faults } from "./faults.ts";
@@ -104,7 +104,7 @@ export async function createDiscord(options: SimulatorOptions = {}): Promise<Dis
     latencyMs,
     isToken,
     serveFile: files.serve,
-    notify: changes.notify,
+    changed: changes.changed,
     closed: closing.signal,
   });
   const shared = { clock, changes, world, violations, portal, sessionLimits, isToken };

@@ -1,4 +1,4 @@
-import type { Changes } from "./changes.ts";
+import type { Changes } from "../support/changes.ts";
 import type { Clock } from "./clock.ts";
 import type { MessagePayloads } from "./message-payload.ts";
 import { toChannel } from "./payloads.ts";
@@ -53,7 +53,7 @@ export function createTimeline({ clock, world, changes, payloads, deliver }: Tim
     if (mentions !== undefined) message.mentions = mentions;
     if (isEdit) message.editedAtMs = clock.now();
     tell("MESSAGE_UPDATE", message, (canRead) => payloads.toEvent(message, canRead));
-    changes.notify();
+    changes.changed();
   }
 
   return {
@@ -68,7 +68,7 @@ export function createTimeline({ clock, world, changes, payloads, deliver }: Tim
       channel.messages.set(id, message);
       if (message.ephemeralFor === undefined) channel.lastMessageId = id;
       tell("MESSAGE_CREATE", message, (canRead) => payloads.toEvent(message, canRead));
-      changes.notify();
+      changes.changed();
       return message;
     },
     change,
@@ -80,7 +80,7 @@ export function createTimeline({ clock, world, changes, payloads, deliver }: Tim
         channel_id: message.channelId,
         ...(guildId === undefined ? {} : { guild_id: guildId }),
       }));
-      changes.notify();
+      changes.changed();
     },
     removeAll(channel, messages) {
       const [first] = messages;
@@ -89,7 +89,7 @@ export function createTimeline({ clock, world, changes, payloads, deliver }: Tim
       const ids = messages.map(({ id }) => id);
       const payload = { ids, channel_id: channel.id, ...(guildId === undefined ? {} : { guild_id: guildId }) };
       if (first !== undefined) tell("MESSAGE_DELETE_BULK", first, () => payload);
-      changes.notify();
+      changes.changed();
     },
     wake(channel) {
       if (channel.thread?.isArchived !== true) return;

@@ -1,6 +1,6 @@
+import { createChanges } from "../support/changes.ts";
 import { createApi, type Novelty, type Streaming } from "./api.ts";
 import { createAssistant } from "./assistant.ts";
-import { createChanges } from "../support/changes.ts";
 import { type Clock, createClock } from "./clock.ts";
 import { type Core, createIds, createTimestamps } from "./core.ts";
 import { createDispatcher, type Transport } from "./delivery.ts";
