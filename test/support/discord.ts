@@ -1,4 +1,7 @@
 import { onTestFinished } from "vitest";
+import { createStillClock } from "../../lab/discord-sim/clock.ts";
+import type { PermissionName } from "../../lab/discord-sim/permissions.ts";
+import { createRawClient } from "../../lab/discord-sim/raw-client.ts";
 import { createDiscord, type Discord, type SimulatorOptions } from "../../lab/discord-sim/simulator.ts";
 import type { Allowance } from "../../lab/discord-sim/violations.ts";
 import type { OnEnd } from "./listen.ts";
@@ -19,6 +22,18 @@ export async function startDiscord(
     if (allow !== "anything") discord.assertClean({ allow });
   });
   return discord;
+}
+
+/**
+ * A server with a channel and a person, and calls without a library. Its clock stands still unless the test has another
+ * one. `bot` gives the bot more permissions.
+ */
+export async function startGuild({ bot = [], ...options }: DiscordOptions & { bot?: PermissionName[] } = {}) {
+  const discord = await startDiscord({ clock: createStillClock(), ...options });
+  const guild = discord.addGuild({ bot });
+  const channel = discord.addChannel(guild, "general");
+  const ada = discord.addUser("ada", guild);
+  return { discord, guild, channel, ada, call: createRawClient(discord) };
 }
 
 export type { Discord } from "../../lab/discord-sim/simulator.ts";

@@ -14,3 +14,10 @@ export async function startSlack(options: SimulatorOptions = {}, onEnd: OnEnd = 
   });
   return slack;
 }
+
+/** A Slack with a person and a channel. */
+export async function startGeneral(options: SimulatorOptions = {}, onEnd: OnEnd = onTestFinished) {
+  const slack = await startSlack(options, onEnd);
+  const ada = slack.user({ name: "Ada" });
+  return { slack, ada, general: slack.channel({ name: "general", members: [ada] }) };
+}

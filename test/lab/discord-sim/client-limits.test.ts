@@ -2,16 +2,14 @@ import { RateLimitError, RESTEvents, Routes } from "discord.js";
 import { describe, expect, test } from "vitest";
 import { createStillClock } from "../../../lab/discord-sim/clock.ts";
 import { startDiscord } from "../../support/discord.ts";
-import { startClient } from "../../support/discord-client.ts";
+import { startBot, startClient } from "../../support/discord-client.ts";
 
 const EDIT = "/channels/:id/messages/:id";
 const QUICK = { kind: "fixed", limit: 5, windowMs: 300 } as const;
 
 describe("discord.js under simulated limits", () => {
   test("discord.js waits in its queue for the headers it received, and is never refused", async () => {
-    const discord = await startDiscord({ limits: { messages: QUICK } });
-    const channel = discord.addChannel(discord.addGuild(), "general");
-    const client = await startClient(discord);
+    const { discord, channel, client } = await startBot({ limits: { messages: QUICK } });
     const place = await client.channels.fetch(channel.id);
     if (!place?.isSendable()) throw new Error("Not a text channel.");
     for (let count = 0; count < 12; count++) await place.send(`text ${count}`);
@@ -37,9 +35,7 @@ describe("discord.js under simulated limits", () => {
   });
 
   test("discord.js retries a failed post, and an enforced nonce prevents a second message", async () => {
-    const discord = await startDiscord();
-    const channel = discord.addChannel(discord.addGuild(), "general");
-    const client = await startClient(discord);
+    const { discord, channel, client } = await startBot();
     discord.faults.failNext("POST /channels/:channel/messages", { status: 502, when: "after" });
     await client.rest.post(Routes.channelMessages(channel.id), {
       body: { content: "once", nonce: "1", enforce_nonce: true },
@@ -52,9 +48,11 @@ describe("discord.js under simulated limits", () => {
 
   test("discord.js counts refusals", async () => {
     const limits = { messages: QUICK, headers: false };
-    const discord = await startDiscord({ clock: createStillClock(), allow: { "rate-limited": 1 }, limits });
-    const channel = discord.addChannel(discord.addGuild(), "general");
-    const client = await startClient(discord);
+    const { discord, channel, client } = await startBot({
+      clock: createStillClock(),
+      allow: { "rate-limited": 1 },
+      limits,
+    });
     const posts = Array.from({ length: 6 }, (_, index) =>
       client.rest.post(Routes.channelMessages(channel.id), { body: { content: `text ${index}` } }),
     );

@@ -1,7 +1,14 @@
-import { Events, type Message, MessageFlags, type PartialMessage, ThreadAutoArchiveDuration } from "discord.js";
+import {
+  type ChatInputCommandInteraction,
+  type Client,
+  Events,
+  MessageFlags,
+  SlashCommandBuilder,
+  ThreadAutoArchiveDuration,
+} from "discord.js";
 import { describe, expect, test } from "vitest";
 import { shown } from "../../../lab/discord-sim/world.ts";
-import { nextMessage, startBot } from "../../support/discord-client.ts";
+import { nextMessage, startBot, startClient } from "../../support/discord-client.ts";
 
 describe("discord.js with simulated messages", () => {
   test("discord.js receives a mention, replies with a nonce and edits", async () => {
@@ -42,38 +49,12 @@ describe("discord.js with simulated messages", () => {
     expect(place?.permissionsFor(client.user)?.has("ManageMessages")).toBe(false);
   });
 
-  test("discord.js receives direct messages and answers them", async () => {
-    const { discord, ada, client } = await startBot();
-    const dm = discord.openDm(ada);
-    const heard = nextMessage(client);
-    discord.people.say(dm, ada, "just us");
-    const message = await heard;
-    expect(message.channel.isDMBased()).toBe(true);
-    await message.reply("yes");
-    expect(discord.messages(dm).map((one) => shown(one).content)).toEqual(["just us", "yes"]);
-  });
-
   test("discord.js drops direct messages without a channel type, which Discord can send", async () => {
     const { discord, channel, ada, client } = await startBot({ rules: { sendsChannelType: false } });
     const heard = nextMessage(client);
     discord.people.say(discord.openDm(ada), ada, "just us");
     const said = discord.people.say(channel, ada, "all of us");
     expect((await heard).id).toBe(said.id);
-  });
-
-  test("discord.js receives edits, previews and deletions", async () => {
-    const { discord, channel, ada, client } = await startBot();
-    const heard = nextMessage(client);
-    const said = discord.people.say(channel, ada, "helo");
-    await heard;
-    const updates: (number | null)[] = [];
-    client.on(Events.MessageUpdate, (_, message) => updates.push(message.editedTimestamp));
-    const gone = new Promise<Message | PartialMessage>((resolve) => client.once(Events.MessageDelete, resolve));
-    discord.people.unfurl(said);
-    discord.people.edit(said, "hello");
-    discord.people.delete(said);
-    expect((await gone).id).toBe(said.id);
-    expect(updates.map((at) => at === null)).toEqual([true, false]);
   });
 
   test("discord.js opens threads, writes in them and follows a forum post", async () => {
@@ -93,20 +74,6 @@ describe("discord.js with simulated messages", () => {
     expect([await created, (await first).id]).toEqual([post.id, post.id]);
   });
 
-  test("discord.js uploads files and reads those of others", async () => {
-    const { discord, channel, ada, client } = await startBot();
-    const heard = nextMessage(client);
-    discord.people.say(channel, ada, "look", { attachments: [{ name: "a.txt", bytes: Buffer.from("abc") }] });
-    const message = await heard;
-    const [attachment] = message.attachments.values();
-    expect(await (await fetch(attachment?.url ?? "")).text()).toBe("abc");
-    await message.reply({ content: "mine", files: [{ attachment: Buffer.from("xyz"), name: "b.txt" }] });
-    const [, answer] = discord.messages(channel);
-    const [file] = answer === undefined ? [] : shown(answer).attachments;
-    expect([file?.name, Buffer.from(file?.bytes ?? []).toString()]).toEqual(["b.txt", "xyz"]);
-    expect(discord.requests.at(-1)?.fileNames).toEqual(["b.txt"]);
-  });
-
   test("discord.js gets refusals with the codes for which it has classes", async () => {
     const { discord, guild, channel, client } = await startBot({ allow: { "invalid-request": 1 } });
     const mute = discord.addChannel(guild, "mute", { overwrites: { [guild.id]: { deny: ["SendMessages"] } } });
@@ -116,5 +83,56 @@ describe("discord.js with simulated messages", () => {
     const open = await client.channels.fetch(channel.id);
     if (!open?.isSendable()) throw new Error("Not a text channel.");
     await expect(open.send("x".repeat(2001))).rejects.toMatchObject({ code: 50035 });
+  });
+});
+
+const IMAGINE = new SlashCommandBuilder()
+  .setName("imagine")
+  .setDescription("Draw")
+  .addStringOption((option) => option.setName("prompt").setDescription("What").setRequired(true))
+  .addAttachmentOption((option) => option.setName("image").setDescription("Reference"));
+
+async function startCommand() {
+  const scene = await startBot();
+  await scene.client.application.commands.set([IMAGINE]);
+  return scene;
+}
+
+const nextCommand = (client: Client) =>
+  new Promise<ChatInputCommandInteraction>((resolve) =>
+    client.once(Events.InteractionCreate, (command) => resolve(command as ChatInputCommandInteraction)),
+  );
+
+describe("discord.js with simulated interactions", () => {
+  test("discord.js defers a command, reads its file, edits its answer and follows up privately", async () => {
+    const { discord, channel, ada, client } = await startCommand();
+    const coming = nextCommand(client);
+    const image = { name: "cat.png", bytes: Buffer.from("png") };
+    const asked = discord.people.command(channel, ada, "imagine", { prompt: "a cat", image });
+    const interaction = await coming;
+    expect(interaction.options.getString("prompt")).toBe("a cat");
+    expect(interaction.options.getAttachment("image")?.contentType).toBe("image/png");
+    expect(interaction.attachmentSizeLimit).toBe(10 * 2 ** 20);
+    const deferred = await interaction.deferReply({ withResponse: true });
+    expect(deferred.resource?.message?.id).toBe(asked.original?.id);
+    expect(deferred.resource?.message?.interactionMetadata?.user.id).toBe(ada.id);
+    await interaction.editReply({ content: "Done", files: [{ attachment: Buffer.from("pic"), name: "out.png" }] });
+    await interaction.followUp({ content: "psst", flags: MessageFlags.Ephemeral });
+    const seen = discord.messages(channel).map((message) => [shown(message).content, message.ephemeralFor]);
+    expect(seen).toEqual([
+      ["Done", undefined],
+      ["psst", ada.id],
+    ]);
+    await expect(interaction.reply("x")).rejects.toThrow();
+  });
+
+  test("discord.js gets 40060 if another session acknowledged first", async () => {
+    const { discord, channel, ada, client } = await startCommand();
+    const second = await startClient(discord);
+    const both = [client, second].map((one) => nextCommand(one));
+    discord.people.command(channel, ada, "imagine", { prompt: "x" });
+    const [fast, slow] = await Promise.all(both);
+    await fast?.reply("mine");
+    await expect(slow?.reply("mine")).rejects.toMatchObject({ code: 40060 });
   });
 });

@@ -1,16 +1,12 @@
 import { describe, expect, test } from "vitest";
-import { createStillClock } from "../../../lab/discord-sim/clock.ts";
-import { createRawClient } from "../../../lab/discord-sim/raw-client.ts";
 import type { Payload } from "../../../lab/discord-sim/world.ts";
-import { startDiscord } from "../../support/discord.ts";
+import { startGuild } from "../../support/discord.ts";
 
 const ASK = { name: "ask", description: "Ask something" };
 const option = (name: string, extra: object = {}) => ({ type: 3, name, description: name, ...extra });
 
 async function startApplication() {
-  const discord = await startDiscord({ clock: createStillClock() });
-  const guild = discord.addGuild();
-  const call = createRawClient(discord);
+  const { discord, guild, call } = await startGuild();
   const path = `/applications/${discord.bot.id}/commands`;
   const put = (...commands: object[]) => call("PUT", path, commands);
   return { discord, guild, call, path, put };

@@ -1,15 +1,13 @@
 import { request } from "node:http";
 import { describe, expect, test } from "vitest";
-import { createRawClient } from "../../../lab/discord-sim/raw-client.ts";
+import { createClock } from "../../../lab/discord-sim/clock.ts";
 import { shown } from "../../../lab/discord-sim/world.ts";
-import { startDiscord } from "../../support/discord.ts";
+import { startGuild } from "../../support/discord.ts";
 
 const POST = "POST /channels/:channel/messages";
 
 async function startChannel() {
-  const discord = await startDiscord();
-  const channel = discord.addChannel(discord.addGuild(), "general");
-  const call = createRawClient(discord);
+  const { discord, channel, call } = await startGuild({ clock: createClock() });
   const post = (content: string) => call("POST", `/channels/${channel.id}/messages`, { content });
   return { discord, channel, post };
 }
@@ -81,9 +79,7 @@ describe("an injected failure", () => {
 
 describe("a round trip", () => {
   test("a round trip takes the configured time, and the call is in flight for that long", async () => {
-    const discord = await startDiscord({ latencyMs: 40, allow: { "overlapping-edits": 1 } });
-    const channel = discord.addChannel(discord.addGuild(), "general");
-    const call = createRawClient(discord);
+    const { discord, channel, call } = await startGuild({ latencyMs: 40, allow: { "overlapping-edits": 1 } });
     const before = performance.now();
     const { body } = await call("POST", `/channels/${channel.id}/messages`, { content: "a" });
     expect(performance.now() - before).toBeGreaterThanOrEqual(35);
@@ -96,8 +92,8 @@ describe("a round trip", () => {
 
 describe("a call that the simulator does not support", () => {
   test("a call that the simulator does not support is a violation, so no test passes because of it", async () => {
-    const discord = await startDiscord({ allow: { "unknown-route": 1 } });
-    expect((await createRawClient(discord)("GET", "/voice/regions")).status).toBe(404);
+    const { discord, call } = await startGuild({ allow: { "unknown-route": 1 } });
+    expect((await call("GET", "/voice/regions")).status).toBe(404);
     expect(discord.violations[0]?.sentence).toBe("GET /voice/regions is not part of the simulator.");
   });
 });

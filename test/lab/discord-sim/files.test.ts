@@ -1,7 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createStillClock } from "../../../lab/discord-sim/clock.ts";
-import { createRawClient } from "../../../lab/discord-sim/raw-client.ts";
-import { startDiscord } from "../../support/discord.ts";
+import { startGuild } from "../../support/discord.ts";
 
 const DAY_MS = 86_400_000;
 const PNG = Buffer.concat([
@@ -10,12 +8,9 @@ const PNG = Buffer.concat([
 ]);
 
 async function startUpload() {
-  const discord = await startDiscord({ clock: createStillClock() });
-  const guild = discord.addGuild();
-  const channel = discord.addChannel(guild, "general");
+  const { discord, channel, ada, call } = await startGuild();
   const attachments = [{ name: "my cat.png", bytes: PNG }];
-  const said = discord.people.say(channel, discord.addUser("ada", guild), "look", { attachments });
-  const call = createRawClient(discord);
+  const said = discord.people.say(channel, ada, "look", { attachments });
   const fetchMessage = async () => {
     const { body } = await call("GET", `/channels/${channel.id}/messages/${said.id}`);
     const [attachment] = body["attachments"] as {

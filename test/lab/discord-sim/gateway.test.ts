@@ -1,20 +1,15 @@
 import { describe, expect, test } from "vitest";
-import { createStillClock } from "../../../lab/discord-sim/clock.ts";
 import { INTENTS } from "../../../lab/discord-sim/sessions.ts";
-import { startDiscord } from "../../support/discord.ts";
+import { startGuild } from "../../support/discord.ts";
 import { identify, openGateway } from "../../support/discord-gateway.ts";
 
 const { guilds, guildMessages, directMessages, messageContent } = INTENTS;
 const ALL = guilds | guildMessages | directMessages | messageContent;
 const isMessage = ({ t }: { t?: string }) => t === "MESSAGE_CREATE";
 
-async function startGuild(...[options]: Parameters<typeof startDiscord>) {
-  const discord = await startDiscord({ clock: createStillClock(), ...options });
-  const guild = discord.addGuild();
-  const channel = discord.addChannel(guild, "general");
-  const ada = discord.addUser("ada", guild);
-  const say = (text: string) => discord.people.say(channel, ada, text);
-  return { discord, guild, channel, ada, say };
+async function startTalk(...[options]: Parameters<typeof startGuild>) {
+  const scene = await startGuild(options);
+  return { ...scene, say: (text: string) => scene.discord.people.say(scene.channel, scene.ada, text) };
 }
 
 describe("a session in the Discord simulator", () => {
@@ -34,7 +29,7 @@ describe("a session in the Discord simulator", () => {
   });
 
   test("a session receives only the events of its intents", async () => {
-    const { discord, ada, say } = await startGuild();
+    const { discord, ada, say } = await startTalk();
     const { gateway } = await identify(discord, { intents: guilds | directMessages });
     say("in the guild");
     const dm = discord.people.say(discord.openDm(ada), ada, "directly");
@@ -44,7 +39,7 @@ describe("a session in the Discord simulator", () => {
   });
 
   test("a session without the content intent reads only the bot's own messages, direct messages, and those addressed to the bot", async () => {
-    const { discord, channel, ada, say } = await startGuild();
+    const { discord, channel, ada, say } = await startTalk();
     const { gateway } = await identify(discord, { intents: guilds | guildMessages | directMessages });
     const said = say("overheard");
     const withheld = await gateway.next(isMessage);
@@ -60,7 +55,7 @@ describe("a session in the Discord simulator", () => {
   });
 
   test("a session does not receive events of channels that the bot cannot see", async () => {
-    const { discord, guild, ada, say } = await startGuild();
+    const { discord, guild, ada, say } = await startTalk();
     const hidden = discord.addChannel(guild, "hidden");
     discord.overwrite(hidden, discord.bot.id, { deny: ["ViewChannel"] });
     const { gateway } = await identify(discord, { intents: ALL });
@@ -70,7 +65,7 @@ describe("a session in the Discord simulator", () => {
   });
 
   test("a resumed session receives everything it missed", async () => {
-    const { discord, say } = await startGuild();
+    const { discord, say } = await startTalk();
     const { gateway, ready } = await identify(discord, { intents: ALL });
     say("one");
     const seen = await gateway.next(isMessage);
@@ -104,7 +99,7 @@ describe("a session in the Discord simulator", () => {
   });
 
   test("several sessions on a shard each receive everything", async () => {
-    const { discord, say } = await startGuild();
+    const { discord, say } = await startTalk();
     const first = await identify(discord, { intents: ALL });
     const second = await identify(discord, { intents: ALL });
     const said = say("hello");
@@ -116,7 +111,7 @@ describe("a session in the Discord simulator", () => {
   });
 
   test("later messages count as undelivered if Discord itself ended the session, but not if a bot can resume the session", async () => {
-    const { discord, say } = await startGuild();
+    const { discord, say } = await startTalk();
     await identify(discord, { intents: ALL });
     discord.gateway.drop();
     say("kept for whoever resumes");

@@ -1,20 +1,14 @@
 import { describe, expect, test } from "vitest";
-import { createStillClock } from "../../../lab/discord-sim/clock.ts";
 import type { Interaction } from "../../../lab/discord-sim/interaction.ts";
-import { createRawClient } from "../../../lab/discord-sim/raw-client.ts";
 import { shown } from "../../../lab/discord-sim/world.ts";
-import { type DiscordOptions, startDiscord } from "../../support/discord.ts";
+import { type DiscordOptions, startGuild } from "../../support/discord.ts";
 
 const BUTTONS = [{ type: 1, components: [{ type: 2, style: 1, label: "Stop", custom_id: "stop:1" }] }];
 const EPHEMERAL = 64;
 const LOADING = 128;
 
 async function startCommand(options: DiscordOptions = {}) {
-  const discord = await startDiscord({ clock: createStillClock(), ...options });
-  const guild = discord.addGuild();
-  const channel = discord.addChannel(guild, "general");
-  const ada = discord.addUser("ada", guild);
-  const call = createRawClient(discord);
+  const { discord, channel, ada, call } = await startGuild(options);
   const open = { token: null };
   await call("PUT", `/applications/${discord.bot.id}/commands`, [{ name: "ask", description: "Ask" }]);
   const ask = () => discord.people.command(channel, ada, "ask");

@@ -1,17 +1,12 @@
 import { describe, expect, test } from "vitest";
-import { createStillClock } from "../../../lab/discord-sim/clock.ts";
-import { createRawClient } from "../../../lab/discord-sim/raw-client.ts";
-import { type DiscordOptions, startDiscord } from "../../support/discord.ts";
+import { type DiscordOptions, startGuild } from "../../support/discord.ts";
 
 /** A channel with a stopped clock, and a function that posts to the channel. */
 async function startChannel(options: DiscordOptions = {}) {
-  const discord = await startDiscord({ clock: createStillClock(), ...options });
-  const guild = discord.addGuild();
-  const channel = discord.addChannel(guild, "general");
-  const call = createRawClient(discord);
+  const { channel, call, ...scene } = await startGuild(options);
   let count = 0;
   const post = (to = channel) => call("POST", `/channels/${to.id}/messages`, { content: `text ${count++}` });
-  return { discord, guild, channel, call, post };
+  return { ...scene, channel, call, post };
 }
 
 const remaining = ({ headers }: { headers: Headers }) => Number(headers.get("x-ratelimit-remaining"));
@@ -100,10 +95,9 @@ describe("the simulated rate-limit counters", () => {
 
   test("calls for interactions do not count towards the global limit", async () => {
     const many = { kind: "fixed", limit: 1000, windowMs: 1000 } as const;
-    const { discord, guild, channel, call } = await startChannel({ limits: { interactions: many } });
+    const { discord, ada, channel, call } = await startChannel({ limits: { interactions: many } });
     await call("PUT", `/applications/${discord.bot.id}/commands`, [{ name: "ask", description: "Ask" }]);
-    const asker = discord.addUser("ada", guild);
-    const { id, token } = discord.people.command(channel, asker, "ask");
+    const { id, token } = discord.people.command(channel, ada, "ask");
     const open = { token: null };
     await call("POST", `/interactions/${id}/${token}/callback`, { type: 5 }, open);
     for (let count = 0; count < 60; count++) {

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { evaluateMentions, type MentionContext } from "../../../lab/discord-sim/mentions.ts";
-import { createRawClient } from "../../../lab/discord-sim/raw-client.ts";
-import { startDiscord } from "../../support/discord.ts";
+import { startGuild } from "../../support/discord.ts";
 
 const USER = "100000000000000001";
 const ROLE = "100000000000000002";
@@ -53,12 +52,8 @@ describe("allowed_mentions in the simulator", () => {
 
 describe("pings of a bot in the simulator", () => {
   test("the simulator records pings from the bot's text as violations, on every post and every edit", async () => {
-    const discord = await startDiscord({ allow: "anything" });
-    const guild = discord.addGuild();
-    const channel = discord.addChannel(guild, "general");
-    const ada = discord.addUser("ada", guild);
+    const { discord, channel, ada, call } = await startGuild({ allow: "anything" });
     const said = discord.people.say(channel, ada, "hello");
-    const call = createRawClient(discord);
     const reply = { message_reference: { message_id: said.id }, allowed_mentions: { parse: [], replied_user: true } };
     const { body } = await call("POST", `/channels/${channel.id}/messages`, { content: `<@${ada.id}>`, ...reply });
     expect(discord.pings).toMatchObject([{ userIds: [], repliedUserId: ada.id, by: "post" }]);

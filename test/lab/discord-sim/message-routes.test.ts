@@ -1,18 +1,12 @@
 import { describe, expect, test } from "vitest";
-import { createStillClock } from "../../../lab/discord-sim/clock.ts";
-import { createRawClient } from "../../../lab/discord-sim/raw-client.ts";
 import { shown } from "../../../lab/discord-sim/world.ts";
-import { type DiscordOptions, startDiscord } from "../../support/discord.ts";
+import { type DiscordOptions, startGuild } from "../../support/discord.ts";
 
 async function startChannel(options: DiscordOptions = {}) {
-  const discord = await startDiscord({ clock: createStillClock(), ...options });
-  const guild = discord.addGuild();
-  const channel = discord.addChannel(guild, "general");
-  const ada = discord.addUser("ada", guild);
-  const call = createRawClient(discord);
+  const { channel, call, ...scene } = await startGuild(options);
   const post = (json: unknown) => call("POST", `/channels/${channel.id}/messages`, json);
   const edit = (id: unknown, json: unknown) => call("PATCH", `/channels/${channel.id}/messages/${String(id)}`, json);
-  return { discord, guild, channel, ada, call, post, edit };
+  return { ...scene, channel, call, post, edit };
 }
 
 const code = (answer: { body: Record<string, unknown> }) => answer.body["code"];

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createRawClient } from "../../../lab/discord-sim/raw-client.ts";
-import { startDiscord } from "../../support/discord.ts";
+import { startGuild } from "../../support/discord.ts";
 
 const option = (type: number, name: string, extra: object = {}) => ({ type, name, description: name, ...extra });
 const IMAGINE = {
@@ -16,22 +15,19 @@ const SET_ONLY = option(1, "set", { options: [option(3, "text", { required: true
 const ADMIN_ONLY = { name: "model", description: "Model", default_member_permissions: "16", options: [] };
 
 async function startCommands() {
-  const discord = await startDiscord();
-  const guild = discord.addGuild();
-  const channel = discord.addChannel(guild, "general");
-  const ada = discord.addUser("ada", guild);
+  const scene = await startGuild();
   const commands = [
     IMAGINE,
     ADMIN_ONLY,
     { name: "persona", description: "Persona", options: [SET_ONLY], contexts: [0] },
   ];
-  await createRawClient(discord)("PUT", `/applications/${discord.bot.id}/commands`, commands);
-  return { discord, guild, channel, ada };
+  await scene.call("PUT", `/applications/${scene.discord.bot.id}/commands`, commands);
+  return scene;
 }
 
 describe("a command from a user in the simulator", () => {
   test("a command carries its options, with file links that expire and cannot be renewed", async () => {
-    const { discord, channel, ada } = await startCommands();
+    const { discord, channel, ada, call } = await startCommands();
     const image = { name: "cat.png", bytes: Buffer.from("png") };
     const { payload } = discord.people.command(channel, ada, "imagine", { prompt: "a cat", ratio: "1:1", image });
     const { options, resolved } = payload["data"] as {
@@ -47,7 +43,7 @@ describe("a command from a user in the simulator", () => {
     expect((await fetch(attachment?.url ?? "")).status).toBe(200);
     discord.clock.advance(60_000);
     const links = { attachment_urls: [attachment?.url] };
-    const { body } = await createRawClient(discord)("POST", "/attachments/refresh-urls", links);
+    const { body } = await call("POST", "/attachments/refresh-urls", links);
     expect(body["refreshed_urls"]).toEqual([{ original: attachment?.url, refreshed: attachment?.url }]);
     discord.clock.advance(86_400_001);
     expect((await fetch(attachment?.url ?? "")).status).toBe(404);

@@ -1,19 +1,14 @@
 import { describe, expect, test } from "vitest";
-import { createRawClient } from "../../../lab/discord-sim/raw-client.ts";
 import { INTENTS } from "../../../lab/discord-sim/sessions.ts";
 import type { Payload } from "../../../lab/discord-sim/world.ts";
-import { startDiscord } from "../../support/discord.ts";
+import { startGuild } from "../../support/discord.ts";
 import { identify } from "../../support/discord-gateway.ts";
 
 const MESSAGES = INTENTS.guildMessages | INTENTS.messageContent;
 
 async function startRoom(intents = MESSAGES) {
-  const discord = await startDiscord();
-  const guild = discord.addGuild();
-  const channel = discord.addChannel(guild, "general");
-  const ada = discord.addUser("ada", guild);
-  const { gateway } = await identify(discord, { intents });
-  return { discord, guild, channel, ada, gateway, call: createRawClient(discord) };
+  const scene = await startGuild();
+  return { ...scene, ...(await identify(scene.discord, { intents })) };
 }
 
 describe("a forwarded message in the simulator", () => {

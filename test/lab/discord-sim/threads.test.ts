@@ -1,20 +1,13 @@
 import { describe, expect, test } from "vitest";
-import { createStillClock } from "../../../lab/discord-sim/clock.ts";
-import type { PermissionName } from "../../../lab/discord-sim/permissions.ts";
-import { createRawClient } from "../../../lab/discord-sim/raw-client.ts";
 import { INTENTS } from "../../../lab/discord-sim/sessions.ts";
 import { shown } from "../../../lab/discord-sim/world.ts";
-import { type DiscordOptions, startDiscord } from "../../support/discord.ts";
+import { startGuild } from "../../support/discord.ts";
 import { identify } from "../../support/discord-gateway.ts";
 
-async function startGuild({ bot = [], ...options }: DiscordOptions & { bot?: PermissionName[] } = {}) {
-  const discord = await startDiscord({ clock: createStillClock(), ...options });
-  const guild = discord.addGuild({ bot });
-  const channel = discord.addChannel(guild, "general");
-  const ada = discord.addUser("ada", guild);
-  const call = createRawClient(discord);
-  const post = (to: { id: string }, content: string) => call("POST", `/channels/${to.id}/messages`, { content });
-  return { discord, guild, channel, ada, call, post };
+async function startThreads(...[options]: Parameters<typeof startGuild>) {
+  const scene = await startGuild(options);
+  const post = (to: { id: string }, content: string) => scene.call("POST", `/channels/${to.id}/messages`, { content });
+  return { ...scene, post };
 }
 
 const code = (answer: { body: Record<string, unknown> }) => answer.body["code"];
@@ -47,7 +40,7 @@ describe("threads in the simulator", () => {
   });
 
   test("an archived thread accepts no edits, and a post reopens it", async () => {
-    const { discord, channel, ada, call, post } = await startGuild();
+    const { discord, channel, ada, call, post } = await startThreads();
     const thread = discord.people.openThread(channel, ada, "talk");
     const { body } = await post(thread, "hello");
     discord.people.setThread(thread, { isArchived: true });
@@ -58,7 +51,7 @@ describe("threads in the simulator", () => {
   });
 
   test("a locked thread accepts nothing from users who cannot manage it", async () => {
-    const { discord, channel, ada, post } = await startGuild();
+    const { discord, channel, ada, post } = await startThreads();
     const thread = discord.people.openThread(channel, ada, "talk");
     discord.people.setThread(thread, { isLocked: true });
     expect(code(await post(thread, "hello"))).toBe(160005);
@@ -101,7 +94,7 @@ describe("threads in the simulator", () => {
   });
 
   test("a thread in a forum starts with a message that has its id", async () => {
-    const { discord, guild, ada, call, post } = await startGuild({ allow: "anything" });
+    const { discord, guild, ada, call, post } = await startThreads({ allow: "anything" });
     const forum = discord.addChannel(guild, "help", { kind: "forum" });
     const thread = discord.people.postInForum(forum, ada, "title", "how?", { mentionBot: true });
     expect(discord.messages(thread)[0]?.id).toBe(thread.id);
@@ -122,7 +115,7 @@ describe("threads in the simulator", () => {
   });
 
   test("writing in threads needs its own permission", async () => {
-    const { discord, guild, channel, ada, post } = await startGuild({ allow: { "invalid-request": 1 } });
+    const { discord, guild, channel, ada, post } = await startThreads({ allow: { "invalid-request": 1 } });
     const thread = discord.people.openThread(channel, ada, "talk");
     discord.overwrite(channel, guild.id, { deny: ["SendMessages"] });
     expect((await post(thread, "hello")).status).toBe(200);

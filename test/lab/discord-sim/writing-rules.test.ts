@@ -1,14 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { createStillClock } from "../../../lab/discord-sim/clock.ts";
-import { createRawClient } from "../../../lab/discord-sim/raw-client.ts";
-import { startDiscord } from "../../support/discord.ts";
+import { startGuild } from "../../support/discord.ts";
 
 /** The test itself checks the violations. */
 async function startChannel() {
-  const discord = await startDiscord({ clock: createStillClock(), allow: "anything" });
-  const guild = discord.addGuild();
-  const channel = discord.addChannel(guild, "general");
-  const call = createRawClient(discord);
+  const { discord, channel, ada, call } = await startGuild({ allow: "anything" });
   const post = async (json: object, ...files: { name: string; bytes: Uint8Array }[]) => {
     discord.clock.advance(5000);
     const options = files.length === 0 ? {} : { files };
@@ -19,7 +14,7 @@ async function startChannel() {
     return await call("PATCH", `/channels/${channel.id}/messages/${id}`, { content });
   };
   const kinds = () => discord.violations.map(({ kind }) => kind);
-  const say = (text: string) => discord.people.say(channel, discord.addUser("ada", guild), text);
+  const say = (text: string) => discord.people.say(channel, ada, text);
   return { discord, channel, post, edit, say, kinds };
 }
 

@@ -1,12 +1,10 @@
 import { webApi } from "@slack/bolt";
 import { describe, expect, test } from "vitest";
 import { callApi, createWebClient, errorOf, postMessage } from "../../../lab/slack-sim/web-api.ts";
-import { startSlack } from "../../support/slack.ts";
+import { startGeneral } from "../../support/slack.ts";
 
-async function startGeneral() {
-  const slack = await startSlack();
-  const ada = slack.user({ name: "Ada" });
-  const general = slack.channel({ name: "general", members: [ada] });
+async function openGeneral() {
+  const { slack, ada, general } = await startGeneral();
   const client = createWebClient(slack);
   const post = (text: string) => postMessage(client, { channel: general.id, text });
   return { slack, ada, general, client, post };
@@ -14,7 +12,7 @@ async function startGeneral() {
 
 describe("the simulated Web API", () => {
   test("the simulated API reads forms, JSON, multipart and queries alike", async () => {
-    const { slack, general } = await startGeneral();
+    const { slack, general } = await openGeneral();
     const url = `${slack.apiUrl}chat.postEphemeral`;
     const [member] = general.members;
     const args = { channel: general.id, user: member ?? "", text: "hi", blocks: '[{"type":"divider"}]' };
@@ -33,7 +31,7 @@ describe("the simulated Web API", () => {
   });
 
   test("the simulated API names unknown methods and unreadable bodies", async () => {
-    const { slack, general } = await startGeneral();
+    const { slack, general } = await openGeneral();
     const { body } = await callApi(slack, "chat.sing");
     expect(body).toEqual({ ok: false, error: "unknown_method", req_method: "chat.sing" });
     expect((await callApi(slack, "chat.postMessage", { text: "x" })).body).toMatchObject({
@@ -44,7 +42,7 @@ describe("the simulated Web API", () => {
   });
 
   test("the simulated API logs calls without tokens", async () => {
-    const { slack, general, post } = await startGeneral();
+    const { slack, general, post } = await openGeneral();
     await post("hi");
     await errorOf(slack, "chat.postMessage", { channel: general.id, token: slack.botToken });
     expect(slack.requests).toMatchObject([
@@ -61,7 +59,7 @@ describe("the simulated Web API", () => {
   });
 
   test("the simulated API needs a known token with the scope of the method", async () => {
-    const { slack, general } = await startGeneral();
+    const { slack, general } = await openGeneral();
     expect(await errorOf(slack, "auth.test", {}, "")).toBe("not_authed");
     expect(await errorOf(slack, "auth.test", {}, "xoxb-stolen")).toBe("invalid_auth");
     slack.workspace.scopes.delete("chat:write");
@@ -72,7 +70,7 @@ describe("the simulated Web API", () => {
   test.each(["token_revoked", "account_inactive", "invalid_auth"] as const)(
     "the simulated API refuses a revoked token with %s, and records a second call with this token as a violation",
     async (reason) => {
-      const { slack, post } = await startGeneral();
+      const { slack, post } = await openGeneral();
       slack.revoke(reason);
       await expect(post("a")).rejects.toMatchObject({ data: { error: reason } });
       slack.assertClean();
@@ -85,7 +83,7 @@ describe("the simulated Web API", () => {
   );
 
   test("revoking a token sends its events to the app on request", async () => {
-    const { slack } = await startGeneral();
+    const { slack } = await openGeneral();
     slack.revoke("account_inactive", { isTold: true });
     expect(slack.deliveries.map(({ payload }) => payload["event"])).toMatchObject([
       { type: "tokens_revoked", tokens: { bot: [slack.workspace.bot.id] } },
@@ -94,7 +92,7 @@ describe("the simulated Web API", () => {
   });
 
   test("`failNext` makes the next calls of a method fail, and later calls succeed", async () => {
-    const { slack, post } = await startGeneral();
+    const { slack, post } = await openGeneral();
     slack.failNext("chat.postMessage", { retryAfterS: 7 });
     slack.failNext("chat.postMessage", { status: 503, html: "<h1>busy</h1>" });
     slack.failNext("*", { error: "internal_error" });
@@ -106,7 +104,7 @@ describe("the simulated Web API", () => {
   });
 
   test("a fault with `isDone` executes a call and loses its response", async () => {
-    const { slack, general, post } = await startGeneral();
+    const { slack, general, post } = await openGeneral();
     slack.failNext("chat.postMessage", { isDone: true, cutsConnection: true });
     await expect(post("once")).rejects.toBeInstanceOf(webApi.WebAPIRequestError);
     expect(slack.texts(general)).toEqual(["once"]);
@@ -114,7 +112,7 @@ describe("the simulated Web API", () => {
   });
 
   test("a fault with `isDone` can omit fields of the response, or delay the response", async () => {
-    const { slack, general } = await startGeneral();
+    const { slack, general } = await openGeneral();
     slack.failNext("chat.postMessage", { isDone: true, omits: ["ts"], answersLateMs: 20 });
     const answering = callApi(slack, "chat.postMessage", { channel: general.id, text: "said" });
     await slack.until(() => slack.texts(general).length > 0, "the message");
@@ -125,7 +123,7 @@ describe("the simulated Web API", () => {
   });
 
   test("`slow` delays the calls of a method", async () => {
-    const { slack, general, post } = await startGeneral();
+    const { slack, general, post } = await openGeneral();
     slack.slow("chat.postMessage", 30);
     const startedMs = performance.now();
     await post("slowly");

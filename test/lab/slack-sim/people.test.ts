@@ -2,13 +2,11 @@ import { describe, expect, test } from "vitest";
 import { createClock } from "../../../lab/slack-sim/clock.ts";
 import { createWebClient, postMessage } from "../../../lab/slack-sim/web-api.ts";
 import type { Json } from "../../../lab/slack-sim/world.ts";
-import { startSlack } from "../../support/slack.ts";
+import { startGeneral } from "../../support/slack.ts";
 
-async function startGeneral(events?: string[]) {
+async function openGeneral(events?: string[]) {
   const clock = createClock({ isFrozen: true });
-  const slack = await startSlack(events === undefined ? { clock } : { clock, events });
-  const ada = slack.user({ name: "Ada" });
-  const general = slack.channel({ name: "general", members: [ada] });
+  const { slack, ada, general } = await startGeneral(events === undefined ? { clock } : { clock, events });
   const told = () => slack.deliveries.map(({ name, payload }) => [name, payload["event"] as Json] as const);
   const names = () => told().map(([name]) => name);
   const last = () => told().at(-1)?.[1] ?? {};
@@ -17,7 +15,7 @@ async function startGeneral(events?: string[]) {
 
 describe("people in the Slack simulator", () => {
   test("a mention causes two events, a message and a mention, with different event ids", async () => {
-    const { slack, ada, general, told, bot } = await startGeneral();
+    const { slack, ada, general, told, bot } = await openGeneral();
     const { ts } = ada.mention(general, "hello");
     const common = { channel: general.id, ts, user: ada.id, text: `<@${bot.id}> hello` };
     expect(told()).toMatchObject([
@@ -31,13 +29,13 @@ describe("people in the Slack simulator", () => {
   });
 
   test("a direct message causes only a message event, even if it contains a mention", async () => {
-    const { ada, told, bot } = await startGeneral();
+    const { ada, told, bot } = await openGeneral();
     ada.dm(`<@${bot.id}> hello`);
     expect(told()).toMatchObject([["message", { channel_type: "im" }]]);
   });
 
   test("a reply names its thread, and the root of a thread does not", async () => {
-    const { ada, general, last } = await startGeneral();
+    const { ada, general, last } = await openGeneral();
     const root = ada.say(general, "root");
     expect(last()).not.toHaveProperty("thread_ts");
     ada.say(general, "reply", { thread: ada.say(general, "first", { thread: root }) });
@@ -45,7 +43,7 @@ describe("people in the Slack simulator", () => {
   });
 
   test("a message with files causes no mention event", async () => {
-    const { ada, general, told, bot } = await startGeneral();
+    const { ada, general, told, bot } = await openGeneral();
     ada.upload(general, [{ name: "cat.png", bytes: Buffer.from("x") }], `<@${bot.id}> what is this?`);
     const file = { name: "cat.png", mimetype: "image/png", size: 1 };
     expect(told()).toMatchObject([["message/file_share", { files: [file] }]]);
@@ -53,7 +51,7 @@ describe("people in the Slack simulator", () => {
   });
 
   test("files for a form are in no channel, and the app can read them", async () => {
-    const { slack, ada, general } = await startGeneral();
+    const { slack, ada, general } = await openGeneral();
     const [file] = ada.attach([{ name: "cat.png", bytes: Buffer.from("x") }]);
     expect(file).toMatchObject({ name: "cat.png", mimetype: "image/png", user: ada.id, shares: {} });
     const headers = { authorization: `Bearer ${slack.botToken}` };
@@ -62,13 +60,13 @@ describe("people in the Slack simulator", () => {
   });
 
   test("in a channel shared with other organisations a mention causes only a message event", async () => {
-    const { slack, ada, names } = await startGeneral();
+    const { slack, ada, names } = await openGeneral();
     ada.mention(slack.channel({ name: "partners", members: [ada], isShared: true }), "hello");
     expect(names()).toEqual(["message"]);
   });
 
   test("an edit causes a change event, and another event for a mention in it", async () => {
-    const { ada, general, told } = await startGeneral();
+    const { ada, general, told } = await openGeneral();
     const message = ada.mention(general, "hello");
     ada.edit(message, `${message.content.text} again`);
     const [change, mention] = told().slice(2);
@@ -81,14 +79,14 @@ describe("people in the Slack simulator", () => {
   });
 
   test("a link preview causes a change event without an edit", async () => {
-    const { ada, general, last } = await startGeneral();
+    const { ada, general, last } = await openGeneral();
     ada.unfurl(ada.say(general, "see https://example.org"));
     expect(last()).toMatchObject({ subtype: "message_changed" });
     expect(last()["message"]).not.toHaveProperty("edited");
   });
 
   test("a deletion event contains the deleted message; the root of a thread becomes a tombstone", async () => {
-    const { slack, ada, general, last } = await startGeneral();
+    const { slack, ada, general, last } = await openGeneral();
     const root = ada.say(general, "root");
     const reply = ada.say(general, "reply", { thread: root });
     ada.delete(root);
@@ -110,7 +108,7 @@ describe("people in the Slack simulator", () => {
   });
 
   test("the app gets events for its own posts, edits and deletions", async () => {
-    const { slack, general, told, bot } = await startGeneral();
+    const { slack, general, told, bot } = await openGeneral();
     const client = createWebClient(slack);
     const ts = await postMessage(client, { channel: general.id, text: "hi" });
     await client.chat.update({ channel: general.id, ts, text: "hi there" });
@@ -124,14 +122,14 @@ describe("people in the Slack simulator", () => {
   });
 
   test("a message of another bot names that bot", async () => {
-    const { slack, general, last } = await startGeneral();
+    const { slack, general, last } = await openGeneral();
     const other = slack.user({ name: "Other", isBot: true });
     other.mention(general, "beep");
     expect(last()).toMatchObject({ type: "app_mention", bot_id: other.user.botId });
   });
 
   test("people join, open the home tab or the messages tab, and react", async () => {
-    const { slack, ada, general, told } = await startGeneral();
+    const { slack, ada, general, told } = await openGeneral();
     const bob = slack.user({ name: "Bob" });
     bob.join(general);
     ada.openHome();
@@ -147,7 +145,7 @@ describe("people in the Slack simulator", () => {
   });
 
   test("the app gets only the events that it subscribed to, in its channels", async () => {
-    const { slack, ada, general, names } = await startGeneral(["app_mention"]);
+    const { slack, ada, general, names } = await openGeneral(["app_mention"]);
     ada.mention(general, "hello");
     ada.mention(slack.channel({ name: "outside", members: [ada], hasApp: false }), "hello");
     ada.dm("hello");
@@ -155,7 +153,7 @@ describe("people in the Slack simulator", () => {
   });
 
   test("each kind of channel has its own event", async () => {
-    const { slack, ada, last } = await startGeneral();
+    const { slack, ada, last } = await openGeneral();
     for (const [kind, type] of [
       ["private", "group"],
       ["mpim", "mpim"],
@@ -166,7 +164,7 @@ describe("people in the Slack simulator", () => {
   });
 
   test("workspaces in the simulator share nothing", async () => {
-    const { slack, general } = await startGeneral();
+    const { slack, general } = await openGeneral();
     const other = slack.addWorkspace("Other");
     const eve = slack.user({ name: "Eve", workspace: other });
     eve.mention(slack.channel({ name: "theirs", members: [eve], workspace: other }), "hello");

@@ -1,12 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { createClock } from "../../../lab/slack-sim/clock.ts";
 import type { Json } from "../../../lab/slack-sim/world.ts";
-import { startSlack } from "../../support/slack.ts";
+import { startGeneral } from "../../support/slack.ts";
 
 async function startCommand() {
-  const slack = await startSlack({ clock: createClock({ isFrozen: true }) });
-  const ada = slack.user({ name: "Ada" });
-  const general = slack.channel({ name: "general", members: [ada] });
+  const { slack, ada, general } = await startGeneral({ clock: createClock({ isFrozen: true }) });
   await ada.command("/imagine", "a cat", general);
   const url = String(slack.deliveries.at(-1)?.payload["response_url"]);
   async function respond(body: Json): Promise<[number, string]> {

@@ -1,12 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { callApi, createWebClient, postMessage } from "../../../lab/slack-sim/web-api.ts";
 import type { Json } from "../../../lab/slack-sim/world.ts";
-import { startSlack } from "../../support/slack.ts";
+import { startGeneral } from "../../support/slack.ts";
 
 async function startThread() {
-  const slack = await startSlack({ limits: { postBurst: 100 } });
-  const ada = slack.user({ name: "Ada" });
-  const general = slack.channel({ name: "general", members: [ada] });
+  const { slack, ada, general } = await startGeneral({ limits: { postBurst: 100 } });
   const question = ada.say(general, "tell me");
   const client = createWebClient(slack);
   async function post(text: string, args: Json = {}): Promise<string> {

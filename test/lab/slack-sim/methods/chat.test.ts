@@ -1,12 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { callApi, createWebClient, errorOf, postMessage } from "../../../../lab/slack-sim/web-api.ts";
 import type { Json } from "../../../../lab/slack-sim/world.ts";
-import { startSlack } from "../../../support/slack.ts";
+import { startGeneral } from "../../../support/slack.ts";
 
-async function startGeneral() {
-  const slack = await startSlack({ limits: { postBurst: 100 } });
-  const ada = slack.user({ name: "Ada" });
-  const general = slack.channel({ name: "general", members: [ada] });
+async function openGeneral() {
+  const { slack, ada, general } = await startGeneral({ limits: { postBurst: 100 } });
   const client = createWebClient(slack);
   const post = (args: Json) => errorOf(slack, "chat.postMessage", { channel: general.id, ...args });
   return { slack, ada, general, client, post };
@@ -16,7 +14,7 @@ const section = (text: string) => ({ type: "section", text: { type: "mrkdwn", te
 
 describe("the simulated methods of chat", () => {
   test("a message keeps all its states", async () => {
-    const { slack, ada, general, client } = await startGeneral();
+    const { slack, ada, general, client } = await openGeneral();
     const question = ada.say(general, "hello");
     const ts = await postMessage(client, { channel: general.id, thread_ts: question.ts, text: "He" });
     await client.chat.update({ channel: general.id, ts, text: "Hello" });
@@ -29,7 +27,7 @@ describe("the simulated methods of chat", () => {
   });
 
   test("timestamps of a channel rise strictly, in seconds with six decimals", async () => {
-    const { slack, ada, general } = await startGeneral();
+    const { slack, ada, general } = await openGeneral();
     const all = Array.from({ length: 50 }, () => ada.say(general, "x").ts);
     expect(all.every((ts) => /^\d{10}\.\d{6}$/.test(ts))).toBe(true);
     expect(new Set(all).size).toBe(50);
@@ -38,20 +36,20 @@ describe("the simulated methods of chat", () => {
   });
 
   test("a message needs a text, and markdown_text excludes the other fields", async () => {
-    const { post } = await startGeneral();
+    const { post } = await openGeneral();
     expect(await post({})).toBe("no_text");
     expect(await post({ markdown_text: "a", text: "b" })).toBe("markdown_text_conflict");
     expect(await post({ markdown_text: "a", blocks: [section("b")] })).toBe("markdown_text_conflict");
   });
 
   test("the field markdown_text is limited to 12,000 characters", async () => {
-    const { post } = await startGeneral();
+    const { post } = await openGeneral();
     expect(await post({ markdown_text: "x".repeat(12_001) })).toBe("msg_too_long");
     expect(await post({ markdown_text: "x".repeat(12_000) })).toBe("ok");
   });
 
   test("a text is truncated at 40,000 characters in a post, and refused above 4,000 in an update", async () => {
-    const { slack, general, client } = await startGeneral();
+    const { slack, general, client } = await openGeneral();
     const ts = await postMessage(client, { channel: general.id, text: "y".repeat(50_000) });
     expect(slack.texts(general)[0]?.length).toBe(40_000);
     const update = (chars: number) =>
@@ -61,7 +59,7 @@ describe("the simulated methods of chat", () => {
   });
 
   test("blocks have their limits", async () => {
-    const { slack, general } = await startGeneral();
+    const { slack, general } = await openGeneral();
     const { ts } = slack.user({ name: "Bob" }).say(general, "root");
     // An update that is refused because of its blocks does not count against the limit for posts.
     const blocks = async (...blocks: Json[]) =>
@@ -87,7 +85,7 @@ describe("the simulated methods of chat", () => {
   });
 
   test("feedback buttons come in pairs, with texts and values, in a separate block", async () => {
-    const { slack, general } = await startGeneral();
+    const { slack, general } = await openGeneral();
     const judged = (text: unknown, value: unknown) => ({ text: { type: "plain_text", text }, value });
     const [good, bad] = [judged("Good", "good:1"), judged("Bad", "bad:1")];
     const feedback = { type: "feedback_buttons", action_id: "f", positive_button: good, negative_button: bad };
@@ -118,7 +116,7 @@ describe("the simulated methods of chat", () => {
   });
 
   test("a reply needs an existing thread, whose root is not a reply", async () => {
-    const { ada, general, post } = await startGeneral();
+    const { ada, general, post } = await openGeneral();
     const root = ada.say(general, "root");
     const reply = ada.say(general, "reply", { thread: root });
     expect(await post({ text: "a", thread_ts: "1700000000.000001" })).toBe("thread_not_found");
@@ -128,7 +126,7 @@ describe("the simulated methods of chat", () => {
   });
 
   test("the app writes only in its channels, and changes only its own messages", async () => {
-    const { slack, ada, general } = await startGeneral();
+    const { slack, ada, general } = await openGeneral();
     const write = (channel: string) => errorOf(slack, "chat.postMessage", { channel, text: "a" });
     const outside = slack.channel({ name: "outside", members: [ada], hasApp: false });
     expect(await write(outside.id)).toBe("not_in_channel");
@@ -146,13 +144,13 @@ describe("the simulated methods of chat", () => {
   });
 
   test("an app can post to a person's id, which leads to their direct conversation", async () => {
-    const { slack, ada, client } = await startGeneral();
+    const { slack, ada, client } = await openGeneral();
     await postMessage(client, { channel: ada.id, text: "psst" });
     expect(slack.texts(ada.direct())).toEqual(["psst"]);
   });
 
   test("only one member sees an ephemeral message, which is not in the history", async () => {
-    const { slack, ada, general, client } = await startGeneral();
+    const { slack, ada, general, client } = await openGeneral();
     await client.chat.postEphemeral({ channel: general.id, user: ada.id, text: "only you" });
     expect(slack.ephemerals(general, ada.id).map(({ shown }) => shown)).toEqual(["only you"]);
     expect(slack.messages(general)).toEqual([]);
@@ -162,7 +160,7 @@ describe("the simulated methods of chat", () => {
   });
 
   test("the simulator validates metadata, keeps it in an update without any, and returns it only on request", async () => {
-    const { slack, general, client, post } = await startGeneral();
+    const { slack, general, client, post } = await openGeneral();
     expect(await post({ text: "a", metadata: { event_type: "turn" } })).toBe("invalid_metadata_format");
     const metadata = { event_type: "turn", event_payload: { id: "t1" } };
     const ts = await postMessage(client, { channel: general.id, text: "a", metadata });
@@ -175,7 +173,7 @@ describe("the simulated methods of chat", () => {
   });
 
   test("a permalink leads to a message", async () => {
-    const { slack, ada, general } = await startGeneral();
+    const { slack, ada, general } = await openGeneral();
     const { ts } = ada.say(general, "here");
     const { body } = await callApi(slack, "chat.getPermalink", { channel: general.id, message_ts: ts });
     expect(body["permalink"]).toMatch(new RegExp(`/archives/${general.id}/p\\d{16}$`));

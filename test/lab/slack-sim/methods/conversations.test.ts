@@ -1,11 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { callApi, createWebClient, errorOf } from "../../../../lab/slack-sim/web-api.ts";
-import { startSlack } from "../../../support/slack.ts";
+import { startGeneral } from "../../../support/slack.ts";
 
 async function startThread() {
-  const slack = await startSlack();
-  const ada = slack.user({ name: "Ada" });
-  const general = slack.channel({ name: "general", members: [ada] });
+  const { slack, ada, general } = await startGeneral();
   const root = ada.say(general, "root");
   const replies = ["one", "two", "three"].map((text) => ada.say(general, text, { thread: root }));
   ada.say(general, "another root");
@@ -35,9 +33,7 @@ describe("the simulated methods of conversations", () => {
   });
 
   test("a commercial app gets at most 15 messages", async () => {
-    const slack = await startSlack({ limits: { history: "commercial" } });
-    const ada = slack.user({ name: "Ada" });
-    const general = slack.channel({ name: "general", members: [ada] });
+    const { slack, ada, general } = await startGeneral({ limits: { history: "commercial" } });
     for (let count = 0; count < 20; count++) ada.say(general, `${count}`);
     const { messages } = await createWebClient(slack).conversations.history({ channel: general.id, limit: 100 });
     expect(messages?.length).toBe(15);

@@ -2,12 +2,10 @@ import { describe, expect, test } from "vitest";
 import { createClock } from "../../../../lab/slack-sim/clock.ts";
 import { callApi, createWebClient, errorOf } from "../../../../lab/slack-sim/web-api.ts";
 import type { Json } from "../../../../lab/slack-sim/world.ts";
-import { startSlack } from "../../../support/slack.ts";
+import { startGeneral } from "../../../support/slack.ts";
 
-async function startGeneral() {
-  const slack = await startSlack({ clock: createClock({ isFrozen: true }) });
-  const ada = slack.user({ name: "Ada" });
-  const general = slack.channel({ name: "general", members: [ada] });
+async function openGeneral() {
+  const { slack, ada, general } = await startGeneral({ clock: createClock({ isFrozen: true }) });
   return { slack, ada, general, client: createWebClient(slack) };
 }
 
@@ -15,7 +13,7 @@ const bytes = Buffer.from("picture bytes");
 
 describe("the simulated methods of files", () => {
   test("the official client's upload appears later in the thread", async () => {
-    const { slack, ada, general, client } = await startGeneral();
+    const { slack, ada, general, client } = await openGeneral();
     const question = ada.say(general, "draw");
     await client.filesUploadV2({
       channel_id: general.id,
@@ -34,7 +32,7 @@ describe("the simulated methods of files", () => {
   });
 
   test("the response to a completed upload does not contain its message yet", async () => {
-    const { slack, general, client } = await startGeneral();
+    const { slack, general, client } = await openGeneral();
     const { body } = await callApi(slack, "files.getUploadURLExternal", { filename: "a.txt", length: 3 });
     expect(await (await fetch(String(body["upload_url"]), { method: "POST", body: "abc" })).text()).toBe("OK - 3");
     const files = [{ id: String(body["file_id"]), title: "A" }] as [{ id: string; title: string }];
@@ -44,7 +42,7 @@ describe("the simulated methods of files", () => {
   });
 
   test("an upload must have the announced length, and the app can complete it only after sending the bytes", async () => {
-    const { slack } = await startGeneral();
+    const { slack } = await openGeneral();
     const { body } = await callApi(slack, "files.getUploadURLExternal", { filename: "a.txt", length: 3 });
     const files = [{ id: body["file_id"] }];
     expect(await errorOf(slack, "files.completeUploadExternal", { files })).toBe("file_not_found");
@@ -53,7 +51,7 @@ describe("the simulated methods of files", () => {
   });
 
   test("files can be shared only in channels that the app is in, even public ones", async () => {
-    const { slack, ada } = await startGeneral();
+    const { slack, ada } = await openGeneral();
     slack.workspace.scopes.add("chat:write.public");
     const outside = slack.channel({ name: "outside", members: [ada], hasApp: false });
     const args = { files: [{ id: "F1" }], channel_id: outside.id };
@@ -61,7 +59,7 @@ describe("the simulated methods of files", () => {
   });
 
   test("a private link returns the bytes only with the app's token", async () => {
-    const { slack, ada, general } = await startGeneral();
+    const { slack, ada, general } = await openGeneral();
     const { content } = ada.upload(general, [{ name: "cat.png", bytes }]);
     const { body } = await callApi(slack, "files.info", { file: content.files[0]?.id });
     const link = String((body["file"] as Json)["url_private"]);
@@ -78,7 +76,7 @@ describe("the simulated methods of files", () => {
   });
 
   test("a private link needs the scope, and can lead to the login page", async () => {
-    const { slack, ada, general } = await startGeneral();
+    const { slack, ada, general } = await openGeneral();
     const { content } = ada.upload(general, [{ name: "cat.png", bytes }]);
     const { body } = await callApi(slack, "files.info", { file: content.files[0]?.id });
     const link = String((body["file"] as Json)["url_private"]);
@@ -94,7 +92,7 @@ describe("the simulated methods of files", () => {
   });
 
   test("in a channel shared with other organisations a file is a stub until the app looks it up", async () => {
-    const { slack, ada, client } = await startGeneral();
+    const { slack, ada, client } = await openGeneral();
     const shared = slack.channel({ name: "partners", members: [ada], isShared: true });
     const { content, deliveries } = ada.upload(shared, [{ name: "cat.png", bytes }], `<@${slack.workspace.bot.id}>`);
     const { id = "" } = content.files[0] ?? {};
@@ -108,7 +106,7 @@ describe("the simulated methods of files", () => {
   });
 
   test("the app can delete only its own files", async () => {
-    const { slack, ada, general } = await startGeneral();
+    const { slack, ada, general } = await openGeneral();
     const { content } = ada.upload(general, [{ name: "cat.png", bytes }]);
     expect(await errorOf(slack, "files.delete", { file: content.files[0]?.id })).toBe("cant_delete_file");
     expect(await errorOf(slack, "files.delete", { file: "F404" })).toBe("file_not_found");

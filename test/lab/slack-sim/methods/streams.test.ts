@@ -2,12 +2,10 @@ import { describe, expect, test } from "vitest";
 import { createClock } from "../../../../lab/slack-sim/clock.ts";
 import { createWebClient, errorOf } from "../../../../lab/slack-sim/web-api.ts";
 import type { Json } from "../../../../lab/slack-sim/world.ts";
-import { startSlack } from "../../../support/slack.ts";
+import { startGeneral, startSlack } from "../../../support/slack.ts";
 
 async function startThread() {
-  const slack = await startSlack({ clock: createClock({ isFrozen: true }) });
-  const ada = slack.user({ name: "Ada" });
-  const general = slack.channel({ name: "general", members: [ada] });
+  const { slack, ada, general } = await startGeneral({ clock: createClock({ isFrozen: true }) });
   const question = ada.say(general, "tell me");
   const place = {
     channel: general.id,
