@@ -77,24 +77,9 @@ function findIds(platform: string): string[] {
 const CHECKS = [
   {
     on: "both",
-    ids: [
-      "stop",
-      "retry",
-      "continue",
-      "regenerate",
-      "show",
-      "explain",
-      "approve",
-      "always",
-      "deny",
-      "rerun",
-      "good",
-      "bad",
-      "again",
-      "vary",
-      "upscale",
-      "delete",
-    ],
+    ids: "stop retry continue regenerate show explain approve always deny rerun good bad again vary upscale delete".split(
+      " ",
+    ),
     path: "test/bot/every-way.test.ts",
     name: "a forged id in the button %s does nothing for a moderator of another channel",
   },

@@ -125,7 +125,6 @@ describe("a dialect", () => {
       "System role not supported",
     ],
     ["litellm-bedrock", { tools: [WEATHER], tool_choice: "none" }, 400, "tool_choice=none"],
-    ["litellm-bedrock", { tools: [WEATHER], tool_choice: "none" }, 400, "tool_choice=none"],
     ["vllm-gemma", { messages: [asks("Hi"), asks("And?")] }, 400, "must alternate"],
     ["vllm-mistral", { messages: [asks("Hi"), asks("And?")] }, 400, "must alternate"],
     ["llama-cpp", { messages: [asks("Hi"), asks("And?")] }, 500, "Jinja Exception"],
