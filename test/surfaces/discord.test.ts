@@ -152,7 +152,7 @@ async function startSurface(options: WorldOptions = {}): Promise<Surface> {
       discord.people.submitModal(pressed, change({ time, task }));
       return undefined;
     },
-    until: <T>(find: () => T | undefined | false, what: string) => discord.until(find, what) as Promise<T>,
+    until: discord.until,
     idle: () => bot.idle(),
     async restart() {
       await bot.stop();
