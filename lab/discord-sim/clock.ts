@@ -6,23 +6,20 @@ export interface Clock {
 
 /** A clock that runs at normal speed. Tests can move it ahead of real time. */
 export function createClock(): Clock {
-  let aheadMs = 0;
-  return {
-    now: () => Date.now() + aheadMs,
-    advance(ms) {
-      if (!(ms >= 0)) throw new Error(`The clock cannot go back: advance(${ms}).`);
-      aheadMs += ms;
-    },
-  };
+  return toClock(Date.now);
 }
 
 export function createStillClock(startMs = Date.now()): Clock {
-  let nowMs = startMs;
+  return toClock(() => startMs);
+}
+
+function toClock(read: () => number): Clock {
+  let aheadMs = 0;
   return {
-    now: () => nowMs,
+    now: () => read() + aheadMs,
     advance(ms) {
       if (!(ms >= 0)) throw new Error(`The clock cannot go back: advance(${ms}).`);
-      nowMs += ms;
+      aheadMs += ms;
     },
   };
 }
