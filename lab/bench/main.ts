@@ -5,8 +5,6 @@ interface Bench {
   /** Each bench is a separate program, so that benches do not affect each other's memory. */
   url: string;
   measures: string;
-  /** Inserted before the caller's arguments. */
-  args?: readonly string[];
   /** The bench's time limit, if it is not the default. */
   limitMs?: number;
 }
@@ -62,7 +60,7 @@ const BENCHES = new Map<string, Bench>([
     {
       url: import.meta.resolve("./scale.ts"),
       measures:
-        'the load that 1, 2 and 4 processes can handle: questions, turns, streams, history or interrupts; or how far replies lag behind: native, fallback or discord, and a scenario like "5 at once"',
+        'the load that 1, 2 and 4 processes can handle: questions, turns, streams or interrupts; or how far replies lag behind: native, fallback or discord, and a scenario like "5 at once"',
       limitMs: 240_000,
     },
   ],
@@ -90,16 +88,6 @@ const BENCHES = new Map<string, Bench>([
       measures:
         "how soon another process continues the answer of one that is killed or frozen, 20 times; slack or discord, and SIGKILL or SIGSTOP",
       limitMs: 480_000,
-    },
-  ],
-  [
-    "turns",
-    {
-      url: import.meta.resolve("../chaos/main.ts"),
-      args: ["--alone"],
-      measures:
-        "lost, duplicated or stuck answers in one process without Redis; --platform discord or slack, --turns, --seed",
-      limitMs: 600_000,
     },
   ],
   [
@@ -165,8 +153,8 @@ function main(name: string | undefined, rest: readonly string[]): number {
     process.stderr.write(`There is no bench "${name}". Choose one of: ${[...BENCHES.keys()].join(", ")}.\n`);
     return 1;
   }
-  const { url, args: own = [], limitMs: timeout = LIMIT_MS } = bench;
-  const args = ["--disable-warning=ExperimentalWarning", fileURLToPath(url), ...own, ...rest];
+  const { url, limitMs: timeout = LIMIT_MS } = bench;
+  const args = ["--disable-warning=ExperimentalWarning", fileURLToPath(url), ...rest];
   const { status, error } = spawnSync(process.execPath, args, { stdio: "inherit", timeout });
   if (error !== undefined) process.stderr.write(`The bench "${name}" was stopped: ${error.message}\n`);
   return status ?? 1;

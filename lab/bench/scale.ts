@@ -1,6 +1,3 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { connectToRedis } from "../../src/store/redis-connection.ts";
 import { type Figures, type Outcome, toFigures } from "../pacing/measure.ts";
@@ -8,11 +5,12 @@ import { type Arrivals, steady, TOKEN_UNITS } from "../pacing/scenarios.ts";
 import { silent } from "../support/log.ts";
 import { lookFor } from "../support/look-for.ts";
 import { startRedis } from "../support/redis.ts";
-import { startService } from "../support/service.ts";
+import { makeDataDir, startService } from "../support/service.ts";
 import { describeMachine, runBench } from "./support/lifecycle.ts";
 import { startPacedUpstream, wordsOf } from "./support/paced-upstream.ts";
+import { readRedisUse } from "./support/redis-use.ts";
 import { benchInterrupts } from "./support/scale-interrupts.ts";
-import { benchHistory, benchQuestions, benchStreams, benchTurns } from "./support/scale-load.ts";
+import { benchQuestions, benchStreams, benchTurns } from "./support/scale-load.ts";
 import { openDiscordStage, openSlackStage, type ScaleStage } from "./support/scale-stages.ts";
 import { formatNumber, summarize } from "./support/statistics.ts";
 import { formatTable } from "./support/table.ts";
@@ -28,7 +26,6 @@ const LOADS = new Map<string, (resources: AsyncDisposableStack) => Promise<strin
   ["questions", benchQuestions],
   ["turns", benchTurns],
   ["streams", benchStreams],
-  ["history", benchHistory],
   ["interrupts", benchInterrupts],
 ]);
 /** When each question of a scenario is asked, in milliseconds from its start. */
@@ -110,8 +107,8 @@ async function measure(
   resources.defer(upstream.close);
   const services = await Promise.all(
     Array.from({ length: Math.max(1, processes) }, async () => {
-      const dataDir = await mkdtemp(join(tmpdir(), "palaver-bench-"));
-      resources.defer(() => rm(dataDir, { recursive: true, force: true }));
+      const { path: dataDir, remove } = await makeDataDir();
+      resources.defer(remove);
       const gateway = { GATEWAY_BASE_URL: upstream.url, GATEWAY_API_KEY: "none", CHAT_MODEL: "paced" };
       const own = { ...gateway, LOCAL_CHAT: "off", DISCORD_THREADS: "off", ...stage.env };
       const service = await startService(dataDir, { ...own, ...(processes > 0 && { REDIS_URL: redis.url }) });
@@ -133,18 +130,9 @@ async function measure(
 
   await untilShown((await ask("warm up", 0)).read.text, WARM_ANSWER);
   await sleep(TAIL_MS);
-  const readInfo = async () => {
-    const info = await connection.run(() => connection.client.info("stats"));
-    const read = (name: string) => Number(new RegExp(`^${name}:(\\d+)`, "m").exec(info)?.[1]);
-    return {
-      at: Date.now(),
-      commands: read("total_commands_processed"),
-      bytes: read("total_net_input_bytes") + read("total_net_output_bytes"),
-    };
-  };
-  const idle = await readInfo();
+  const idleFrom = await readRedisUse(connection);
   await sleep(IDLE_MS);
-  const before = await readInfo();
+  const from = await readRedisUse(connection);
   const asked = await Promise.all(
     askedAt.map(async (afterMs, index) => {
       await sleep(afterMs);
@@ -154,11 +142,8 @@ async function measure(
     }),
   );
   await sleep(TAIL_MS);
-  const after = await readInfo();
-  const busy = (name: "commands" | "bytes") => {
-    const idleRate = (before[name] - idle[name]) / (before.at - idle.at);
-    return (after[name] - before[name] - idleRate * (after.at - before.at)) / asked.length;
-  };
+  const to = await readRedisUse(connection);
+  const { commands, bytes } = to.since(from).without(from.since(idleFrom)).per(asked.length);
   const whole = wordsOf(ANSWER).join("").trimEnd();
   const outcomes = asked.map(({ question, read }): Outcome => {
     const startMs = upstream.startOf(question);
@@ -173,8 +158,8 @@ async function measure(
     refused: stage.countRefused(),
     wrong: asked.filter(({ read }) => read.text().replaceAll(/\s+/g, " ") !== whole.replaceAll(/\s+/g, " ")).length,
     latencyMs: summarize(asked.map(({ question, at }) => upstream.startOf(question) - at)).median,
-    commands: busy("commands"),
-    bytes: busy("bytes"),
+    commands,
+    bytes,
   };
 }
 

@@ -1,12 +1,10 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createDiscord } from "../discord-sim/simulator.ts";
 import { shown } from "../discord-sim/world.ts";
 import { steady } from "../pacing/scenarios.ts";
 import { openSlack } from "../slack-sim/control.ts";
 import { lookFor } from "../support/look-for.ts";
+import { makeDataDir } from "../support/service.ts";
 import { describeMachine, runBench } from "./support/lifecycle.ts";
 import { startPacedUpstream, wordsOf } from "./support/paced-upstream.ts";
 import { formatNumber } from "./support/statistics.ts";
@@ -84,8 +82,8 @@ interface Setup {
 }
 
 async function measure(resources: AsyncDisposableStack, { stage, upstream, url, core }: Setup) {
-  const dataDir = await mkdtemp(join(tmpdir(), "palaver-bench-"));
-  resources.defer(() => rm(dataDir, { recursive: true, force: true }));
+  const { path: dataDir, remove } = await makeDataDir();
+  resources.defer(remove);
   const gateway = { GATEWAY_BASE_URL: upstream, GATEWAY_API_KEY: "none", CHAT_MODEL: "paced" };
   const own = { DATA_DIR: dataDir, PORT: "0", LOCAL_CHAT: "off", DISCORD_THREADS: "off", LOG_LEVEL: "info" };
   const worker = startWorker(url, [JSON.stringify({ ...gateway, ...own, ...stage.env })], core, "ignore");

@@ -1,9 +1,9 @@
-import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { variableNames } from "../../src/config/config.ts";
 import { PLATFORMS } from "../../src/platforms.ts";
 import { loadModules } from "../../src/port/module.ts";
+import { makeDataDir } from "../support/service.ts";
 import { countRounds, describeMachine, runBench } from "./support/lifecycle.ts";
 import { type Program, type StartTimes, timeRun, timeStart } from "./support/program.ts";
 import { describeSummary, summarize, toRatios } from "./support/statistics.ts";
@@ -45,8 +45,8 @@ await runBench(async (resources) => {
 });
 
 async function makeFolder(resources: AsyncDisposableStack): Promise<string> {
-  const path = await mkdtemp(join(tmpdir(), "palaver-bench-"));
-  resources.defer(() => rm(path, { recursive: true, force: true }));
+  const { path, remove } = await makeDataDir();
+  resources.defer(remove);
   return path;
 }
 

@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { monitorEventLoopDelay } from "node:perf_hooks";
@@ -11,6 +11,7 @@ import { PLATFORMS } from "../../src/platforms.ts";
 import { loadModules } from "../../src/port/module.ts";
 import { chooseTools } from "../../src/tools/choice.ts";
 import { toDefinition } from "../../src/tools/tool.ts";
+import { makeDataDir } from "../support/service.ts";
 import { countRounds, describeMachine, runBench } from "./support/lifecycle.ts";
 import { type Program, timeStart } from "./support/program.ts";
 import { describeSummary, summarize } from "./support/statistics.ts";
@@ -34,8 +35,8 @@ const CHARS = "their descriptions and schemas, characters";
 const CHOICE = "time to choose them, ms";
 
 await runBench(async (resources) => {
-  const folder = await mkdtemp(join(tmpdir(), "palaver-bench-"));
-  resources.defer(() => rm(folder, { recursive: true, force: true }));
+  const { path: folder, remove } = await makeDataDir();
+  resources.defer(remove);
   const path = join(folder, "mcp.json");
   const args = ["--disable-warning=ExperimentalWarning", PROGRAM, String(TOOLS_EACH)];
   const entry = { command: process.execPath, args };

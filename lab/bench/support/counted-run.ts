@@ -1,7 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -15,7 +13,7 @@ import { createStores } from "../../../src/store/keyv.ts";
 import { type Amounts, createUsage } from "../../../src/usage/usage.ts";
 import { createRandom } from "../../pacing/random.ts";
 import { startRedis } from "../../support/redis.ts";
-import { PROCESS_ENV } from "../../support/service.ts";
+import { makeDataDir, PROCESS_ENV } from "../../support/service.ts";
 import type { WorkerOptions, WorkerReport } from "./counted-worker.ts";
 
 export interface CountedOptions {
@@ -55,8 +53,8 @@ export async function runCounted(options: CountedOptions): Promise<CountedResult
   const { turns, seed, processes, tokensPerSecond, killMs, policy, limitMs } = options;
   await using resources = new AsyncDisposableStack();
   const log = pino({ level: "silent" });
-  const folder = await mkdtemp(join(tmpdir(), "palaver-counted-"));
-  resources.defer(() => rm(folder, { recursive: true, force: true }));
+  const { path: folder, remove } = await makeDataDir();
+  resources.defer(remove);
   const sandbox = await startSandbox({ host: "127.0.0.1", port: 0, log, tokensPerSecond, requestsPerMinute: Infinity });
   resources.defer(sandbox.close);
   const redis = processes > 1 ? await startRedis({ isKept: true }) : undefined;

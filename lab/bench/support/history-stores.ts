@@ -1,6 +1,4 @@
 import { statSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createClient } from "@keyv/redis";
 import { type Logger, pino } from "pino";
@@ -8,6 +6,7 @@ import { NO_RIGHT } from "../../../src/port/right.ts";
 import { openDatabase } from "../../../src/store/database.ts";
 import { createStores, type Stores } from "../../../src/store/keyv.ts";
 import { isRedisMissing, startRedis } from "../../support/redis.ts";
+import { makeDataDir } from "../../support/service.ts";
 
 export interface MeasuredStore {
   name: string;
@@ -27,8 +26,8 @@ export async function startStores(resources: AsyncDisposableStack): Promise<Meas
 }
 
 async function startSqlite(resources: AsyncDisposableStack): Promise<MeasuredStore> {
-  const folder = await mkdtemp(join(tmpdir(), "palaver-bench-"));
-  resources.defer(() => rm(folder, { recursive: true, force: true }));
+  const { path: folder, remove } = await makeDataDir();
+  resources.defer(remove);
   const path = join(folder, "palaver.sqlite");
   const database = openDatabase(path);
   resources.defer(() => database.close());

@@ -1,9 +1,7 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { steady } from "../../pacing/scenarios.ts";
 import { openSlack } from "../../slack-sim/control.ts";
 import { lookFor } from "../../support/look-for.ts";
+import { makeDataDir } from "../../support/service.ts";
 import { startPacedUpstream } from "./paced-upstream.ts";
 import { formatNumber, summarize } from "./statistics.ts";
 import { startWorker } from "./worker.ts";
@@ -26,8 +24,8 @@ export async function measureNewcomers(name: string, env: Record<string, string>
   resources.defer(upstream.close);
   const slack = await openSlack();
   resources.defer(slack.close);
-  const dataDir = await mkdtemp(join(tmpdir(), "palaver-bench-"));
-  resources.defer(() => rm(dataDir, { recursive: true, force: true }));
+  const { path: dataDir, remove } = await makeDataDir();
+  resources.defer(remove);
   const gateway = { GATEWAY_BASE_URL: upstream.url, GATEWAY_API_KEY: "none", CHAT_MODEL: "paced" };
   const platform = { SLACK_BOT_TOKEN: slack.botToken, SLACK_APP_TOKEN: slack.appToken, SLACK_API_URL: slack.apiUrl };
   const own = { DATA_DIR: dataDir, PORT: "0", LOCAL_CHAT: "off", CONTEXT_MESSAGES: "0" };

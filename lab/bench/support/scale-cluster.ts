@@ -1,18 +1,13 @@
 import { readFileSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
-import { loadavg, tmpdir } from "node:os";
-import { join } from "node:path";
-import { NO_RIGHT } from "../../../src/port/right.ts";
-import { openDatabase } from "../../../src/store/database.ts";
-import { createStores, type Stores } from "../../../src/store/keyv.ts";
+import { loadavg } from "node:os";
 import { connectToRedis, type RedisConnection } from "../../../src/store/redis-connection.ts";
 import type { Arrivals } from "../../pacing/scenarios.ts";
 import { openSlack } from "../../slack-sim/control.ts";
-import type { Channel, Workspace } from "../../slack-sim/world.ts";
+import type { Channel } from "../../slack-sim/world.ts";
 import { silent } from "../../support/log.ts";
 import { lookFor } from "../../support/look-for.ts";
 import { startRedis } from "../../support/redis.ts";
-import { type RunningService, startService } from "../../support/service.ts";
+import { makeDataDir, type RunningService, startService } from "../../support/service.ts";
 import { installIntoSlack, toInstallableEnv } from "../../support/slack-install.ts";
 import { type PacedUpstream, startPacedUpstream, wordsOf } from "./paced-upstream.ts";
 
@@ -30,7 +25,6 @@ export interface Cluster {
   ingress: RunningService;
   connection: RedisConnection;
   upstream: PacedUpstream;
-  stores: Stores;
   /** Asks as a new person, in a new channel of the next workspace. */
   ask(question: string): Asked;
   /** Polls. Resolves to the approximate time when the complete answer was visible, in Unix milliseconds. */
@@ -39,15 +33,9 @@ export interface Cluster {
 
 export interface Asked {
   question: string;
-  author: { platform: string; id: string; name: string };
-  workspace: Workspace;
   channel: Channel;
   /** Timestamp of the thread's root message. */
   ts: string;
-  /** Number of answers in the thread before this question. */
-  earlier: number;
-  /** Asks in the same thread. */
-  follow(question: string): Asked;
 }
 
 export async function openCluster(
@@ -61,14 +49,12 @@ export async function openCluster(
   resources.defer(redis.stop);
   const connection = connectToRedis(redis.url, silent);
   resources.defer(connection.close);
-  const stores = createStores({ redisUrl: redis.url, database: openDatabase(":memory:"), log: silent }, NO_RIGHT);
-  resources.defer(stores.close);
   const upstream = await startPacedUpstream(plan);
   resources.defer(upstream.close);
 
   async function open(role: string): Promise<RunningService> {
-    const dataDir = await mkdtemp(join(tmpdir(), "palaver-bench-"));
-    resources.defer(() => rm(dataDir, { recursive: true, force: true }));
+    const { path: dataDir, remove } = await makeDataDir();
+    resources.defer(remove);
     const service = await startService(dataDir, {
       ...toInstallableEnv(slack),
       SLACK_API_URL: slack.apiUrl,
@@ -95,30 +81,21 @@ export async function openCluster(
     // Each question has its own asker, because one person gets only half of the slots.
     const person = slack.user({ name: question, workspace });
     const channel = slack.channel({ name: question.replaceAll(" ", "-"), members: [person], workspace });
-    const root = person.mention(channel, question);
-    const author = { platform: "slack", id: person.id, name: question };
-    const place = { author, workspace, channel, ts: root.ts };
-    let earlier = 0;
-    function follow(text: string): Asked {
-      person.say(channel, text, { thread: root });
-      earlier += 1;
-      return { ...place, question: text, earlier, follow };
-    }
-    return { ...place, question, earlier, follow };
+    return { question, channel, ts: person.mention(channel, question).ts };
   }
 
-  async function untilAnswered({ question, channel, ts, earlier }: Asked): Promise<number> {
+  async function untilAnswered({ question, channel, ts }: Asked): Promise<number> {
     const last = wordsOf(plan(question)).at(-1)?.trim() ?? "";
     const isWhole = () => {
-      const answer = slack.answers(channel, ts)[earlier];
+      const [answer] = slack.answers(channel, ts);
       const isOver = answer !== undefined && answer.stream?.state !== "in_progress";
-      return isOver && slack.texts(channel, ts)[earlier]?.includes(last) === true;
+      return isOver && slack.texts(channel, ts)[0]?.includes(last) === true;
     };
     if ((await lookFor(isWhole, WAIT_MS)) === undefined) throw new Error(`No answer to: ${question}`);
     return Date.now();
   }
 
-  return { workers: others, ingress, connection, stores, upstream, ask, untilAnswered };
+  return { workers: others, ingress, connection, upstream, ask, untilAnswered };
 }
 
 /** Returns a process's processor time, user and system, in milliseconds. */

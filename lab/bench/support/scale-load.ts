@@ -1,7 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { createHistory } from "../../../src/history/history.ts";
 import { type Arrivals, steady } from "../../pacing/scenarios.ts";
-import { silent } from "../../support/log.ts";
 import type { RunningService } from "../../support/service.ts";
 import { describeMachine } from "./lifecycle.ts";
 import { type RedisUse, readRedisUse } from "./redis-use.ts";
@@ -18,10 +16,6 @@ const STREAM_TOKENS = 300;
 const STREAM_RATE = 30;
 const STREAMS = [20, 60];
 const SAMPLE_MS = 250;
-const HISTORIES = [10, 100, 1_000];
-const FOLLOW_UPS = 8;
-const MESSAGE_CHARS = 200;
-const TTL_MS = 24 * 3_600_000;
 const STANDING = [0, 100, 300];
 const QUESTIONS = 12;
 /** After this time, every background conversation shows its first message. */
@@ -206,45 +200,6 @@ export async function benchQuestions(): Promise<string> {
 function planQuestion(question: string): Arrivals {
   if (question.startsWith("warm")) return SHORT;
   return question.startsWith("standing") ? STANDING_ANSWER : WHOLE_ANSWER;
-}
-
-/** Measures the Redis use of a question in conversations with 10, 100 and 1,000 messages. */
-export async function benchHistory(): Promise<string> {
-  await using resources = new AsyncDisposableStack();
-  const cluster = await openCluster(resources, 1, () => SHORT);
-  const { open, now, inTurn } = cluster.stores;
-  const history = createHistory({ open, inTurn, ttlMs: TTL_MS, log: silent, now: Date.now, clock: now });
-  const rows: string[][] = [];
-  for (const messages of HISTORIES) {
-    const asked = cluster.ask(`begin ${messages}`);
-    await cluster.untilAnswered(asked);
-    await sleep(TAIL_MS);
-    const conversationId = `slack:${asked.workspace.id}:${asked.channel.id}:${asked.ts}`;
-    if (await history.isNew(conversationId)) throw new Error(`There is no conversation ${conversationId}.`);
-    for (let index = 2; index < messages; index++) {
-      const content = `${index} `.padEnd(MESSAGE_CHARS, "what was said ");
-      const entry = { id: `${conversationId}:${index}`, at: Date.now() };
-      await history.append(
-        conversationId,
-        index % 2 === 0
-          ? { ...entry, author: asked.author, messages: [{ role: "user", content }] }
-          : { ...entry, messages: [{ role: "assistant", content }] },
-      );
-    }
-    const spent = await watch(cluster, async () => {
-      for (let index = 0; index < FOLLOW_UPS; index++) {
-        await cluster.untilAnswered(asked.follow(`and ${messages} ${index}`));
-      }
-    });
-    const [, , , commands = "", kib = ""] = toCosts(spent, FOLLOW_UPS);
-    rows.push([formatNumber(messages, 0), commands, kib, describeLoad()]);
-  }
-  return [
-    `history: ${FOLLOW_UPS} questions for 40 tokens one after the other, behind so many messages of ${MESSAGE_CHARS} characters, of which the model`,
-    `sees the newest 60; one ingress and one worker on a simulated Slack; ${describeMachine()}. Of Redis, for a turn.`,
-    "",
-    formatTable(["messages", "commands", "KB", ""], rows),
-  ].join("\n");
 }
 
 /** Resolves to the milliseconds from each question to its complete answer. */
