@@ -153,6 +153,33 @@ describe("the judge of a recorded run", () => {
     ).not.toContain("out of order");
   });
 
+  test("the judge finds a question that no request contained, and questions in the wrong order in the history", () => {
+    const [later, { questions, turns, histories, requestsFor }] = [message("q1n2"), toRecord({})];
+    const { conversationId } = turns[0]!;
+    const answer = histories.get(conversationId)?.slice(1) ?? [];
+    const author = { platform: "test", id: "ada", name: "Ada" };
+    const toEntry = (name: string) => ({
+      id: name,
+      at: 0,
+      author,
+      messages: [{ role: "user" as const, content: name }],
+    });
+    const together = (kept: string[], names: string[]) =>
+      columnsOf({
+        questions: [...questions, { ...questions[0]!, name: "q1n2", id: later.messageId, askedAtMs: 100 }],
+        turns: [{ ...turns[0]!, messageIds: [QUESTION.messageId, later.messageId] }],
+        histories: new Map([[conversationId, [...kept.map(toEntry), ...answer]]]),
+        requestsFor: () => [{ ...requestsFor("")[0]!, names }],
+        deliveryOf({ id }) {
+          const atMs = id === later.messageId ? 100 : 0;
+          return { deliveredAtMs: atMs, acknowledgedAtMs: atMs, isGivenUp: false };
+        },
+      });
+    expect(together([NAME, "q1n2"], [NAME, "q1n2"])).toEqual([]);
+    expect(together([NAME, "q1n2"], [NAME])).toEqual(["lost"]);
+    expect(together(["q1n2", NAME], [NAME, "q1n2"])).toEqual(["history"]);
+  });
+
   test("the judge doesn't count a reply to a pressed button as a second answer", () => {
     const answer = shownAt([[0, ANSWER]]);
     expect(columnsOf({ shown: [answer, { ...answer, id: "x", text: "This answer has already ended." }] })).toEqual([]);
