@@ -1,13 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { startBolt, type TransportName } from "../../support/bolt-app.ts";
-import { startSlack } from "../../support/slack.ts";
-
-async function startGeneral() {
-  const slack = await startSlack();
-  const ada = slack.user({ name: "Ada" });
-  const general = slack.channel({ name: "general", members: [ada] });
-  return { slack, ada, general };
-}
+import { startGeneral } from "../../support/slack.ts";
 
 describe.each<TransportName>(["Socket Mode", "HTTP"])("an unmodified Bolt over %s", (transport) => {
   test("an unmodified Bolt app receives a mention and answers in its thread", async () => {
@@ -27,22 +20,20 @@ describe.each<TransportName>(["Socket Mode", "HTTP"])("an unmodified Bolt over %
     expect(slack.texts(general, question)).toEqual(["You said: hello"]);
     await slack.acknowledged();
   });
+});
 
+describe("an unmodified Bolt", () => {
   test("an unmodified Bolt app streams an answer with its own streamer", async () => {
     const { slack, ada, general } = await startGeneral();
-    await startBolt(
-      slack,
-      (app) => {
-        app.event("app_mention", async ({ sayStream, setStatus }) => {
-          await setStatus("is thinking");
-          const stream = sayStream({ buffer_size: 1 });
-          await stream.append({ markdown_text: "**one** " });
-          await stream.append({ markdown_text: "two" });
-          await stream.stop();
-        });
-      },
-      { transport },
-    );
+    await startBolt(slack, (app) => {
+      app.event("app_mention", async ({ sayStream, setStatus }) => {
+        await setStatus("is thinking");
+        const stream = sayStream({ buffer_size: 1 });
+        await stream.append({ markdown_text: "**one** " });
+        await stream.append({ markdown_text: "two" });
+        await stream.stop();
+      });
+    });
     const question = ada.mention(general, "hello");
     const completed = () => slack.answers(general, question).find(({ stream }) => stream?.state === "completed");
     const answer = await slack.until(completed, "the whole answer");
@@ -54,16 +45,12 @@ describe.each<TransportName>(["Socket Mode", "HTTP"])("an unmodified Bolt over %
   test("an unmodified Bolt app does not answer its own messages, although it receives them", async () => {
     const { slack, ada, general } = await startGeneral();
     let heard = 0;
-    await startBolt(
-      slack,
-      (app) => {
-        app.event("message", async ({ event, say }) => {
-          heard += 1;
-          if (event.subtype === undefined) await say({ text: "again", thread_ts: event.ts });
-        });
-      },
-      { transport },
-    );
+    await startBolt(slack, (app) => {
+      app.event("message", async ({ event, say }) => {
+        heard += 1;
+        if (event.subtype === undefined) await say({ text: "again", thread_ts: event.ts });
+      });
+    });
     ada.say(general, "hello");
     await slack.until(() => slack.answers(general).length === 1, "the answer");
     await slack.acknowledged();
@@ -74,19 +61,15 @@ describe.each<TransportName>(["Socket Mode", "HTTP"])("an unmodified Bolt over %
   test("an unmodified Bolt app uploads and downloads files", async () => {
     const { slack, ada, general } = await startGeneral();
     const bytes = Buffer.from("picture");
-    await startBolt(
-      slack,
-      (app) => {
-        app.event("message", async ({ event, client }) => {
-          if (event.subtype !== "file_share") return;
-          const link = event.files?.[0]?.url_private ?? "";
-          const given = await fetch(link, { headers: { authorization: `Bearer ${slack.botToken}` } });
-          const file = Buffer.concat([Buffer.from("copy of "), Buffer.from(await given.arrayBuffer())]);
-          await client.filesUploadV2({ channel_id: event.channel, thread_ts: event.ts, file, filename: "copy.png" });
-        });
-      },
-      { transport },
-    );
+    await startBolt(slack, (app) => {
+      app.event("message", async ({ event, client }) => {
+        if (event.subtype !== "file_share") return;
+        const link = event.files?.[0]?.url_private ?? "";
+        const given = await fetch(link, { headers: { authorization: `Bearer ${slack.botToken}` } });
+        const file = Buffer.concat([Buffer.from("copy of "), Buffer.from(await given.arrayBuffer())]);
+        await client.filesUploadV2({ channel_id: event.channel, thread_ts: event.ts, file, filename: "copy.png" });
+      });
+    });
     const question = ada.upload(general, [{ name: "cat.png", bytes }], "copy this");
     const [answer] = await slack.until(
       () => slack.answers(general, question).length === 1 && slack.answers(general, question),
@@ -101,20 +84,14 @@ describe.each<TransportName>(["Socket Mode", "HTTP"])("an unmodified Bolt over %
     const other = slack.addWorkspace("Other");
     const eve = slack.user({ name: "Eve", workspace: other });
     const heard: Array<string | undefined> = [];
-    await startBolt(
-      slack,
-      (app) => {
-        app.event("message", async ({ context }) => void heard.push(context.teamId));
-      },
-      { transport },
-    );
+    await startBolt(slack, (app) => {
+      app.event("message", async ({ context }) => void heard.push(context.teamId));
+    });
     eve.dm("hello");
     await slack.acknowledged();
     expect(heard).toEqual([slack.deliveries[0]?.payload["team_id"]]);
   });
-});
 
-describe("an unmodified Bolt", () => {
   test("an unmodified Bolt app reconnects after a refresh, and receives the events sent meanwhile", async () => {
     const { slack, ada, general } = await startGeneral();
     const heard: string[] = [];

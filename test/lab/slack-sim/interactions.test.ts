@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { postMessage } from "../../../lab/slack-sim/web-api.ts";
-import { startBolt, type TransportName } from "../../support/bolt-app.ts";
-import { startSlack } from "../../support/slack.ts";
+import { startBolt } from "../../support/bolt-app.ts";
+import { startGeneral } from "../../support/slack.ts";
 
 const MODAL = {
   type: "modal" as const,
@@ -44,35 +44,31 @@ const BUTTON = {
   ],
 };
 
-async function startGeneral() {
-  const slack = await startSlack();
-  const ada = slack.user({ name: "Ada" });
-  const general = slack.channel({ name: "general", members: [ada] });
-  return { slack, ada, general };
+/** A form that the app opens for a command. `handle` adds what the app does with it. */
+async function openForm(handle: Parameters<typeof startBolt>[1]) {
+  const { slack, ada, general } = await startGeneral();
+  await startBolt(slack, (app) => {
+    app.command("/imagine", async ({ ack, client, command }) => {
+      await ack();
+      await client.views.open({ trigger_id: command.trigger_id, view: MODAL });
+    });
+    handle(app);
+  });
+  expect(await ada.command("/imagine", "", general)).toMatchObject({ isAcknowledged: true });
+  return { slack, ada, view: await slack.until(() => slack.view(ada), "the form") };
 }
 
-describe.each<TransportName>(["Socket Mode", "HTTP"])("interactions over %s", (transport) => {
+describe("interactions", () => {
   test("a command opens a form, which the person corrects before the app accepts it", async () => {
-    const { slack, ada, general } = await startGeneral();
     const prompts: unknown[] = [];
-    await startBolt(
-      slack,
-      (app) => {
-        app.command("/imagine", async ({ ack, client, command }) => {
-          await ack();
-          await client.views.open({ trigger_id: command.trigger_id, view: MODAL });
-        });
-        app.view("imagine_form", async ({ ack, view }) => {
-          const prompt = view.state.values["prompt"]?.["text"]?.value;
-          prompts.push(prompt);
-          if (prompt === "") await ack({ response_action: "errors", errors: { prompt: "Say something." } });
-          else await ack();
-        });
-      },
-      { transport },
-    );
-    expect(await ada.command("/imagine", "", general)).toMatchObject({ isAcknowledged: true });
-    const view = await slack.until(() => slack.view(ada), "the form");
+    const { slack, ada, view } = await openForm((app) => {
+      app.view("imagine_form", async ({ ack, view }) => {
+        const prompt = view.state.values["prompt"]?.["text"]?.value;
+        prompts.push(prompt);
+        if (prompt === "") await ack({ response_action: "errors", errors: { prompt: "Say something." } });
+        else await ack();
+      });
+    });
     const fill = (value: string) => ada.submitView(view, { prompt: { text: { type: "plain_text_input", value } } });
     expect((await fill("")).response).toMatchObject({ response_action: "errors" });
     expect(view.isOpen).toBe(true);
@@ -83,18 +79,14 @@ describe.each<TransportName>(["Socket Mode", "HTTP"])("interactions over %s", (t
 
   test("a button names its message, and its answer replaces the message", async () => {
     const { slack, ada, general } = await startGeneral();
-    const app = await startBolt(
-      slack,
-      (app) => {
-        app.action("stop", async ({ ack, respond, body, action }) => {
-          await ack();
-          const value = "value" in action ? action.value : "";
-          const thread = "message" in body ? (body.message?.thread_ts as string) : "";
-          await respond({ replace_original: true, text: `stopped ${value} in ${thread}` });
-        });
-      },
-      { transport },
-    );
+    const app = await startBolt(slack, (app) => {
+      app.action("stop", async ({ ack, respond, body, action }) => {
+        await ack();
+        const value = "value" in action ? action.value : "";
+        const thread = "message" in body ? (body.message?.thread_ts as string) : "";
+        await respond({ replace_original: true, text: `stopped ${value} in ${thread}` });
+      });
+    });
     const question = ada.say(general, "hi");
     await postMessage(app.client, {
       channel: general.id,
@@ -112,16 +104,12 @@ describe.each<TransportName>(["Socket Mode", "HTTP"])("interactions over %s", (t
   test("the value of feedback buttons shows which one the person pressed", async () => {
     const { slack, ada, general } = await startGeneral();
     const judgements: unknown[] = [];
-    const app = await startBolt(
-      slack,
-      (app) => {
-        app.action("feedback", async ({ ack, action }) => {
-          await ack();
-          judgements.push([action.type, "value" in action && action.value]);
-        });
-      },
-      { transport },
-    );
+    const app = await startBolt(slack, (app) => {
+      app.action("feedback", async ({ ack, action }) => {
+        await ack();
+        judgements.push([action.type, "value" in action && action.value]);
+      });
+    });
     await postMessage(app.client, { channel: general.id, text: "answer", blocks: [FEEDBACK] });
     const [answer] = slack.answers(general);
     if (answer === undefined) throw new Error("no answer");
@@ -137,18 +125,14 @@ describe.each<TransportName>(["Socket Mode", "HTTP"])("interactions over %s", (t
 
   test("the answer to a button of an ephemeral message replaces or removes it", async () => {
     const { slack, ada, general } = await startGeneral();
-    await startBolt(
-      slack,
-      (app) => {
-        app.command("/imagine", async ({ ack }) => ack({ text: "a cat", blocks: [BUTTON] }));
-        app.action("stop", async ({ ack, respond, body }) => {
-          await ack();
-          const isEphemeral = "container" in body && body.container["is_ephemeral"] === true && !body.message;
-          await respond({ replace_original: true, text: `is ephemeral: ${isEphemeral}` });
-        });
-      },
-      { transport },
-    );
+    await startBolt(slack, (app) => {
+      app.command("/imagine", async ({ ack }) => ack({ text: "a cat", blocks: [BUTTON] }));
+      app.action("stop", async ({ ack, respond, body }) => {
+        await ack();
+        const isEphemeral = "container" in body && body.container["is_ephemeral"] === true && !body.message;
+        await respond({ replace_original: true, text: `is ephemeral: ${isEphemeral}` });
+      });
+    });
     await ada.command("/imagine", "", general);
     const [shown] = slack.ephemerals(general, ada.id);
     if (shown === undefined) throw new Error("nothing is shown");
@@ -160,20 +144,16 @@ describe.each<TransportName>(["Socket Mode", "HTTP"])("interactions over %s", (t
   test("a message shortcut contains the message, its thread and its files", async () => {
     const { slack, ada, general } = await startGeneral();
     const heard: unknown[] = [];
-    await startBolt(
-      slack,
-      (app) => {
-        app.shortcut({ callback_id: "ask", type: "message_action" }, async ({ ack, shortcut }) => {
-          await ack();
-          heard.push([shortcut.message.ts, shortcut.message["thread_ts"], shortcut.message["files"]]);
-        });
-        app.shortcut({ callback_id: "ask", type: "shortcut" }, async ({ ack }) => {
-          await ack();
-          heard.push("global");
-        });
-      },
-      { transport },
-    );
+    await startBolt(slack, (app) => {
+      app.shortcut({ callback_id: "ask", type: "message_action" }, async ({ ack, shortcut }) => {
+        await ack();
+        heard.push([shortcut.message.ts, shortcut.message["thread_ts"], shortcut.message["files"]]);
+      });
+      app.shortcut({ callback_id: "ask", type: "shortcut" }, async ({ ack }) => {
+        await ack();
+        heard.push("global");
+      });
+    });
     const root = ada.say(general, "root");
     const message = ada.upload(general, [{ name: "cat.png", bytes: Buffer.from("x") }], "look", { thread: root });
     await ada.shortcut("ask", message);
@@ -182,50 +162,28 @@ describe.each<TransportName>(["Socket Mode", "HTTP"])("interactions over %s", (t
   });
 
   test("closing a form sends an event if the app requests it", async () => {
-    const { slack, ada, general } = await startGeneral();
     const closed: string[] = [];
-    await startBolt(
-      slack,
-      (app) => {
-        app.command("/imagine", async ({ ack, client, command }) => {
-          await ack();
-          await client.views.open({ trigger_id: command.trigger_id, view: MODAL });
-        });
-        app.view({ callback_id: "imagine_form", type: "view_closed" }, async ({ ack, view }) => {
-          await ack();
-          closed.push(view.id);
-        });
-      },
-      { transport },
-    );
-    await ada.command("/imagine", "", general);
-    const view = await slack.until(() => slack.view(ada), "the form");
+    const { slack, ada, view } = await openForm((app) => {
+      app.view({ callback_id: "imagine_form", type: "view_closed" }, async ({ ack, view }) => {
+        await ack();
+        closed.push(view.id);
+      });
+    });
     await ada.closeView(view);
     expect(closed).toEqual([view.id]);
     expect(slack.view(ada)).toBeUndefined();
   });
 
   test("an acknowledgement can replace a form or push another one", async () => {
-    const { slack, ada, general } = await startGeneral();
     const titled = (text: string) => ({ ...MODAL, title: { type: "plain_text" as const, text } });
     let action: "update" | "push" | "clear" = "update";
-    await startBolt(
-      slack,
-      (app) => {
-        app.command("/imagine", async ({ ack, client, command }) => {
-          await ack();
-          await client.views.open({ trigger_id: command.trigger_id, view: MODAL });
-        });
-        app.view("imagine_form", async ({ ack }) => {
-          await (action === "clear"
-            ? ack({ response_action: "clear" })
-            : ack({ response_action: action, view: titled(action) }));
-        });
-      },
-      { transport },
-    );
-    await ada.command("/imagine", "", general);
-    const view = await slack.until(() => slack.view(ada), "the form");
+    const { slack, ada, view } = await openForm((app) => {
+      app.view("imagine_form", async ({ ack }) => {
+        await (action === "clear"
+          ? ack({ response_action: "clear" })
+          : ack({ response_action: action, view: titled(action) }));
+      });
+    });
     await ada.submitView(view, {});
     expect(slack.view(ada)?.body["title"]).toMatchObject({ text: "update" });
     action = "push";
@@ -240,20 +198,16 @@ describe.each<TransportName>(["Socket Mode", "HTTP"])("interactions over %s", (t
   test("an app publishes a home tab, whose buttons send events", async () => {
     const { slack, ada } = await startGeneral();
     const pressed: string[] = [];
-    await startBolt(
-      slack,
-      (app) => {
-        app.event("app_home_opened", async ({ event, client }) => {
-          if (event.tab === "home")
-            await client.views.publish({ user_id: event.user, view: { type: "home", blocks: [BUTTON] } });
-        });
-        app.action("stop", async ({ ack, body }) => {
-          await ack();
-          pressed.push("view" in body ? (body.view?.type ?? "") : "");
-        });
-      },
-      { transport },
-    );
+    await startBolt(slack, (app) => {
+      app.event("app_home_opened", async ({ event, client }) => {
+        if (event.tab === "home")
+          await client.views.publish({ user_id: event.user, view: { type: "home", blocks: [BUTTON] } });
+      });
+      app.action("stop", async ({ ack, body }) => {
+        await ack();
+        pressed.push("view" in body ? (body.view?.type ?? "") : "");
+      });
+    });
     ada.openHome();
     const home = await slack.until(() => slack.home(ada), "the home");
     await ada.pressInView(home, { ...BUTTON.elements[0], block_id: "controls" });
