@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
 import {
-  countLines,
   findCycles,
   findEffects,
   findForeignImports,
@@ -80,14 +79,11 @@ describe("loadedWith", () => {
 describe("findForeignImports", () => {
   test.each<[string, string]>([
     ["src/bot/bot.ts", "@slack/bolt"],
-    ["src/main.ts", "discord.js"],
     ["src/text/split.ts", "@discordjs/rest"],
     ["src/bot/bot.ts", "../../adapters/local/adapter.ts"],
     ["adapters/local/index.ts", "../slack/index.ts"],
-    ["adapters/local/index.ts", "@slack/bolt"],
     ["adapters/slack/index.ts", "discord.js"],
     ["adapters/slack/index.ts", "../../src/bot/bot.ts"],
-    ["adapters/slack/files/index.ts", "../../../src/history.ts"],
   ])("findForeignImports does not let %s import %s", (path, name) => {
     expect(findForeignImports(toSource(path, `import { x } from "${name}";`))).toHaveLength(1);
     expect(findForeignImports(toSource(path, `import type { X } from "${name}";`))).toHaveLength(1);
@@ -98,11 +94,8 @@ describe("findForeignImports", () => {
     ["src/bot/bot.ts", "../port/adapter.ts"],
     ["src/bot/bot.ts", "keyv"],
     ["adapters/slack/index.ts", "@slack/bolt"],
-    ["adapters/slack/index.ts", "./sink.ts"],
     ["adapters/slack/index.ts", "../../src/port/adapter.ts"],
-    ["adapters/slack/index.ts", "../../src/port/errors.ts"],
     ["adapters/slack/index.ts", "../../src/text/split.ts"],
-    ["adapters/slack/index.ts", "../../src/media/sniff.ts"],
     ["test/bot/bot.test.ts", "../src/bot.ts"],
   ])("findForeignImports lets %s import %s", (path, name) => {
     expect(findForeignImports(toSource(path, `import { x } from "${name}";`))).toEqual([]);
@@ -129,13 +122,10 @@ describe("findEffects", () => {
 
   test.each<[string, string]>([
     ['import { readFileSync } from "node:fs";', "imports node:fs"],
-    ['import { request } from "undici";', "imports undici"],
     ["setTimeout(f, 1);", "uses setTimeout"],
     ["const at = Date.now();", "uses Date.now"],
-    ["const now = Date.now;", "uses Date.now"],
     ["const at = new Date();", "uses new Date()"],
     ["const r = Math.random();", "uses Math.random"],
-    ['process.stdout.write("x");', "uses process"],
     ['import { now } from "../clock.ts";', "src/clock.ts uses Date.now"],
     ['import { read } from "../files.ts";', "src/files.ts imports node:fs/promises"],
   ])("findEffects finds %s in a pure file", (line, finding) => {
@@ -247,11 +237,6 @@ test("hasDefaultExport finds both forms, except in configuration files", () => {
   expect(hasDefaultExport(toSource("vitest.config.ts", "export default {};"))).toBe(false);
   expect(hasDefaultExport(toSource("src/a.d.ts", "export default x;"))).toBe(false);
   expect(hasDefaultExport(toSource("src/a.ts", "export const defaults = 1;"))).toBe(false);
-});
-
-test("countLines does not count the last line's end", () => {
-  expect(countLines({ path: "a", code: "1\n2\n3\n" })).toBe(3);
-  expect(countLines({ path: "a", code: "1\n2\n3" })).toBe(3);
 });
 
 /** Written in pieces, because the check also searches this file. */

@@ -212,10 +212,6 @@ export function hasDefaultExport({ path, code }: Source): boolean {
   return /^\s*export\s+default\b|^\s*export\s*\{[^}]*\bas\s+default\b/m.test(code);
 }
 
-export function countLines({ code }: Source): number {
-  return code.replace(/\n$/, "").split("\n").length;
-}
-
 /** Names of registries and of local folders in a text. */
 export function findLocalTraces(text: string, registryHosts: readonly string[], root: string): string[] {
   const folders = /(?<![\w.:/-])\/(?:home|root|Users|work|workspace|builds)\/[\w.-]+/g;
