@@ -44,16 +44,4 @@ describeWithBrowser("a conversation with the bot, seen from a browser", () => {
     await tab.waitForSelector(".message.bot >> text=second");
     await eventually(() => waiting.count()).toBe(0);
   });
-
-  test("an answer loses its Continue button once it continues", async () => {
-    const tab = await openBotPage({ scripts: [["The first half", { finish: "length" }], ["and the rest"]] });
-    await say(tab, "Tell me everything");
-    await tab.click(".buttons .continue");
-    await tab.waitForSelector(".message.bot >> text=and the rest");
-    expect(await tab.locator(".buttons .continue").count()).toBe(0);
-    await eventually(() => tab.locator(".message.bot message-body").allInnerTexts()).toEqual([
-      "The first half",
-      "and the rest",
-    ]);
-  });
 });

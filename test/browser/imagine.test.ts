@@ -66,30 +66,6 @@ describeWithBrowser("drawing with the whole service, seen from a browser", () =>
     expect(problems).toEqual([]);
   });
 
-  test("the bot uses an attached image as a reference", async () => {
-    const { tab, write, pictures } = await open();
-    await write("/imagine a boat");
-    await eventually(() => pictures().count()).toBe(1);
-    const response = await tab.request.get(`${new URL(tab.url()).origin}${await pictures().getAttribute("href")}`);
-    const file = { name: "boat.png", mimeType: "image/png", buffer: await response.body() };
-    await tab.setInputFiles("main .attach input", [file]);
-    await tab.waitForSelector(".send:not(:disabled)");
-    await write("/imagine the boat at night");
-    await eventually(() => pictures().count()).toBe(2);
-    await eventually(() => tab.locator(".message.bot").last().innerText()).toContain("1 reference picture");
-  });
-
-  test("a person requests an image in words, and changes it with the words that follow", async () => {
-    const { tab, write, pictures } = await open();
-    await write("draw a red boat");
-    await eventually(() => pictures().count()).toBe(1);
-    await tab.waitForSelector("text=One image was created and shown: draw a red boat");
-    await write("now at night");
-    await eventually(() => pictures().count()).toBe(2);
-    await tab.waitForSelector(".message.bot >> text=1 reference picture");
-    await tab.waitForSelector("text=One image was created and shown: now at night");
-  });
-
   test("the bot forgets a chat that a person deletes", async () => {
     const { tab, write, dataDir } = await open();
     await write("My name is Zebulon.");

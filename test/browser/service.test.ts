@@ -2,7 +2,7 @@ import type { ServerResponse } from "node:http";
 import { setImmediate } from "node:timers/promises";
 import sharp from "sharp";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
-import { makeDataDir, type RunningService, startService } from "../../lab/support/service.ts";
+import { makeDataDir, startService } from "../../lab/support/service.ts";
 import { type Browser, describeWithBrowser, openBrowser } from "../support/browser.ts";
 import { COMPOSER } from "../support/desk.ts";
 import { eventually } from "../support/eventually.ts";
@@ -14,9 +14,8 @@ describeWithBrowser("the service, seen from a browser", () => {
   beforeAll(async () => void (browser = await openBrowser({ viewport: { width: 1200, height: 800 } })));
   afterAll(() => browser.close());
 
-  async function open(dataDir?: string, env: Record<string, string> = {}) {
-    const folder = dataDir === undefined ? await makeDataDir() : undefined;
-    const path = dataDir ?? folder?.path ?? "";
+  async function open(env: Record<string, string> = {}) {
+    const { path, remove } = await makeDataDir();
     const service = await startService(path, env);
     const tab = await browser.context.newPage();
     await tab.goto(service.url);
@@ -24,14 +23,14 @@ describeWithBrowser("the service, seen from a browser", () => {
     onTestFinished(async () => {
       await tab.close();
       await service.end("SIGKILL");
-      await folder?.remove();
+      await remove();
     });
     const write = async (text: string) => {
       await tab.fill(COMPOSER, text);
       await tab.press(COMPOSER, "Enter");
     };
     const answers = () => tab.locator(".message.bot message-body");
-    return { service, tab, write, answers, dataDir: path };
+    return { service, tab, write, answers };
   }
 
   test("an answer grows in many steps, and a reload in the middle misses nothing", async () => {
@@ -65,26 +64,12 @@ describeWithBrowser("the service, seen from a browser", () => {
     await eventually(() => answers().last().innerText()).toMatch(/red/i);
   });
 
-  test("the conversation continues in the open page after the server restarts", async () => {
-    const { service, tab, write, answers, dataDir } = await open();
-    await write("My name is Ada.");
-    await eventually(() => tab.locator(".message.bot").count()).toBe(1);
-    await eventually(() => tab.locator(".caret").count()).toBe(0);
-    const port = new URL(service.url).port;
-    expect(await service.end("SIGTERM")).toBe(0);
-    const again: RunningService = await startService(dataDir, { PORT: port });
-    onTestFinished(async () => void (await again.end("SIGKILL")));
-    await write("What is my name?");
-    await eventually(() => answers().count()).toBe(2);
-    await eventually(() => answers().last().innerText()).toContain("Ada");
-  });
-
   test("a 3,000-word answer with code, tables and Japanese arrives whole in several messages, code and tables line by line", async () => {
     const source = makeLongText();
     expect(source.match(/\w+/g)?.length).toBeGreaterThan(3_000);
     const upstream = await startFaultServer((response) => void writeInPieces(response, source));
     const env = { GATEWAY_BASE_URL: upstream.url, GATEWAY_API_KEY: "sk-test", CHAT_MODEL: "long" };
-    const { service, write, answers, tab } = await open(undefined, env);
+    const { service, write, answers, tab } = await open(env);
     const client = await connectLocal(service.url);
     onTestFinished(() => client.close());
     await write("Write a lot");

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { silent } from "../../lab/support/log.ts";
 import { createGateway } from "../../src/gateway/client.ts";
 import { startSandbox } from "../../src/sandbox/server.ts";
-import { defineTool, type Tool } from "../../src/tools/tool.ts";
+import { defineTool } from "../../src/tools/tool.ts";
 import { describeWithBrowser } from "../support/browser.ts";
 import { openBotPage } from "../support/browser-bot.ts";
 import { COMPOSER } from "../support/desk.ts";
@@ -43,27 +43,6 @@ function makeTools() {
   return { tools, asked, answerWeather: weather.resolve };
 }
 
-const buyTea = {
-  tool_calls: [{ index: 0, id: "c1", function: { name: "shop__buy", arguments: '{"note":"tea"}' } }],
-};
-
-/** A tool with side effects that needs approval first. */
-function makeShop() {
-  const bought: string[] = [];
-  const tool = defineTool({
-    name: "shop__buy",
-    description: "Buys.",
-    schema: z.object({ note: z.string() }),
-    timeoutMs: 20_000,
-    run: async ({ note }) => {
-      bought.push(note);
-      return "bought";
-    },
-    describeCall: () => "buying",
-  });
-  return { tool: { ...tool, acts: true, approval: { server: "shop" } } satisfies Tool, bought };
-}
-
 describeWithBrowser("tools, seen from a browser", () => {
   test("several tools run in parallel with their progress; one fails, one never returns, and the answer comes", async () => {
     const { tools, asked, answerWeather } = makeTools();
@@ -93,32 +72,4 @@ describeWithBrowser("tools, seen from a browser", () => {
     await eventually(() => progress.count()).toBe(0);
     expect(asked).toEqual(["Lisbon"]);
   });
-
-  test.each([
-    { label: "Approve once", answer: "It is bought.", marks: ["tea"], noted: "allowed that once." },
-    { label: "Deny", answer: "Then not.", marks: [], noted: "did not allow that." },
-  ])(
-    "a call of a tool that acts waits for a person, whose $label decides it",
-    async ({ label, answer, marks, noted }) => {
-      const { tool, bought } = makeShop();
-      const tab = await openBotPage({ outsideTools: () => [tool], scripts: [["Let me.", buyTea], [answer]] });
-      await tab.fill(COMPOSER, "Buy tea");
-      await tab.press(COMPOSER, "Enter");
-
-      const body = tab.locator(".message.bot message-body").last();
-      const button = tab.getByRole("button", { name: label });
-      await button.waitFor();
-      const card = await body.innerText();
-      expect(card).toContain("May I use shop__buy of the server shop?");
-      expect(card).toContain('"note": "tea"');
-      expect(bought).toEqual([]);
-
-      await button.click();
-      await eventually(() => body.innerText()).toContain(answer);
-      await eventually(() => button.count()).toBe(0);
-      expect(await body.innerText()).toContain(noted);
-      expect(await body.innerText()).not.toContain("May I use");
-      expect(bought).toEqual(marks);
-    },
-  );
 });
