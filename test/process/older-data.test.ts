@@ -8,11 +8,7 @@ import { isRedisMissing, startRedis } from "../../lab/support/redis.ts";
 import { makeDataDir, PROCESS_ENV, ROOT } from "../../lab/support/service.ts";
 
 const OLDER = "holds data from a Palaver before 0.3, which this version cannot read: run version 0.2 to keep using it";
-const PROGRAMS = [
-  ["src/main.ts"],
-  ["src/person.ts", "erase", "local:you", "for", "good"],
-  ["src/doctor.ts", "--no-chat"],
-];
+const PROGRAMS = [["src/main.ts"], ["src/doctor.ts", "--no-chat"]];
 
 /** Runs a program until it exits. If a service starts, that is a failure, and this kills it. */
 async function run([file = "", ...args]: readonly string[], env: Record<string, string>) {

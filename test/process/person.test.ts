@@ -5,13 +5,11 @@ import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { isRedisMissing, startRedis } from "../../lab/support/redis.ts";
 import { makeDataDir, PROCESS_ENV, ROOT } from "../../lab/support/service.ts";
-import { startSlack } from "../support/slack.ts";
+import { startGeneral } from "../support/slack.ts";
 import { answersIn, open } from "./slack-service.ts";
 
 async function startScene(more: Record<string, string> = {}) {
-  const slack = await startSlack();
-  const ada = slack.user({ name: "Ada" });
-  const general = slack.channel({ name: "general", members: [ada] });
+  const { slack, ada, general } = await startGeneral();
   const { service, dataDir } = await open(slack, "Socket Mode", undefined, more);
   const question = ada.mention(general, "Say: canary");
   await answersIn(slack, general, question);

@@ -4,7 +4,7 @@ import { startService } from "../../lab/support/service.ts";
 import { eventually } from "../support/eventually.ts";
 import { startHeldGateway } from "../support/held-gateway.ts";
 import type { OnEnd } from "../support/listen.ts";
-import { startSlack } from "../support/slack.ts";
+import { startGeneral } from "../support/slack.ts";
 import { readMetric } from "./crew.ts";
 import { answersIn, makeFolder } from "./slack-service.ts";
 
@@ -14,9 +14,7 @@ describe.skipIf(isRedisMissing).concurrent("an answer that ends while Redis is a
   async function start(onEnd: OnEnd) {
     const redis = await startRedis({ isKept: true });
     onEnd(redis.stop);
-    const slack = await startSlack({}, onEnd);
-    const ada = slack.user({ name: "Ada" });
-    const general = slack.channel({ name: "general", members: [ada] });
+    const { slack, ada, general } = await startGeneral({}, onEnd);
     const gateway = await startHeldGateway("Well.", onEnd);
     const folder = await makeFolder(onEnd);
     const open = async () => {

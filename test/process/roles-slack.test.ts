@@ -5,7 +5,7 @@ import { isRedisMissing } from "../../lab/support/redis.ts";
 import type { RunningService } from "../../lab/support/service.ts";
 import { eventually } from "../support/eventually.ts";
 import type { OnEnd } from "../support/listen.ts";
-import { type Slack, startSlack } from "../support/slack.ts";
+import type { Slack } from "../support/slack.ts";
 import { readMetric, shareScene, startCrew } from "./crew.ts";
 import { answersIn } from "./slack-service.ts";
 
@@ -96,14 +96,6 @@ describe.skipIf(isRedisMissing)("an ingress and two workers on Slack (needs redi
     await picture("1 reference picture");
   });
 
-  test("Slack's own Stop reaches the worker that answers the question", async () => {
-    const { slack, ada, general } = scene();
-    const asked = ada.mention(general, `At 20 tokens per second, say: ${NUMBERS}`);
-    ada.stop(await untilGrowing(slack, general, asked));
-    await slack.until(() => /stopped/i.test(slack.texts(general, asked).join()), "the end");
-    expect(slack.answers(general, asked)).toHaveLength(1);
-  });
-
   // The following tests kill processes.
   test("an answer ends although the ingress was killed, and the next ingress continues the conversation", async () => {
     const { slack, ada, general, crew } = scene();
@@ -126,24 +118,3 @@ describe.skipIf(isRedisMissing)("an ingress and two workers on Slack (needs redi
     expect(slack.answers(general, asked)).toHaveLength(1);
   });
 });
-
-test.skipIf(isRedisMissing)(
-  "the bot answers once an event that Slack delivers to two ingresses over HTTP (needs redis-server)",
-  async () => {
-    const slack = await startSlack();
-    const ada = slack.user({ name: "Ada" });
-    const general = slack.channel({ name: "general", members: [ada] });
-    const { botToken: SLACK_BOT_TOKEN, apiUrl: SLACK_API_URL, signingSecret: SLACK_SIGNING_SECRET } = slack;
-    const crew = await startCrew({ SLACK_BOT_TOKEN, SLACK_API_URL, SLACK_SIGNING_SECRET });
-    const other = await crew.open("ingress");
-    slack.deliverTo(`${crew.ingress.url}/slack/events`);
-    const asked = ada.mention(general, "Say: one");
-    await slack.acknowledged();
-    slack.deliverTo(`${other.url}/slack/events`);
-    await slack.redeliver(asked);
-    // Messages that arrive before the answer has started are answered together with the question, in one message.
-    expect(await answersIn(slack, general, asked)).toEqual(["one"]);
-    ada.say(general, "Say: two", { thread: asked });
-    expect(await answersIn(slack, general, asked, 2)).toEqual(["one", "two"]);
-  },
-);

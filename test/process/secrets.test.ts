@@ -2,37 +2,23 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { makeDataDir, startService } from "../../lab/support/service.ts";
-import { type Answer, startFaultServer } from "../support/fault-server.ts";
+import { type Answer, body, event, events, json, refusal, startFaultServer, words } from "../support/fault-server.ts";
 import { connectLocal, isFinal } from "../support/local-client.ts";
 
 const KEY = "sk-canary-0123456789abcdef0123456789";
 const PASSWORD = "canary-password-of-the-page";
 
-const event = (body: unknown) => `data: ${JSON.stringify(body)}\n\n`;
-const delta = (content: string) => event({ id: "1", model: "m", choices: [{ index: 0, delta: { content } }] });
-const json =
-  (status: number, body: unknown): Answer =>
-  (response) => {
-    response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
-  };
-const stream =
-  (...parts: string[]): Answer =>
-  (response) => {
-    response.writeHead(200, { "content-type": "text/event-stream" }).end(parts.join(""));
-  };
-const error = (message: string) => ({ error: { type: "invalid_request_error", code: "bad", message, param: null } });
-
 /** A gateway that quotes the key wherever it can. */
 const indiscretions: Answer[] = [
-  json(401, error(`Incorrect API key provided: ${KEY}. Authorization was Bearer ${KEY}.`)),
-  json(400, error(`headers: {"authorization":"Bearer ${KEY}"}`)),
-  json(429, error(`rate limit exceeded for ${KEY}`)),
-  (response) => void response.writeHead(500, { "content-type": "text/html" }).end(`<pre>Bearer ${KEY}</pre>`),
-  stream(delta("So far"), event(error(`the key ${KEY} was revoked`))),
-  stream(delta("So far"), `data: {"broken ${KEY}\n\n`.repeat(5)),
-  stream(`data: ${KEY}\n\n`),
-  (response) => void response.writeHead(200, { "content-type": "text/html" }).end(`<p>${KEY}</p>`),
-  (response) => void response.writeHead(302, { location: `http://127.0.0.1:9/?key=${KEY}` }).end(),
+  refusal(401, `Incorrect API key provided: ${KEY}. Authorization was Bearer ${KEY}.`),
+  refusal(400, `headers: {"authorization":"Bearer ${KEY}"}`),
+  refusal(429, `rate limit exceeded for ${KEY}`),
+  body(500, "text/html", `<pre>Bearer ${KEY}</pre>`),
+  events(words("So far"), event({ error: { message: `the key ${KEY} was revoked` } })),
+  events(words("So far"), `data: {"broken ${KEY}\n\n`.repeat(5)),
+  events(`data: ${KEY}\n\n`),
+  body(200, "text/html", `<p>${KEY}</p>`),
+  json(302, {}, { location: `http://127.0.0.1:9/?key=${KEY}` }),
 ];
 
 test("no log line, message or stored value contains a key that the gateway quotes back", async () => {

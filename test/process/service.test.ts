@@ -1,111 +1,23 @@
-import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import type { MessageRow } from "../../adapters/local/page/wire.ts";
-import { makeDataDir, type RunningService, runService, startService } from "../../lab/support/service.ts";
+import { makeDataDir, runService, startService } from "../../lab/support/service.ts";
 import { events, hanging, json, ROLE, startFaultServer, stream, words } from "../support/fault-server.ts";
-import type { OnEnd } from "../support/listen.ts";
 import { connectLocal, isBot, isFinal } from "../support/local-client.ts";
-import { shareScene } from "./crew.ts";
-
-/** A service that the tests in a `describe` share. They can restart it with its data. */
-async function startShared(onEnd: OnEnd) {
-  const { path, remove } = await makeDataDir();
-  onEnd(remove);
-  async function open(): Promise<RunningService> {
-    const service = await startService(path);
-    onEnd(async () => void (await service.end("SIGKILL")));
-    return service;
-  }
-  let service = await open();
-  return {
-    end: () => service.end("SIGTERM"),
-    restart: async () => void (service = await open()),
-    /** A client that shows only its own chat. */
-    async enter(chat: string) {
-      const client = await connectLocal(service.url);
-      onTestFinished(() => client.close());
-      const inChat = (all: MessageRow[]) => all.filter(({ chatId }) => chatId === chat);
-      return {
-        send: (text: string, nonce?: string) => client.send(text, { chat, nonce }),
-        repeats: client.repeats,
-        messages: () => inChat(client.messages()),
-        until: async (holds: (messages: MessageRow[]) => boolean) =>
-          inChat(await client.until((all) => holds(inChat(all)))),
-        close: client.close,
-      };
-    },
-  };
-}
 
 describe("the service as a process", () => {
-  const shared = shareScene(startShared);
-
-  test("the service answers at the page, and the answer grows", async () => {
-    const client = await shared().enter("growing");
-    await client.send("say: one two three four five six seven eight nine ten eleven twelve");
-    const messages = await client.until((all) => all.some(isFinal));
-    const answer = messages.find(isFinal);
-    expect(answer?.text).toBe("one two three four five six seven eight nine ten eleven twelve");
-    expect(answer?.buttons.map(({ action }) => action)).toEqual(["regenerate", "explain", "good", "bad"]);
-  });
-
-  test("ten conversations at once keep their order, and none waits for a flooded conversation", async () => {
-    const flooded = await shared().enter("flood");
-    const flood = Array.from({ length: 40 }, (_, index) => flooded.send(`say: flood ${index}`));
-    const calm = Array.from({ length: 9 }, async (_, index) => {
-      const client = await shared().enter(`calm${index}`);
-      for (const [count, text] of ["first", "second"].entries()) {
-        await client.send(`say: ${text} in ${index}`);
-        await client.until((all) => all.filter(isFinal).length > count);
-      }
-      return client
-        .messages()
-        .filter(isFinal)
-        .map(({ text }) => text);
-    });
-    const answers = await Promise.all(calm);
-    expect(answers).toEqual(answers.map((_, index) => [`first in ${index}`, `second in ${index}`]));
-    await Promise.all(flood);
-    const messages = await flooded.until((all) =>
-      all.some((message) => isFinal(message) && message.text.includes("flood 39")),
-    );
-    const numbers = messages.filter(isFinal).map(({ text }) => Number(/flood (\d+)/.exec(text)?.[1]));
-    expect(numbers).toEqual(numbers.toSorted((a, b) => a - b));
-  });
-
-  test("a message that a page sends twice is one message with one answer, and no row arrives twice", async () => {
-    const client = await shared().enter("twice");
-    const nonce = randomUUID();
-    const ids = await Promise.all([client.send("say: once", nonce), client.send("say: once", nonce)]);
-    expect(new Set(ids).size).toBe(1);
-    await client.until((all) => all.some(isFinal));
-    expect(await client.send("say: once", nonce)).toBe(ids[0]);
-    await client.send("say: later");
-    const messages = await client.until((all) => all.some((message) => isFinal(message) && message.text === "later"));
-    expect(messages.map(({ text }) => text)).toEqual(["say: once", "once", "say: later", "later"]);
-    expect(client.repeats()).toBe(0);
-  });
-
-  test("the service remembers a conversation after a restart", async () => {
-    const client = await shared().enter("remembered");
-    await client.send("My name is Ada.");
-    await client.until((all) => all.some(isFinal));
-    client.close();
-    expect(await shared().end()).toBe(0);
-    await shared().restart();
-    const again = await shared().enter("remembered");
-    await again.send("What is my name?");
-    const messages = await again.until((all) => all.filter(isFinal).length === 2);
-    expect(messages.findLast(isBot)?.text).toContain("Ada");
-  });
-
-  test("a running answer finishes during the grace period of the shutdown", async () => {
-    const client = await shared().enter("ending");
+  test("a running answer finishes during the grace period of the shutdown, and no row arrives twice", async () => {
+    const { path, remove } = await makeDataDir();
+    onTestFinished(remove);
+    const service = await startService(path);
+    onTestFinished(async () => void (await service.end("SIGKILL")));
+    const client = await connectLocal(service.url);
+    onTestFinished(() => client.close());
     await client.send("Count to 40");
     await client.until((all) => all.some(isBot));
-    const ended = shared().end();
+    const ended = service.end("SIGTERM");
     const [answer] = (await client.until((all) => all.some(isFinal))).filter(isFinal);
     expect(answer?.text).toMatch(/40$/);
+    expect(client.repeats()).toBe(0);
     expect(await ended).toBe(0);
   });
 

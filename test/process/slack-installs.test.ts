@@ -1,10 +1,10 @@
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test } from "vitest";
-import type { Channel, Message } from "../../lab/slack-sim/world.ts";
 import { makeDataDir, type RunningService, startService } from "../../lab/support/service.ts";
 import { installIntoSlack, toInstallableEnv } from "../../lab/support/slack-install.ts";
 import { type Slack, startSlack } from "../support/slack.ts";
+import { answersIn } from "./slack-service.ts";
 
 async function open(slack: Slack, path: string): Promise<RunningService> {
   const service = await startService(path, {
@@ -14,15 +14,6 @@ async function open(slack: Slack, path: string): Promise<RunningService> {
   onTestFinished(async () => void (await service.end("SIGKILL")));
   await slack.until(() => slack.connections() >= 2, "the service to connect");
   return service;
-}
-
-function answersIn(slack: Slack, channel: Channel, thread: Message): Promise<string[]> {
-  const isDone = () => {
-    const answers = slack.answers(channel, thread);
-    const isStill = answers.every(({ stream }) => stream?.state !== "in_progress");
-    return answers.length > 0 && isStill && slack.status(channel, thread) === "";
-  };
-  return slack.until(() => (isDone() ? slack.texts(channel, thread) : undefined), "the answer");
 }
 
 test("workspaces install the bot, share nothing, and leave nothing behind when they remove it", async () => {
@@ -49,8 +40,10 @@ test("workspaces install the bot, share nothing, and leave nothing behind when t
   slack.revoke("account_inactive", { isTold: true });
   // Slack has the acknowledgement when the erasure is finished.
   await slack.acknowledged();
-  const asked = places[1]?.ada.mention(places[1].channel, "Say: still here");
-  if (asked !== undefined) expect(await answersIn(slack, asked.channel, asked)).toEqual(["still here"]);
+  const [unheard, asked] = places.map(({ ada, channel }) => ada.mention(channel, "Say: still here"));
+  await slack.acknowledged();
+  expect(asked && (await answersIn(slack, asked.channel, asked))).toEqual(["still here"]);
+  expect(unheard && slack.answers(unheard.channel, unheard)).toEqual([]);
   expect(await again.end("SIGTERM")).toBe(0);
 
   const database = new DatabaseSync(join(path, "palaver.sqlite"));

@@ -3,7 +3,7 @@ import type { Channel, Json, Message } from "../../lab/slack-sim/world.ts";
 import { isRedisMissing, startRedis } from "../../lab/support/redis.ts";
 import { makeDataDir, startService } from "../../lab/support/service.ts";
 import type { OnEnd } from "../support/listen.ts";
-import { type Slack, startSlack } from "../support/slack.ts";
+import { type Slack, startGeneral } from "../support/slack.ts";
 
 const PNG = Buffer.from([0x89, 0x50, 0x4e, 0x47]);
 
@@ -17,9 +17,7 @@ interface Picture {
 
 /** The service as a separate process in a workspace. It can restart with the same data. */
 async function startDrawing(onEnd: OnEnd, more: Record<string, string> = {}) {
-  const slack = await startSlack({}, onEnd);
-  const ada = slack.user({ name: "Ada" });
-  const general = slack.channel({ name: "general", members: [ada] });
+  const { slack, ada, general } = await startGeneral({}, onEnd);
   const { path, remove } = await makeDataDir();
   onEnd(remove);
   async function open() {

@@ -3,7 +3,7 @@ import type { Channel, Message } from "../../lab/slack-sim/world.ts";
 import { makeDataDir, type RunningService, startService } from "../../lab/support/service.ts";
 import type { TransportName } from "../support/bolt-app.ts";
 import type { OnEnd } from "../support/listen.ts";
-import { type Slack, startSlack } from "../support/slack.ts";
+import { type Slack, startGeneral } from "../support/slack.ts";
 
 interface Opened {
   service: RunningService;
@@ -57,8 +57,6 @@ export async function start(
   model: Record<string, string> = {},
   onEnd: OnEnd = onTestFinished,
 ) {
-  const slack = await startSlack({}, onEnd);
-  const ada = slack.user({ name: "Ada" });
-  const general = slack.channel({ name: "general", members: [ada] });
+  const { slack, ada, general } = await startGeneral({}, onEnd);
   return { slack, ada, general, ...(await open(slack, transport, undefined, model, onEnd)) };
 }
