@@ -103,7 +103,9 @@ describe("the sources", () => {
     ]));
 
   test("every source file stays within the limit of lines", () =>
-    expect(sources.filter(({ code }) => code.trimEnd().split("\n").length > MAX_LINES).map(({ path }) => path)).toEqual([]));
+    expect(sources.filter(({ code }) => code.trimEnd().split("\n").length > MAX_LINES).map(({ path }) => path)).toEqual(
+      [],
+    ));
 
   // Any version of an SDK can rename its private members, and a test double proves nothing about them.
   test("sources use no private member of a platform's SDK", () =>
