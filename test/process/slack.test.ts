@@ -33,14 +33,18 @@ describe.concurrent("the service on Slack", () => {
     expect(slack.texts(general, asked)).toEqual(["once"]);
   });
 
-  test("a killed service completes its answer in one message", async ({ onTestFinished }) => {
-    const { slack, ada, general, service, dataDir } = await start("Socket Mode", {}, onTestFinished);
-    const numbers = Array.from({ length: 120 }, (_, index) => String(index + 1)).join(" ");
-    const asked = ada.mention(general, `At 60 tokens per second, say: ${numbers}`);
-    const hasBegun = () => slack.answers(general, asked).some(({ states }) => states.length >= 2);
-    await slack.until(hasBegun, "the beginning of the answer");
-    await service.end("SIGKILL");
-    await open(slack, "Socket Mode", dataDir, {}, onTestFinished);
-    expect(await answersIn(slack, general, asked)).toEqual([numbers]);
-  });
+  test.for(["on", "unknown_method"] as const)(
+    "a killed service completes its answer in one message, with streaming %s",
+    async (streaming, { onTestFinished }) => {
+      const { slack, ada, general, service, dataDir } = await start("Socket Mode", {}, onTestFinished);
+      slack.setStreaming(streaming);
+      const numbers = Array.from({ length: 120 }, (_, index) => String(index + 1)).join(" ");
+      const asked = ada.mention(general, `At 60 tokens per second, say: ${numbers}`);
+      const hasBegun = () => slack.answers(general, asked).some(({ states }) => states.length >= 2);
+      await slack.until(hasBegun, "the beginning of the answer");
+      await service.end("SIGKILL");
+      await open(slack, "Socket Mode", dataDir, {}, onTestFinished);
+      expect(await answersIn(slack, general, asked)).toEqual([numbers]);
+    },
+  );
 });
