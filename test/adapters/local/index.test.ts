@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { Hono } from "hono";
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import type { Hello, MessageRow, Row } from "../../../adapters/local/page/wire.ts";
 import type { Accept } from "../../../src/port/events.ts";
 import { NO_RIGHT } from "../../../src/port/right.ts";
@@ -63,22 +63,17 @@ async function botMessages(page: LocalPage, chatId: string): Promise<MessageRow[
 }
 
 describe("the local adapter in its process", () => {
-  const cleanups: (() => Promise<unknown>)[] = [];
   const signal = new AbortController().signal;
 
   async function start(options: LocalPageOptions = {}): Promise<LocalPage> {
     const page = await startLocalPage(options);
-    cleanups.push(page.close);
+    onTestFinished(page.close);
     return page;
   }
 
-  afterEach(async () => {
-    for (const cleanup of cleanups.splice(0).toReversed()) await cleanup();
-  });
-
   test("the local adapter delivers stored events at the next start if the process died before the queue accepted them", async () => {
     const folder = await mkdtemp(join(tmpdir(), "palaver-local-"));
-    cleanups.push(() => rm(folder, { recursive: true, force: true }));
+    onTestFinished(() => rm(folder, { recursive: true, force: true }));
     const path = join(folder, "palaver.db");
     const reached = Promise.withResolvers<void>();
     const first = await startLocalPage({

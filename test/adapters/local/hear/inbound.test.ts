@@ -1,51 +1,19 @@
 import { describe, expect, test } from "vitest";
-import {
-  readCommand,
-  toCommandEvent,
-  toDeletedEvent,
-  toEditEvent,
-  toMessageEvent,
-  type UserAction,
-} from "../../../../adapters/local/hear/inbound.ts";
+import { readCommand, toMessageEvent } from "../../../../adapters/local/hear/inbound.ts";
 
-describe("actions at the local page as events", () => {
-  const userAction: UserAction = { nonce: "nonce-1", at: 1000, message: { id: 7, chatId: "chat-1", files: [] } };
-  const base = {
+test("a chat at the local page is one conversation, and every message in it addresses the bot", () => {
+  const message = { id: 7, chatId: "chat-1", files: [] };
+  expect(toMessageEvent({ nonce: "nonce-1", at: 1000, message }, "hello")).toEqual({
+    kind: "message",
     key: "local:nonce-1",
     conversationId: "local:chat-1",
     author: { id: "you", name: "you", timeZone: expect.any(String) },
     reply: { platform: "local", channelId: "chat-1", isDirect: true, replyToId: "local:7" },
     at: 1000,
-  };
-
-  test("a chat is one conversation, and every message in it addresses the bot", () => {
-    expect(toMessageEvent(userAction, "hello")).toEqual({
-      kind: "message",
-      ...base,
-      messageId: "local:7",
-      text: "hello",
-      attachments: [],
-      addressed: "bot",
-    });
-  });
-
-  test("an edit or a deletion names its message", () => {
-    const edited = { kind: "edited", ...base, messageId: "local:7", text: "b", attachments: [] };
-    expect(toEditEvent(userAction, "b")).toEqual(edited);
-    expect(toDeletedEvent(userAction)).toEqual({ kind: "deleted", ...base, messageId: "local:7" });
-  });
-
-  test("a command event has the command's name and text", () => {
-    expect(toCommandEvent(userAction, "help", "me")).toEqual({ kind: "command", ...base, name: "help", text: "me" });
-  });
-
-  test("attachments are references", () => {
-    const kind = { contentType: "image/png", isImage: true, width: 1, height: 1, altText: null, isSpoiler: false };
-    const file = { id: "f", name: "a.png", sizeBytes: 3, ...kind };
-    const withFile = { ...userAction, message: { ...userAction.message, files: [file] } };
-    expect(toMessageEvent(withFile, "").attachments).toEqual([
-      { platform: "local", id: "f", name: "a.png", sizeBytes: 3 },
-    ]);
+    messageId: "local:7",
+    text: "hello",
+    attachments: [],
+    addressed: "bot",
   });
 });
 

@@ -2,8 +2,8 @@ import { randomUUID } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { MessageRow } from "../../../../adapters/local/page/wire.ts";
 import { NO_RIGHT } from "../../../../src/port/right.ts";
-import type { Button } from "../../../../src/port/sink.ts";
-import { type LocalPage, type LocalPageOptions, startLocalPage } from "../../../support/local-page.ts";
+import type { Button, Draft, ReplySink } from "../../../../src/port/sink.ts";
+import { type LocalPage, startLocalPage } from "../../../support/local-page.ts";
 
 const signal = new AbortController().signal;
 
@@ -11,28 +11,29 @@ describe("actions at the local page", () => {
   let page: LocalPage;
   let refuse: Error | undefined;
 
-  async function start(options: LocalPageOptions = {}): Promise<void> {
-    page = await startLocalPage({
-      accept: async () => {
-        if (refuse !== undefined) throw refuse;
-      },
-      ...options,
-    });
-  }
-
   const messages = async (): Promise<MessageRow[]> =>
     (await page.rows()).filter((row): row is MessageRow => row.type === "message").sort((a, b) => a.id - b.id);
   const change = async (id: number, what: string, body: object = {}) => {
-    const response = await page.post(`/local/messages/${id}/${what}`, {
-      nonce: randomUUID(),
-      ...body,
-    });
+    const response = await page.post(`/local/messages/${id}/${what}`, { nonce: randomUUID(), ...body });
     return { status: response.status, ...((await response.json()) as { error?: string }) };
   };
 
+  /** A chat with a message, and the sink for the answer. */
+  async function startChat() {
+    await page.send({ text: "hello" });
+    const [event] = page.events;
+    if (event === undefined) throw new Error("Nothing was accepted.");
+    return { event, sink: page.adapter.sink(event.reply, NO_RIGHT) };
+  }
+  const post = async (sink: ReplySink, draft: Draft) =>
+    Number((await sink.post(draft, "n", signal)).id.slice("local:".length));
+
   beforeEach(async () => {
     refuse = undefined;
-    await start();
+    const accept = async () => {
+      if (refuse !== undefined) throw refuse;
+    };
+    page = await startLocalPage({ accept });
   });
   afterEach(() => page.close());
 
@@ -42,18 +43,6 @@ describe("actions at the local page", () => {
     expect(new Set(ids).size).toBe(1);
     expect(new Set(page.events.map((event) => event.key))).toEqual(new Set([`local:${nonce}`]));
     expect(await messages()).toHaveLength(1);
-  });
-
-  test("the page names a new chat after its first message", async () => {
-    await page.send({
-      text: "\n## What is the **weather** like today in the whole of the northern hemisphere?",
-      chatId: "chat-9",
-    });
-    const channels = (await page.rows()).filter((row) => row.type === "chat");
-    expect(channels.at(-1)).toMatchObject({
-      id: "chat-9",
-      title: "What is the weather like today in the whole of…",
-    });
   });
 
   test("the page names a chat after its first message, not after a command", async () => {
@@ -146,13 +135,8 @@ describe("actions at the local page", () => {
   });
 
   test("a person can neither edit nor delete a message by the bot", async () => {
-    await page.send({ text: "hello" });
-    const [event] = page.events;
-    if (event === undefined) throw new Error("Nothing was accepted.");
-    const draft = { markdown: "hi", buttons: [], streaming: false };
-    const id = Number(
-      (await page.adapter.sink(event.reply, NO_RIGHT).post(draft, "n", signal)).id.slice("local:".length),
-    );
+    const { sink } = await startChat();
+    const id = await post(sink, { markdown: "hi", buttons: [], streaming: false });
     for (const what of ["edit", "delete"]) expect(await change(id, what, { text: "x" })).toMatchObject({ status: 403 });
     expect(await messages()).toMatchObject([{ text: "hello" }, { text: "hi" }]);
   });
@@ -160,10 +144,7 @@ describe("actions at the local page", () => {
   test("a person can stop a turn without a message, but not a finished turn", async () => {
     const stop = (turnId: string) =>
       page.post("/local/stop", { nonce: randomUUID(), turnId }).then(({ status }) => status);
-    await page.send({ text: "hello" });
-    const [event] = page.events;
-    if (event === undefined) throw new Error("Nothing was accepted.");
-    const sink = page.adapter.sink(event.reply, NO_RIGHT);
+    const { event, sink } = await startChat();
     await sink.progress("thinking", signal, { action: "stop", turnId: "t", label: "Stop" });
     expect(await stop("other")).toBe(409);
     expect(await stop("t")).toBe(200);
@@ -181,17 +162,12 @@ describe("actions at the local page", () => {
   });
 
   test("the page keeps the last feedback on an answer, until another answer replaces it", async () => {
-    await page.send({ text: "hello" });
-    const [event] = page.events;
-    if (event === undefined) throw new Error("Nothing was accepted.");
+    const { sink } = await startChat();
     const buttons: Button[] = [
       { action: "good", turnId: "t", label: "Good" },
       { action: "bad", turnId: "t", label: "Bad" },
     ];
-    const { id: posted } = await page.adapter
-      .sink(event.reply, NO_RIGHT)
-      .post({ markdown: "hi", buttons, streaming: false }, "n", signal);
-    const id = Number(posted.slice("local:".length));
+    const id = await post(sink, { markdown: "hi", buttons, streaming: false });
     const judge = (action: string) => change(id, "action", { action, turnId: "t" });
     const judgement = async () => (await messages()).find((each) => each.id === id)?.judgement;
     expect(await judgement()).toBeNull();
@@ -202,20 +178,19 @@ describe("actions at the local page", () => {
     refuse = new Error("down");
     expect(await judge("good")).toMatchObject({ status: 503 });
     expect(await judgement()).toBe("bad");
+    // The next start does not deliver the refused press.
+    refuse = undefined;
+    await page.adapter.listen(async (event) => void page.events.push(event));
+    expect(page.events.map((event) => event.kind)).toEqual(["message", "action", "action"]);
     // After Regenerate, the next answer starts without the previous one's ratings.
-    await page.adapter
-      .sink(event.reply, NO_RIGHT)
-      .edit(posted, { markdown: "h", buttons: [], streaming: true }, signal);
+    await sink.edit(`local:${id}`, { markdown: "h", buttons: [], streaming: true }, signal);
     expect(await judgement()).toBeNull();
   });
 
   test("the page refuses a press of a missing button", async () => {
-    await page.send({ text: "hello" });
-    const [event] = page.events;
-    if (event === undefined) throw new Error("Nothing was accepted.");
-    const sink = page.adapter.sink(event.reply, NO_RIGHT);
+    const { sink } = await startChat();
     const buttons: Button[] = [{ action: "stop", turnId: "t", label: "Stop" }];
-    const id = Number((await sink.post({ markdown: "…", buttons, streaming: true }, "n", signal)).id.slice(6));
+    const id = await post(sink, { markdown: "…", buttons, streaming: true });
     expect(await change(id, "action", { action: "retry", turnId: "t" })).toMatchObject({ status: 409 });
     expect(await change(id, "action", { action: "stop", turnId: "other" })).toMatchObject({ status: 409 });
     expect(await change(id, "action", { action: "stop", turnId: "t" })).toMatchObject({ status: 200 });

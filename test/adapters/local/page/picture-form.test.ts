@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import {
   describeOptions,
-  NO_CHOICE,
   readPrompt,
   toForm,
   toImagineText,
@@ -22,10 +21,6 @@ const FILE: FileRow = {
 };
 
 describe("the form for images at the local page", () => {
-  test("the form leaves unset options to the model", () => {
-    expect(toOptions(NO_CHOICE)).toEqual({});
-  });
-
   test("the form uses the port's names for its options", () => {
     const form = {
       ratio: "16:9",

@@ -28,40 +28,4 @@ describe("the list of chats at the local page", () => {
     expect(second.epoch).toBe(first.epoch);
     expect(createChatList(second).since(0, 10)).toMatchObject([{ id: "chat-1", title: "Plans", createdAt: 2 }]);
   });
-
-  test("the list of chats numbers every change, in order", () => {
-    const tables = openTables(new DatabaseSync(":memory:"));
-    const chats = createChatList(tables);
-    const before = tables.lastSeq();
-    tables.inTransaction(() => {
-      for (const id of ["chat-1", "chat-2", "chat-3"]) chats.ensure(id, id, 1);
-    });
-    expect(chats.since(before, 10).map(({ seq }) => seq)).toEqual([before + 1, before + 2, before + 3]);
-    expect(chats.since(before + 2, 10)).toMatchObject([{ id: "chat-3" }]);
-  });
-
-  test("the list of chats titles a chat only if it has no title", () => {
-    const tables = openTables(new DatabaseSync(":memory:"));
-    const chats = createChatList(tables);
-    const ids = ["chat-1", "chat-2"];
-    tables.inTransaction(() => {
-      chats.ensure("chat-1", "", 1);
-      chats.ensure("chat-2", "hello", 1);
-      for (const id of ids) chats.name(id, "**Plans**");
-    });
-    expect(ids.map((id) => chats.find(id)?.title)).toEqual(["Plans", "hello"]);
-  });
-
-  test("the list of chats is unchanged after a change that fails halfway", () => {
-    const tables = openTables(new DatabaseSync(":memory:"));
-    const before = tables.lastSeq();
-    const failing = () =>
-      tables.inTransaction(() => {
-        createChatList(tables).ensure("chat-1", "hello", 1);
-        throw new Error("half-way");
-      });
-    expect(failing).toThrow("half-way");
-    expect(tables.lastSeq()).toBe(before);
-    expect(createChatList(tables).find("chat-1")).toBeUndefined();
-  });
 });

@@ -11,7 +11,6 @@ describe("the outbox of the local page", () => {
   let tables: Tables;
   let messages: Messages;
   let outbox: Outbox;
-  let changes = 0;
 
   const event: InboundEvent = {
     kind: "deleted",
@@ -28,31 +27,10 @@ describe("the outbox of the local page", () => {
   }
 
   beforeEach(() => {
-    changes = 0;
     tables = openTables(new DatabaseSync(":memory:"));
     messages = createMessages(tables);
     const chats = createChatList(tables);
-    outbox = createOutbox({ tables, chats, messages, changed: () => (changes += 1) });
-  });
-
-  test("the outbox applies a change only after the queue accepts its event, and then reports the change", async () => {
-    const messageId = insert("n1");
-    outbox.note(event, { kind: "show", messageId });
-    const accepted = Promise.withResolvers<void>();
-    const delivering = outbox.deliver(event.key, () => accepted.promise, 1000);
-    expect([messages.isHidden(messageId), changes]).toEqual([true, 0]);
-    accepted.resolve();
-    await delivering;
-    expect([messages.isHidden(messageId), changes, outbox.keys()]).toEqual([false, 1, []]);
-  });
-
-  test("the outbox keeps an event that the queue does not accept", async () => {
-    outbox.note(event, { kind: "none" });
-    await expect(outbox.deliver(event.key, () => Promise.reject(new Error("down")), 1000)).rejects.toThrow("down");
-    expect(outbox.keys()).toEqual([event.key]);
-    const given: InboundEvent[] = [];
-    await outbox.deliver(event.key, async (each) => void given.push(each), 1000);
-    expect(given).toEqual([event]);
+    outbox = createOutbox({ tables, chats, messages, changed: () => {} });
   });
 
   test("the outbox does not wait longer than its limit", async () => {

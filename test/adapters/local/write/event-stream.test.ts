@@ -11,30 +11,17 @@ import type { Draft, ReplySink } from "../../../../src/port/sink.ts";
 import { type LocalPage, openEvents, startLocalPage } from "../../../support/local-page.ts";
 import { toMessageInput } from "../message-input.ts";
 
-const HELLO: Hello = {
-  epoch: "e",
-  botName: "Palaver",
-  commands: [],
-  examples: [],
-  maxFileBytes: 1,
-  maxFiles: 1,
-  maxTextLength: 1,
-  maxReasonLength: 1,
-  canDraw: false,
-  isSandbox: false,
-  isShared: false,
-  hasPreviews: false,
-  hasPersona: false,
-};
+const HELLO = { epoch: "e" } as Hello;
 const signal = new AbortController().signal;
 
 function draft(markdown: string): Draft {
   return { markdown, buttons: [], streaming: true };
 }
 
-function eventStreamParts(): Parameters<typeof createEventStream> {
+function startEventStream() {
   const tables = openTables(new DatabaseSync(":memory:"));
-  return [tables, createChatList(tables), createMessages(tables), HELLO];
+  const messages = createMessages(tables);
+  return { tables, messages, eventStream: createEventStream(tables, createChatList(tables), messages, HELLO) };
 }
 
 describe("the event stream of the local page", () => {
@@ -99,9 +86,7 @@ describe("the event stream of the local page", () => {
   });
 
   test("the event stream reports deletions to a page that is still catching up", async () => {
-    const tables = openTables(new DatabaseSync(":memory:"));
-    const [chats, messages] = [createChatList(tables), createMessages(tables)];
-    const eventStream = createEventStream(tables, chats, messages, HELLO);
+    const { tables, messages, eventStream } = startEventStream();
     const ids = Array.from({ length: 300 }, (_, n) =>
       tables.inTransaction(() => messages.insert(toMessageInput(`bot:${n}`, { text: `${n}` })).id),
     );
@@ -137,7 +122,7 @@ describe("the event stream of the local page", () => {
   });
 
   test("the event stream shows a gateway problem until it is over, also to a page that opens later", async () => {
-    const eventStream = createEventStream(...eventStreamParts());
+    const { eventStream } = startEventStream();
     const notice = { state: "key refused", sentence: "Check GATEWAY_API_KEY." };
     eventStream.setGateway(notice);
     const reader = eventStream.open(0).getReader();
