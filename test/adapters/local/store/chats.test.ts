@@ -28,4 +28,15 @@ describe("the list of chats at the local page", () => {
     expect(second.epoch).toBe(first.epoch);
     expect(createChatList(second).since(0, 10)).toMatchObject([{ id: "chat-1", title: "Plans", createdAt: 2 }]);
   });
+
+  test("the list of chats numbers every change, in order", () => {
+    const tables = openTables(new DatabaseSync(":memory:"));
+    const chats = createChatList(tables);
+    const before = tables.lastSeq();
+    tables.inTransaction(() => {
+      for (const id of ["chat-1", "chat-2", "chat-3"]) chats.ensure(id, id, 1);
+    });
+    expect(chats.since(before, 10).map(({ seq }) => seq)).toEqual([before + 1, before + 2, before + 3]);
+    expect(chats.since(before + 2, 10)).toMatchObject([{ id: "chat-3" }]);
+  });
 });

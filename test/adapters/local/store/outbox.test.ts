@@ -1,5 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
 import { beforeEach, describe, expect, test } from "vitest";
+import { offer } from "../../../../adapters/local/hear/delivery.ts";
 import { createChatList } from "../../../../adapters/local/store/chats.ts";
 import { createMessages, type Messages } from "../../../../adapters/local/store/messages.ts";
 import { createOutbox, type Outbox } from "../../../../adapters/local/store/outbox.ts";
@@ -11,6 +12,7 @@ describe("the outbox of the local page", () => {
   let tables: Tables;
   let messages: Messages;
   let outbox: Outbox;
+  let changes = 0;
 
   const event: InboundEvent = {
     kind: "deleted",
@@ -27,10 +29,28 @@ describe("the outbox of the local page", () => {
   }
 
   beforeEach(() => {
+    changes = 0;
     tables = openTables(new DatabaseSync(":memory:"));
     messages = createMessages(tables);
     const chats = createChatList(tables);
-    outbox = createOutbox({ tables, chats, messages, changed: () => {} });
+    outbox = createOutbox({ tables, chats, messages, changed: () => (changes += 1) });
+  });
+
+  test("the outbox applies a change only after the queue accepts its event, and then reports the change", async () => {
+    const messageId = insert("n1");
+    outbox.note(event, { kind: "show", messageId });
+    const accepted = Promise.withResolvers<void>();
+    const delivering = outbox.deliver(event.key, () => accepted.promise, 1000);
+    expect([messages.isHidden(messageId), changes]).toEqual([true, 0]);
+    accepted.resolve();
+    await delivering;
+    expect([messages.isHidden(messageId), changes, outbox.keys()]).toEqual([false, 1, []]);
+  });
+
+  test("the outbox keeps no event that a stopped page cannot deliver", async () => {
+    const offering = offer({ tables, outbox, accept: () => undefined }, event, { kind: "none" });
+    await expect(offering).rejects.toMatchObject({ name: "RequestError", status: 503 });
+    expect(outbox.keys()).toEqual([]);
   });
 
   test("the outbox does not wait longer than its limit", async () => {
