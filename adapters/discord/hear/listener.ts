@@ -252,10 +252,10 @@ function kindOf(message: Message, { rooms }: ListenerState): RoomKind {
 const MAX_KNOWN = 5_000;
 
 /** The fields of a message that its edits and its deletion need. */
-export type KnownMessage = Pick<MessageEvent, "conversationId" | "author" | "reply" | "addressed"> & { body: string };
+type KnownMessage = Pick<MessageEvent, "conversationId" | "author" | "reply" | "addressed"> & { body: string };
 
 /** The messages received last, by their Discord ids. */
-export interface KnownMessages {
+interface KnownMessages {
   get(id: string): KnownMessage | undefined;
   set(id: string, message: Whole): void;
   forget(id: string): void;
@@ -263,7 +263,7 @@ export interface KnownMessages {
   isOwn(id: string): boolean;
 }
 
-export function createKnownMessages(): KnownMessages {
+function createKnownMessages(): KnownMessages {
   const known = new BoundedMap<string, KnownMessage>(MAX_KNOWN);
   const own = new BoundedMap<string, true>(MAX_KNOWN);
   return {
@@ -277,6 +277,6 @@ export function createKnownMessages(): KnownMessages {
   };
 }
 
-export function toBodyKey({ text, attachments }: Pick<EditedEvent, "text" | "attachments">): string {
+function toBodyKey({ text, attachments }: Pick<EditedEvent, "text" | "attachments">): string {
   return JSON.stringify([text, attachments.map(({ id }) => id)]);
 }

@@ -7,6 +7,7 @@ import { type Channel, type Guild, type Message, shown, type User } from "../../
 import { silent } from "../../../lab/support/log.ts";
 import type { Adapter } from "../../../src/port/adapter.ts";
 import type { Accept, InboundEvent, MessageEvent } from "../../../src/port/events.ts";
+import { NO_RIGHT } from "../../../src/port/right.ts";
 import type { Draft } from "../../../src/port/sink.ts";
 import { type Discord, type DiscordOptions, startDiscord } from "../../support/discord.ts";
 
@@ -29,6 +30,8 @@ export interface Stage {
   reasons: string[];
   event(index: number): Promise<InboundEvent>;
   message(index: number): Promise<MessageEvent>;
+  /** Answers a question that the bot has received. Resolves to the answer. */
+  answer(index: number, markdown: string, more?: Partial<Draft>): Promise<Message>;
   /** Resolves when the bot has received the channel's earlier events. To know that, a user mentions the bot there. */
   heard(channel: Channel, speaker: User): Promise<void>;
 }
@@ -67,7 +70,7 @@ export async function startStage(options: StageOptions = {}): Promise<Stage> {
 export async function startAdapter(
   discord: Discord,
   { accept = async () => {}, listens = true, ...options }: Omit<StageOptions, "discord" | "simulator"> = {},
-): Promise<Pick<Stage, "adapter" | "events" | "reasons" | "event" | "message" | "heard">> {
+): Promise<Pick<Stage, "adapter" | "events" | "reasons" | "event" | "message" | "answer" | "heard">> {
   const events: InboundEvent[] = [];
   const reasons: string[] = [];
   const watchers = new Set<() => void>();
@@ -100,15 +103,23 @@ export async function startAdapter(
     }
   }
 
+  async function message(index: number): Promise<MessageEvent> {
+    const found = await event(index);
+    if (found.kind !== "message") throw new Error(`Event ${index} is no message but ${found.kind}.`);
+    return found;
+  }
+
   return {
     adapter,
     events,
     reasons,
     event,
-    async message(index) {
-      const found = await event(index);
-      if (found.kind !== "message") throw new Error(`Event ${index} is no message but ${found.kind}.`);
-      return found;
+    message,
+    async answer(index, markdown, more) {
+      const { reply } = await message(index);
+      const { id } = await adapter.sink(reply, NO_RIGHT).post(draft(markdown, more), `answer:${index}`, signal);
+      const place = discord.places().find((one) => id.includes(one.id));
+      return botMessage(discord, place, (one) => id.endsWith(one.id));
     },
     async heard(channel, speaker) {
       const said = discord.people.say(channel, speaker, "heard?", { mentionBot: true });
@@ -142,6 +153,17 @@ export function botTexts(discord: Discord, channel: Channel): string[] {
 
 export function botMessages(discord: Discord, channel: Channel): Message[] {
   return discord.messages(channel).filter(({ author }) => author === discord.bot);
+}
+
+/** The bot's first message in a channel. */
+export function botMessage(
+  discord: Discord,
+  channel: Channel | undefined,
+  isMeant: (message: Message) => boolean = () => true,
+): Message {
+  const found = channel && botMessages(discord, channel).find(isMeant);
+  if (found === undefined) throw new Error("The bot has no such message there.");
+  return found;
 }
 
 export { signal };

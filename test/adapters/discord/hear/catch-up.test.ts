@@ -2,15 +2,16 @@ import { SnowflakeUtil } from "discord.js";
 import { describe, expect, test } from "vitest";
 import type { Api } from "../../../../adapters/discord/api/client.ts";
 import { ApiError } from "../../../../adapters/discord/api/error.ts";
+import type { Rooms } from "../../../../adapters/discord/api/rooms.ts";
 import { catchUp, createCatchUpGate } from "../../../../adapters/discord/hear/catch-up.ts";
 import { createMemoryStore } from "../../../../adapters/discord/hear/direct-channels.ts";
+import type { Message } from "../../../../adapters/discord/hear/wording.ts";
 import type { DirectChannelStore } from "../../../../adapters/discord/options.ts";
 import { createStillClock } from "../../../../lab/discord-sim/clock.ts";
 import { recordingLog, silent } from "../../../../lab/support/log.ts";
-import { NO_RIGHT } from "../../../../src/port/right.ts";
 import type { Button } from "../../../../src/port/sink.ts";
 import { eventually } from "../../../support/eventually.ts";
-import { draft, NO_ROOMS, signal, startAdapter, startStage } from "../stage.ts";
+import { NO_ROOMS, signal, startAdapter, startStage } from "../stage.ts";
 
 const idAt = (timestamp: number) => String(SnowflakeUtil.generate({ timestamp, increment: 0n }));
 
@@ -24,6 +25,26 @@ function keeping(ids: readonly string[]): DirectChannelStore {
   const store = createMemoryStore();
   void store.write(ids);
   return store;
+}
+
+/** Catches up on these rooms and direct conversations with this API, and passes the messages on. */
+function catchUpIn(
+  rooms: ReturnType<Rooms["recent"]>,
+  call: Api["call"],
+  { directs = [], onMessage = () => {} }: { directs?: string[]; onMessage?: (message: Message) => void } = {},
+): Promise<void> {
+  const deps = {
+    api: { call, settled: async () => {} },
+    rooms: { ...NO_ROOMS, recent: () => rooms },
+    hasDirects: directs.length > 0,
+    directChannels: async () => directs,
+    onMessage,
+    botId: () => "1",
+    log: silent,
+    now: Date.now,
+    gate: createCatchUpGate(),
+  };
+  return catchUp(deps, signal);
 }
 
 describe("messages written while the bot was away", () => {
@@ -78,18 +99,6 @@ describe("messages written while the bot was away", () => {
     expect(events).toHaveLength(1);
   });
 
-  test("the bot receives a missed direct message however busy the servers' channels are", async () => {
-    const { discord, guild, ada } = await startStage({ listens: false });
-    for (let room = 0; room < 5; room++) {
-      const channel = discord.addChannel(guild, `room ${room}`);
-      for (let index = 0; index < 50; index++) discord.people.say(channel, ada, `chatter ${index}`);
-    }
-    const dm = discord.openDm(ada);
-    discord.people.say(dm, ada, "hello");
-    const { message } = await startAdapter(discord, { directChannels: keeping([dm.id]) });
-    expect((await message(0)).text).toBe("hello");
-  });
-
   test("catching up reads all direct conversations, and at most 500 server channels with recent messages", async () => {
     const now = Date.now();
     const toRoom = (index: number, at: number) => ({ channelId: String(index), guildId: "1", lastMessageId: idAt(at) });
@@ -98,30 +107,16 @@ describe("messages written while the bot was away", () => {
       ...Array.from({ length: 20 }, (_, index) => toRoom(100 + index, now - 60 * MINUTE_MS)),
       ...Array.from({ length: 520 }, (_, index) => toRoom(200 + index, now - MINUTE_MS)),
     ];
+    const directs = Array.from({ length: 20 }, (_, index) => `dm${index}`);
     const read: string[] = [];
-    const api: Api = {
-      async call({ route }) {
-        read.push(route);
-        return { data: [] };
-      },
-      settled: async () => {},
+    const call: Api["call"] = async ({ route }) => {
+      read.push(route.split("/")[2] ?? "");
+      return { data: [] };
     };
-    const deps = {
-      api,
-      hasDirects: true,
-      onMessage: () => {},
-      botId: () => "1",
-      log: silent,
-      now: () => now,
-      gate: createCatchUpGate(),
-    };
-    const directChannels = async () => Array.from({ length: 20 }, (_, index) => `dm${index}`);
-    const toRoute = (id: string) => `/channels/${id}/messages`;
-    await catchUp({ ...deps, rooms: { ...NO_ROOMS, recent: () => rooms }, directChannels }, signal);
-    const directs = (await directChannels()).map(toRoute);
-    expect(read.filter((route) => directs.includes(route))).toEqual(directs);
-    const expected = [...rooms.slice(0, 20), ...rooms.slice(40, 520)].map(({ channelId }) => toRoute(channelId));
-    expect(read.filter((route) => !directs.includes(route))).toEqual(expected);
+    await catchUpIn(rooms, call, { directs });
+    expect(read.filter((id) => id.startsWith("dm"))).toEqual(directs);
+    const expected = [...rooms.slice(0, 20), ...rooms.slice(40, 520)].map(({ channelId }) => channelId);
+    expect(read.filter((id) => !id.startsWith("dm"))).toEqual(expected);
   });
 
   test("catching up skips a channel that the bot cannot read, and reads the others", async () => {
@@ -152,26 +147,13 @@ describe("messages written while the bot was away", () => {
     });
     const heard = new Set<string>();
     let calls = 0;
-    const api: Api = {
-      async call({ route }) {
-        // Only one call per second is left. The others are reserved for answers.
-        if (calls++ % 8 !== 7) throw new ApiError("Too many calls.", { status: 429, code: 0, retryAfterMs: 1 });
-        const [, channelId = ""] = /channels\/(\d+)/.exec(route) ?? [];
-        return { data: [{ id: idAt(now), channel_id: channelId, author: { id: "ada" }, content: "hello" }] };
-      },
-      settled: async () => {},
+    const call: Api["call"] = async ({ route }) => {
+      // Only one call per second is left. The others are reserved for answers.
+      if (calls++ % 8 !== 7) throw new ApiError("Too many calls.", { status: 429, code: 0, retryAfterMs: 1 });
+      const channelId = route.split("/")[2];
+      return { data: [{ id: idAt(now), channel_id: channelId, author: { id: "ada" }, content: "hello" }] };
     };
-    const deps = {
-      api,
-      hasDirects: false,
-      directChannels: async () => [],
-      botId: () => "1",
-      log: silent,
-      now: () => now,
-      gate: createCatchUpGate(),
-    };
-    const onMessage = ({ channel_id }: { channel_id: string }) => void heard.add(channel_id);
-    await catchUp({ ...deps, rooms: { ...NO_ROOMS, recent: () => rooms }, onMessage }, signal);
+    await catchUpIn(rooms, call, { onMessage: ({ channel_id }) => void heard.add(channel_id) });
     expect(heard.size).toBe(rooms.length);
   });
 
@@ -246,15 +228,12 @@ describe("messages written while the bot was away", () => {
   });
 
   test("the bot opens no thread for a missed question that already has an answer", async () => {
-    const { discord, adapter, channel, ada, message } = await startStage({ threads: "auto" });
+    const { discord, adapter, channel, ada, message, answer } = await startStage({ threads: "auto" });
     const answers = ["one", "two"];
+    // The second question comes while the first answer is growing, so it gets a thread.
     for (const [index, text] of answers.entries()) {
       discord.people.say(channel, ada, text, { mentionBot: true });
-      const { reply } = await message(index);
-      const sink = adapter.sink(reply, NO_RIGHT);
-      const { id } = await sink.post(draft("Well", { buttons: [STOP] }), text, signal);
-      // The second question comes while the first answer is growing, so it gets a thread.
-      if (index > 0) await sink.edit(id, draft("Well."), signal);
+      await answer(index, "Well", index === 0 ? { buttons: [STOP] } : {});
     }
     discord.people.say(channel, ada, "three", { mentionBot: true });
     await message(2);
@@ -301,12 +280,6 @@ function setUp(longestMs?: number) {
 }
 
 describe("events that wait for missed messages", () => {
-  test("events run at once if no session is starting", () => {
-    const { take, done } = setUp();
-    take("a", "one");
-    expect(done).toEqual(["one"]);
-  });
-
   test("events run in order once their channel was read, or at once if it is not read", () => {
     const { gate, take, done } = setUp();
     gate.begin();

@@ -6,7 +6,7 @@ import { message as question } from "../../../../lab/support/events.ts";
 import { silent } from "../../../../lab/support/log.ts";
 import { NO_RIGHT } from "../../../../src/port/right.ts";
 import type { Button } from "../../../../src/port/sink.ts";
-import { botMessages, draft, NO_ROOMS, type StageOptions, signal, startStage } from "../stage.ts";
+import { botMessage, draft, NO_ROOMS, type StageOptions, signal, startStage } from "../stage.ts";
 
 const OPEN = "POST /channels/:channel/messages/:message/threads";
 const STOP: Button = { action: "stop", turnId: "turn", label: "Stop" };
@@ -20,8 +20,7 @@ async function askTwice(threads: ThreadMode, options: StageOptions & { isOver?: 
   const sink = adapter.sink(first.reply, NO_RIGHT);
   const { id } = await sink.post(draft("An answer", { buttons: [STOP], streaming: true }), "n", signal);
   if (options.isOver === true) await sink.edit(id, draft("An answer."), signal);
-  const [answer] = botMessages(discord, channel);
-  if (options.isDeleted === true && answer !== undefined) discord.people.delete(answer);
+  if (options.isDeleted === true) discord.people.delete(botMessage(discord, channel));
   const asked = discord.people.say(channel, bob, "**second** question <@1> about `x`?", { mentionBot: true });
   const second = await message(1);
   const opened = discord.requests.filter(({ route }) => route === OPEN);
@@ -58,6 +57,13 @@ describe("threads that the bot opens on Discord", () => {
     expect(discord.requests.at(-1)?.params).toEqual({ channel: asked.id });
   });
 
+  test("with threads on auto, a question gets its own thread even if the first answer has no text yet", async () => {
+    const { discord, channel, ada, bob, message } = await startStage({ threads: "auto" });
+    for (const person of [ada, bob]) discord.people.say(channel, person, "a question", { mentionBot: true });
+    expect((await message(0)).reply.threadId).toBeUndefined();
+    expect((await message(1)).reply.threadId).toBeDefined();
+  });
+
   test.each([
     ["auto while the channel is quiet", "auto", { isOver: true }],
     ["auto once the growing answer is deleted", "auto", { isDeleted: true }],
@@ -68,19 +74,10 @@ describe("threads that the bot opens on Discord", () => {
     expect(opened).toEqual([]);
   });
 
-  test("with threads on, each question gets a thread", async () => {
-    const { discord, channel, ada, message } = await startStage({ threads: "on" });
-    const asked = discord.people.say(channel, ada, "a question", { mentionBot: true });
-    expect((await message(0)).conversationId).toBe(`discord:${asked.id}`);
-  });
-
   test("a follow-up question opens no thread", async () => {
     const { discord, channel, ada, message } = await askTwice("auto");
-    const answer = discord.messages(channel).find(({ author }) => author === discord.bot);
-    discord.people.say(channel, ada, "go on", { ...(answer && { replyTo: answer }) });
-    const event = await message(2);
-    expect(event.reply.threadId).toBeUndefined();
-    expect(event.inReplyTo).toBe(`discord:${channel.id}:${answer?.id}`);
+    discord.people.say(channel, ada, "go on", { replyTo: botMessage(discord, channel) });
+    expect((await message(2)).reply.threadId).toBeUndefined();
   });
 
   test("the bot tries to open no thread without the permission, and answers in the channel", async () => {
@@ -175,18 +172,6 @@ function shown(id: string, ...customIds: string[]) {
 const stop = (root: string) => toCustomId({ action: "stop", turnId: "t", root });
 
 describe("the activity of a channel", () => {
-  test("a channel is busy from the question until the answer no longer has a Stop button", () => {
-    const { activity } = start();
-    expect(activity.isBusy("c")).toBe(false);
-    activity.begin("c", "q");
-    expect(activity.isBusy("c")).toBe(true);
-    activity.see(shown("a", stop("q")));
-    expect(activity.isBusy("c")).toBe(true);
-    activity.see(shown("a"));
-    expect(activity.isBusy("c")).toBe(false);
-    expect(activity.isBusy("d")).toBe(false);
-  });
-
   test("an answer of another process makes a channel busy", () => {
     const { activity } = start();
     activity.see(shown("a", stop("q")));
