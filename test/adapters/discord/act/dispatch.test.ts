@@ -1,41 +1,32 @@
 import { describe, expect, test } from "vitest";
 import { toExtra } from "../../../../adapters/discord/write/interaction-token.ts";
+import type { Fault } from "../../../../lab/discord-sim/faults.ts";
 import { type Message, shown } from "../../../../lab/discord-sim/world.ts";
 import { COMMANDS } from "../../../../src/commands/commands.ts";
-import type { InboundEvent, ReplyAddress } from "../../../../src/port/events.ts";
+import type { InboundEvent } from "../../../../src/port/events.ts";
 import { NO_RIGHT } from "../../../../src/port/right.ts";
 import type { Button } from "../../../../src/port/sink.ts";
 import { startDiscord } from "../../../support/discord.ts";
-import { botMessages, botTexts, draft, type StageOptions, signal, startAdapter, startStage } from "../stage.ts";
+import { botMessages, botTexts, draft, signal, startAdapter } from "../stage.ts";
+import { CALLBACK, STOP, startAsk, startCommands } from "./ask.ts";
 
-const CALLBACK = "POST /interactions/:interaction/:token/callback";
-const ORIGINAL = "PATCH /webhooks/:webhook/:token/messages/:message";
 const EDIT = "PATCH /webhooks/:webhook/:token/messages/:message";
-const STOP: Button = { action: "stop", turnId: "turn", label: "Stop" };
 const MINUTE_MS = 60_000;
-
-async function startCommands(options: StageOptions = {}) {
-  const stage = await startStage({ commands: COMMANDS, ...options });
-  await stage.discord.until(() => stage.discord.commands().length > 0);
-  return stage;
-}
 
 const isPrivate = (message: Message | undefined) => message?.ephemeralFor !== undefined;
 
 describe("rating an answer as bad", () => {
   const BAD: Button = { action: "bad", turnId: "turn", label: "Bad answer" };
 
-  async function startJudging() {
+  async function startJudging(fault?: Fault) {
     const stage = await startCommands();
-    const { discord, adapter, channel, ada, message, event } = stage;
-    const question = discord.people.say(channel, ada, "why?", { mentionBot: true });
-    const { reply, conversationId } = await message(0);
-    await adapter.sink(reply, NO_RIGHT).post(draft("Because.", { buttons: [BAD] }), "n", signal);
-    const [answer] = botMessages(discord, channel);
-    if (answer === undefined) throw new Error("There is no answer.");
+    const { discord, channel, ada, message, event } = stage;
+    discord.people.say(channel, ada, "why?", { mentionBot: true });
+    const answer = await stage.answer(0, "Because.", { buttons: [BAD] });
+    if (fault !== undefined) discord.faults.failNext(CALLBACK, fault);
     const pressed = discord.people.press(answer, ada, "Bad answer");
-    const vote = await event(1);
-    return { ...stage, question, conversationId, answer, pressed, vote };
+    const [{ conversationId }, vote] = [await message(0), await event(1)];
+    return { ...stage, conversationId, answer, pressed, vote };
   }
 
   test("the bot counts a bad rating at once and opens a form, and adds the reason from the form to the same turn", async () => {
@@ -53,16 +44,8 @@ describe("rating an answer as bad", () => {
   });
 
   test("the bot counts a bad rating even if Discord no longer accepts the form", async () => {
-    const stage = await startCommands();
-    const { discord, adapter, channel, ada, message, event } = stage;
-    discord.people.say(channel, ada, "why?", { mentionBot: true });
-    const { reply } = await message(0);
-    await adapter.sink(reply, NO_RIGHT).post(draft("Because.", { buttons: [BAD] }), "n", signal);
-    const [answer] = botMessages(discord, channel);
-    if (answer === undefined) throw new Error("There is no answer.");
-    discord.faults.failNext(CALLBACK, { status: 404, code: 10062 });
-    discord.people.press(answer, ada, "Bad answer");
-    expect(await event(1)).toMatchObject({ kind: "action", action: "bad", turnId: "turn" });
+    const { vote } = await startJudging({ status: 404, code: 10062 });
+    expect(vote).toMatchObject({ kind: "action", action: "bad", turnId: "turn" });
   });
 
   function judged(vote: InboundEvent) {
@@ -105,9 +88,7 @@ describe("/persona", () => {
 
 describe("/ask", () => {
   test("the bot acknowledges /ask at once, and answers its question in the same channel", async () => {
-    const { discord, adapter, channel, ada, message } = await startCommands();
-    const asked = discord.people.command(channel, ada, "ask", { prompt: "why?" });
-    const event = await message(0);
+    const { discord, channel, ada, asked, event, sink } = await startAsk();
     await discord.until(() => asked.acknowledgedAs === 5);
     expect(event).toMatchObject({
       text: "why?",
@@ -117,68 +98,41 @@ describe("/ask", () => {
       author: { id: ada.id, name: "ada", mayConfigure: false },
     });
     expect(JSON.parse(JSON.stringify(event))).toEqual(event);
-    const sink = adapter.sink(event.reply, NO_RIGHT);
     const { id } = await sink.post(draft("Because", { buttons: [STOP] }), "n", signal);
     await sink.edit(id, draft("Because."), signal);
-    expect(botMessages(discord, channel).map((one) => shown(one).content)).toEqual(["Because."]);
+    expect(botTexts(discord, channel)).toEqual(["Because."]);
     expect(isPrivate(botMessages(discord, channel)[0])).toBe(false);
   });
 
   test("Discord counts an answer to /ask against the interaction's rate limits, not the channel's", async () => {
-    const { discord, adapter, channel, ada, message } = await startCommands();
-    discord.people.command(channel, ada, "ask", { prompt: "why?" });
-    const { reply } = await message(0);
-    const sink = adapter.sink(reply, NO_RIGHT);
+    const { reply, sink } = await startAsk();
     expect(sink.budget.key).toMatch(/^discord-webhook:[\w-]{16}$/);
     expect(sink.budget.key).not.toContain(reply.extra?.["token"]);
     expect((await sink.post(draft("a"), "n", signal)).budget).toMatchObject({ limit: 5, remaining: 4 });
   });
 
   test("the bot answers a private /ask in private, including the last message and the files", async () => {
-    const { discord, adapter, channel, ada, message } = await startCommands();
-    discord.people.command(channel, ada, "ask", { prompt: "psst", private: true });
-    const { reply } = await message(0);
+    const { discord, channel, ada, reply, sink } = await startAsk({ isPrivate: true });
     expect(reply.visibleTo).toBe(ada.id);
-    const sink = adapter.sink(reply, NO_RIGHT);
     const { id } = await sink.post(draft("one"), "n:0", signal);
     await sink.post(draft("two"), "n:1", signal);
-    await sink.upload(
-      [{ name: "a.md", contentType: "text/markdown", bytes: new Uint8Array(3) }],
-      undefined,
-      "n:2",
-      signal,
-    );
+    const file = { name: "a.md", contentType: "text/markdown", bytes: new Uint8Array(3) };
+    await sink.upload([file], undefined, "n:2", signal);
     await sink.edit(id, draft("one!"), signal);
     expect(botMessages(discord, channel).map(isPrivate)).toEqual([true, true, true]);
   });
 
-  test("/ask passes its attached file on to the bot", async () => {
-    const { discord, adapter, channel, ada, message } = await startCommands();
-    const bytes = new Uint8Array([1, 2, 3]);
-    discord.people.command(channel, ada, "ask", { prompt: "what is it?", image: { name: "a.png", bytes } });
-    const [ref] = (await message(0)).attachments;
-    if (ref === undefined) throw new Error("The file is missing.");
-    expect(ref).toMatchObject({ name: "a.png", sizeBytes: 3 });
-    const chunks: Uint8Array[] = [];
-    for await (const chunk of await adapter.openAttachment(ref, signal)) chunks.push(chunk);
-    expect(Array.from(Buffer.concat(chunks))).toEqual([1, 2, 3]);
-  });
-
   test("the bot finishes a public answer to /ask with the bot token once the interaction expires", async () => {
-    const { discord, adapter, channel, ada, message } = await startCommands();
-    discord.people.command(channel, ada, "ask", { prompt: "why?" });
-    const sink = adapter.sink((await message(0)).reply, NO_RIGHT);
+    const { discord, channel, sink } = await startAsk();
     const { id } = await sink.post(draft("a"), "n:0", signal);
     discord.clock.advance(15 * MINUTE_MS);
     await sink.edit(id, draft("ab"), signal);
     await sink.post(draft("c"), "n:1", signal);
-    expect(botMessages(discord, channel).map((one) => shown(one).content)).toEqual(["ab", "c"]);
+    expect(botTexts(discord, channel)).toEqual(["ab", "c"]);
   });
 
   test("the bot does not finish a private answer to /ask in public once the interaction expires", async () => {
-    const { discord, adapter, channel, ada, message } = await startCommands();
-    discord.people.command(channel, ada, "ask", { prompt: "psst", private: true });
-    const sink = adapter.sink((await message(0)).reply, NO_RIGHT);
+    const { discord, channel, sink } = await startAsk({ isPrivate: true });
     const { id } = await sink.post(draft("a"), "n:0", signal);
     discord.clock.advance(15 * MINUTE_MS);
     for (const write of [() => sink.edit(id, draft("ab"), signal), () => sink.post(draft("c"), "n:1", signal)])
@@ -187,10 +141,9 @@ describe("/ask", () => {
   });
 
   test.each([
-    ["", undefined],
-    [", even if writing it fails once on Discord's side", { status: 502 } as const],
-    [", even if Discord asks it to wait", { status: 429, retryAfterMs: 200, scope: "shared" } as const],
-  ])("the bot answers with an apology if it cannot store an /ask%s", async (_, fault) => {
+    ["writing it fails once on Discord's side", { status: 502 } as const],
+    ["Discord asks it to wait", { status: 429, retryAfterMs: 200, scope: "shared" } as const],
+  ])("the bot answers with an apology if it cannot store an /ask, even if %s", async (_, fault) => {
     const { discord, adapter, channel, ada } = await startCommands({
       accept: async () => {
         throw new Error("the disk is full");
@@ -198,16 +151,13 @@ describe("/ask", () => {
     });
     discord.people.command(channel, ada, "ask", { prompt: "why?" });
     await discord.until(() => botMessages(discord, channel).length === 1);
-    if (fault !== undefined) discord.faults.failNext(ORIGINAL, fault);
+    discord.faults.failNext(EDIT, fault);
     await adapter.pause();
     await discord.until(() => shown(botMessages(discord, channel)[0] as Message).content.includes("can't answer it"));
   });
 
   test("the bot answers an /ask once even if the resuming process must wait before it can look for earlier messages", async () => {
-    const { discord, adapter, channel, ada, message } = await startCommands();
-    discord.people.command(channel, ada, "ask", { prompt: "why?" });
-    const { reply } = await message(0);
-    const sink = adapter.sink(reply, NO_RIGHT);
+    const { discord, channel, reply, sink } = await startAsk();
     await sink.post(draft("Drawing …"), "n:0", signal);
     const { id } = await sink.post(draft("Drawn", { buttons: [STOP] }), "n:1", signal);
     const { adapter: other } = await startAdapter(discord, { listens: false });
@@ -220,32 +170,26 @@ describe("/ask", () => {
   });
 
   test("the bot answers in the channel if Discord no longer waits for the answer to /ask", async () => {
-    const { discord, adapter, channel, ada, message } = await startCommands();
-    discord.faults.failNext(CALLBACK, { status: 404, code: 10062 });
-    discord.people.command(channel, ada, "ask", { prompt: "why?" });
-    await adapter.sink((await message(0)).reply, NO_RIGHT).post(draft("Because."), "n", signal);
-    expect(botMessages(discord, channel).map((one) => shown(one).content)).toEqual(["Because."]);
+    const { discord, channel, sink } = await startAsk({ fault: { status: 404, code: 10062 } });
+    await sink.post(draft("Because."), "n", signal);
+    expect(botTexts(discord, channel)).toEqual(["Because."]);
   });
 });
 
 describe("the acknowledgement of an interaction", () => {
   test.each([
     ["whose answer was lost", { status: "reset", when: "after" } as const],
+    ["whose answer never came", { status: "silence", when: "after" } as const],
     ["that did not arrive", { status: "reset" } as const],
     ["that failed on Discord's side", { status: 502 } as const],
     ["that came too early", { status: 429, retryAfterMs: 200, scope: "shared" } as const],
-  ])('the bot retries an acknowledgement %s, and replaces the "thinking" message with the answer', async (_, fault) => {
-    const { discord, adapter, channel, ada, message } = await startCommands();
-    discord.faults.failNext(CALLBACK, fault);
-    discord.people.command(channel, ada, "ask", { prompt: "psst", private: true });
-    const { reply } = await message(0);
-    await adapter.sink(reply, NO_RIGHT).post(draft("Because."), "n", signal);
-    expect(botMessages(discord, channel).map((one) => shown(one).content)).toEqual(["Because."]);
+  ])('despite an acknowledgement %s, the bot replaces the "thinking" message with the answer', async (_, fault) => {
+    const { discord, channel, sink } = await startAsk({ isPrivate: true, fault });
+    await sink.post(draft("Because."), "n", signal);
+    expect(botTexts(discord, channel)).toEqual(["Because."]);
     expect(isPrivate(botMessages(discord, channel)[0])).toBe(true);
   });
-});
 
-describe("acknowledging an interaction", () => {
   test("the bot acknowledges an interaction once the interaction is stored", async () => {
     const { discord, channel, ada } = await startCommands({
       async accept() {
@@ -282,11 +226,9 @@ describe("acknowledging an interaction", () => {
   test("the bot asks a user for patience, in private, while it cannot store their button press", async () => {
     const back = Promise.withResolvers<void>();
     const accept = (event: InboundEvent) => (event.kind === "action" ? back.promise : Promise.resolve());
-    const { discord, adapter, channel, ada, message, event } = await startCommands({ accept });
+    const { discord, channel, ada, answer, event } = await startCommands({ accept });
     discord.people.say(channel, ada, "why?", { mentionBot: true });
-    await adapter.sink((await message(0)).reply, NO_RIGHT).post(draft("Because", { buttons: [STOP] }), "n", signal);
-    const [answer] = botMessages(discord, channel);
-    const pressed = discord.people.press(answer as Message, ada, "Stop");
+    const pressed = discord.people.press(await answer(0, "Because", { buttons: [STOP] }), ada, "Stop");
     await discord.until(() => botTexts(discord, channel).some((text) => text.includes("as soon as it's back")));
     expect(pressed.acknowledgedAs).toBe(6);
     expect(botMessages(discord, channel).map(isPrivate)).toEqual([false, true]);
@@ -298,14 +240,11 @@ describe("acknowledging an interaction", () => {
   test.each([true, false])(
     "the process that resumes a stored interaction acknowledges the interaction if the first process died before it could (private: %s)",
     async (isPrivate) => {
-      const { discord, channel, ada, message } = await startCommands();
-      discord.faults.failNext(CALLBACK, { status: 404, code: 10062 });
-      const asked = discord.people.command(channel, ada, "ask", { prompt: "why?", private: isPrivate });
-      const { reply } = await message(0);
+      const { discord, channel, asked, reply } = await startAsk({ isPrivate, fault: { status: 404, code: 10062 } });
       const { adapter } = await startAdapter(discord, { listens: false });
       await adapter.sink(reply, NO_RIGHT).post(draft("Because."), "n", signal);
       expect(asked.acknowledgedAs).toBe(5);
-      expect(botMessages(discord, channel).map((one) => shown(one).content)).toEqual(["Because."]);
+      expect(botTexts(discord, channel)).toEqual(["Because."]);
       expect(botMessages(discord, channel)[0]?.ephemeralFor !== undefined).toBe(isPrivate);
     },
   );
@@ -348,6 +287,7 @@ describe("other commands", () => {
     const { reply } = await event(0);
     await adapter.sink({ ...reply, visibleTo: ada.id }, NO_RIGHT).post(draft("I can do much."), "n", signal);
     expect(botTexts(discord, channel)).toEqual(["I can do much."]);
+    expect(botMessages(discord, channel).map(isPrivate)).toEqual([true]);
     const counted = { id: "7", application_id: "8", token: "t", isPrivate: true, isPress: false };
     expect(toExtra({ ...counted, receivedAt: 1_900_000_000_000 })["expiresAt"]).toBe("1900000900000");
   });
@@ -362,15 +302,6 @@ describe("other commands", () => {
       threadId: thread.id,
       workspaceId: guild.id,
     });
-  });
-
-  test("each command gets a private answer with its own text", async () => {
-    const { discord, adapter, channel, ada, event } = await startCommands();
-    discord.people.command(channel, ada, "help");
-    const given = await event(0);
-    expect(given).toMatchObject({ kind: "command", name: "help", text: "", conversationId: `discord:${channel.id}` });
-    await adapter.sink({ ...given.reply, visibleTo: ada.id }, NO_RIGHT).post(draft("I can do much."), "n", signal);
-    expect(botMessages(discord, channel).map(isPrivate)).toEqual([true]);
   });
 
   test("a command passes on the text that its user typed after its name", async () => {
@@ -412,15 +343,6 @@ describe("other commands", () => {
     await expect(telling).rejects.toMatchObject({ kind: "gone" });
     expect(botTexts(discord, channel)).toEqual([]);
   });
-
-  test("the bot answers a command in its deferred response even if Discord's response to the acknowledgement was lost", async () => {
-    const { discord, adapter, channel, ada, event } = await startCommands();
-    discord.faults.failNext(CALLBACK, { status: "silence", when: "after" });
-    discord.people.command(channel, ada, "help");
-    const { reply } = await event(0);
-    await adapter.sink(reply, NO_RIGHT).post(draft("This is what I can do."), "n", signal);
-    expect(botTexts(discord, channel)).toEqual(["This is what I can do."]);
-  });
 });
 
 describe("the menu of a message", () => {
@@ -447,40 +369,13 @@ describe("/model", () => {
 });
 
 describe("buttons", () => {
-  async function startAnswer(reply: (address: ReplyAddress) => ReplyAddress = (address) => address) {
+  async function startAnswer() {
     const stage = await startCommands();
-    const { discord, adapter, channel, ada, message } = stage;
+    const { discord, channel, ada } = stage;
     discord.people.say(channel, ada, "question", { mentionBot: true });
-    const question = await message(0);
     const buttons: Button[] = [STOP, { action: "retry", turnId: "turn", label: "Retry" }];
-    await adapter.sink(reply(question.reply), NO_RIGHT).post(draft("answer", { buttons }), "n", signal);
-    const [answer] = botMessages(discord, channel);
-    if (answer === undefined) throw new Error("There is no answer.");
-    return { ...stage, question, answer };
+    return { ...stage, answer: await stage.answer(0, "answer", { buttons }) };
   }
-
-  test("the bot acknowledges a pressed button at once and performs the button's action on the button's turn", async () => {
-    const { discord, ada, question, answer, event } = await startAnswer();
-    const pressed = discord.people.press(answer, ada, "Stop");
-    expect(await event(1)).toMatchObject({
-      kind: "action",
-      action: "stop",
-      turnId: "turn",
-      key: `discord:${pressed.id}`,
-      conversationId: question.conversationId,
-      author: { id: ada.id },
-    });
-    await discord.until(() => pressed.acknowledgedAs === 6);
-  });
-
-  test("buttons still work after the bot restarts", async () => {
-    const { discord, ada, answer, adapter } = await startAnswer();
-    await adapter.close();
-    const { event } = await startAdapter(discord);
-    expect((await event(0)).kind).toBe("message");
-    discord.people.press(answer, ada, "Retry");
-    expect(await event(1)).toMatchObject({ kind: "action", action: "retry", turnId: "turn" });
-  });
 
   test("a button press tells the bot whether its user can act for others", async () => {
     const { discord, guild, answer, event } = await startAnswer();

@@ -1,11 +1,20 @@
 import { describe, expect, test } from "vitest";
 import type { Interaction } from "../../../../lab/discord-sim/interaction.ts";
-import { type Message, type Payload, shown } from "../../../../lab/discord-sim/world.ts";
+import { type Message, type Payload, shown, type User } from "../../../../lab/discord-sim/world.ts";
 import type { ImagineMenu } from "../../../../src/port/catalogue.ts";
 import type { CommandEvent } from "../../../../src/port/events.ts";
 import { NO_RIGHT } from "../../../../src/port/right.ts";
 import type { Button } from "../../../../src/port/sink.ts";
-import { botMessages, botTexts, draft, type StageOptions, signal, startAdapter, startStage } from "../stage.ts";
+import {
+  botMessage,
+  botMessages,
+  botTexts,
+  draft,
+  type StageOptions,
+  signal,
+  startAdapter,
+  startStage,
+} from "../stage.ts";
 
 const GET_MESSAGE = "GET /channels/:channel/messages/:message";
 const png = (name: string, size = 1) => ({ name, bytes: new Uint8Array(size).fill(size) });
@@ -24,6 +33,9 @@ const BUTTONS = (["again", "vary", "edit", "upscale", "delete"] as const).map((a
   return { action, turnId: "0123456789abcdef0123", label: action };
 });
 
+const CAT = { name: "cat.png", contentType: "image/png", bytes: new Uint8Array([1, 2]) };
+const CAPTION = draft("a cat", { buttons: BUTTONS });
+
 async function startPictures({
   imagine,
   ...options
@@ -40,16 +52,17 @@ async function startPictures({
 
 type Pictures = Awaited<ReturnType<typeof startPictures>>;
 
-async function startPicture(options: Parameters<typeof startPictures>[0] = {}, isPrivate = false) {
-  const stage = await startPictures(options);
-  const { discord, adapter, channel, ada, command } = stage;
+async function startPicture(
+  options: Parameters<typeof startPictures>[0] & { isPrivate?: boolean; isDirect?: boolean } = {},
+) {
+  const { isPrivate = false, isDirect = false, ...rest } = options;
+  const stage = await startPictures(rest);
+  const { discord, adapter, ada, command } = stage;
+  const channel = isDirect ? discord.openDm(ada) : stage.channel;
   discord.people.command(channel, ada, "imagine", { prompt: "a cat", private: isPrivate });
   const asked = await command(0);
-  const file = { name: "cat.png", contentType: "image/png", bytes: new Uint8Array([1, 2]) };
-  await adapter.sink(asked.reply, NO_RIGHT).upload([file], draft("a cat", { buttons: BUTTONS }), "picture", signal);
-  const [picture] = botMessages(discord, channel);
-  if (picture === undefined) throw new Error("There is no picture.");
-  return { ...stage, asked, picture };
+  await adapter.sink(asked.reply, NO_RIGHT).upload([CAT], CAPTION, "picture", signal);
+  return { ...stage, channel, asked, picture: botMessage(discord, channel) };
 }
 
 async function shownForm({ discord }: Pick<Pictures, "discord">, asked: Interaction): Promise<Payload> {
@@ -59,6 +72,11 @@ async function shownForm({ discord }: Pick<Pictures, "discord">, asked: Interact
 function fieldsOf(form: Payload): Record<string, Payload> {
   const holders = form["components"] as { component: Payload }[];
   return Object.fromEntries(holders.map(({ component }) => [String(component["custom_id"]), component]));
+}
+
+async function openEdit({ discord, picture }: Pick<Pictures, "discord"> & { picture: Message }, person: User) {
+  const pressed = discord.people.press(picture, person, "edit");
+  return { pressed, fields: fieldsOf(await shownForm({ discord }, pressed)) };
 }
 
 function chosenIn(field: Payload | undefined): unknown {
@@ -77,12 +95,6 @@ describe("/imagine", () => {
     expect(names).toEqual(["prompt", ...images, "ratio", "size", "count", "model", "private", "spoiler"]);
     expect(options.find(({ name }) => name === "ratio")?.choices?.map(({ value }) => value)).toEqual(MENU.ratios);
     expect(options.find(({ name }) => name === "count")).toMatchObject({ min_value: 1, max_value: 4 });
-  });
-
-  test("the bot registers no /imagine if there is no image model", async () => {
-    const { discord } = await startStage();
-    await discord.until(() => discord.commands().length > 0);
-    expect(discord.commands().map(({ name }) => name)).toEqual(["ask", "Ask about this"]);
   });
 
   test("the bot acknowledges /imagine at once, and passes the command on with its images in order", async () => {
@@ -111,24 +123,17 @@ describe("/imagine", () => {
   });
 
   test("an /imagine in a direct conversation belongs to that conversation, and so do its forms", async () => {
-    const { discord, adapter, ada, command } = await startPictures();
-    const dm = discord.openDm(ada);
-    discord.people.command(dm, ada, "imagine", { prompt: "a cat" });
-    const asked = await command(0);
-    const file = { name: "cat.png", contentType: "image/png", bytes: new Uint8Array([1, 2]) };
-    await adapter.sink(asked.reply, NO_RIGHT).upload([file], draft("a cat", { buttons: BUTTONS }), "picture", signal);
-    const [picture] = botMessages(discord, dm);
-    const pressed = picture && discord.people.press(picture, ada, "edit");
-    if (pressed === undefined) throw new Error("There is no picture.");
-    await shownForm({ discord }, pressed);
+    const stage = await startPicture({ isDirect: true });
+    const { discord, channel, ada, asked, command } = stage;
+    const { pressed } = await openEdit(stage, ada);
     discord.people.submitModal(pressed, { prompt: "a dog" });
     for (const event of [asked, await command(1)]) {
-      expect(event).toMatchObject({ conversationId: `discord:${dm.id}`, author: { id: ada.id } });
+      expect(event).toMatchObject({ conversationId: `discord:${channel.id}`, author: { id: ada.id } });
     }
   });
 
   test("the bot shows the image of a private /imagine in private", async () => {
-    const { picture, ada } = await startPicture({}, true);
+    const { picture, ada } = await startPicture({ isPrivate: true });
     expect(picture.ephemeralFor).toBe(ada.id);
   });
 
@@ -144,8 +149,7 @@ describe("/imagine", () => {
     const sink = adapter.sink((await command(0)).reply, NO_RIGHT);
     await sink.post(draft("Drawing"), "status", signal);
     discord.clock.advance(15 * 60_000);
-    const file = { name: "cat.png", contentType: "image/png", bytes: new Uint8Array([1, 2]) };
-    const { attachments } = await sink.upload([file], draft("a cat", { buttons: BUTTONS }), "picture", signal);
+    const { attachments } = await sink.upload([CAT], CAPTION, "picture", signal);
     const [, picture] = botMessages(discord, channel);
     expect(picture && shown(picture).attachments.map(({ name }) => name)).toEqual(["cat.png"]);
     expect(picture?.webhookId).toBeUndefined();
@@ -175,18 +179,16 @@ describe("the buttons of an image", () => {
     const { discord, adapter, channel, bob, picture, event } = await startPicture();
     discord.people.press(picture, bob, "vary");
     const { reply } = await event(1);
-    const file = { name: "cat-2.png", contentType: "image/png", bytes: new Uint8Array([1, 2, 3]) };
-    const caption = draft("a cat", { buttons: BUTTONS });
-    await adapter.sink(reply, NO_RIGHT).upload([file], caption, "next:1", signal);
+    await adapter.sink(reply, NO_RIGHT).upload([CAT], CAPTION, "next:1", signal);
     const next = await startAdapter(discord, { listens: false });
     const sink = next.adapter.sink(reply, NO_RIGHT);
-    expect((await sink.upload([file], caption, "next:1", signal)).attachments).toMatchObject([{ name: "cat-2.png" }]);
-    await sink.upload([{ ...file, bytes: new Uint8Array([1, 2, 4]) }], caption, "next:2", signal);
+    expect((await sink.upload([CAT], CAPTION, "next:1", signal)).attachments).toMatchObject([{ name: "cat.png" }]);
+    await sink.upload([{ ...CAT, bytes: new Uint8Array([1, 2, 4]) }], CAPTION, "next:2", signal);
     expect(botMessages(discord, channel)).toHaveLength(3);
   });
 
   test("a button of a private image creates another private image", async () => {
-    const { discord, ada, picture, event } = await startPicture({}, true);
+    const { discord, ada, picture, event } = await startPicture({ isPrivate: true });
     discord.people.press(picture, ada, "again");
     expect((await event(1)).reply.visibleTo).toBe(ada.id);
   });
@@ -198,11 +200,10 @@ describe("the buttons of an image", () => {
   });
 
   test("Edit opens a form filled in with the image's prompt and options, and submitting it becomes a command", async () => {
-    const { discord, bob, picture, command } = await startPicture();
-    const pressed = discord.people.press(picture, bob, "edit");
-    const form = await shownForm({ discord }, pressed);
+    const stage = await startPicture();
+    const { discord, bob, command } = stage;
+    const { pressed, fields } = await openEdit(stage, bob);
     await discord.until(() => pressed.acknowledgedAs === 9);
-    const fields = fieldsOf(form);
     expect(fields["prompt"]?.["value"]).toBe("a cat");
     expect(["ratio", "size", "model"].map((name) => chosenIn(fields[name]))).toEqual(["16:9", "2K", "draw-small"]);
     const sent = discord.people.submitModal(pressed, {
@@ -224,39 +225,28 @@ describe("the buttons of an image", () => {
 
   test("Edit keeps the image's model even if it is not among the 25 in the menu", async () => {
     const listed = [...Array.from({ length: 30 }, (_, index) => `draw-${index}`), "draw-small"];
-    const { discord, bob, picture, command } = await startPicture({ imagine: { listModels: async () => listed } });
-    const pressed = discord.people.press(picture, bob, "edit");
-    const fields = fieldsOf(await shownForm({ discord }, pressed));
+    const stage = await startPicture({ imagine: { listModels: async () => listed } });
+    const { pressed, fields } = await openEdit(stage, stage.bob);
     expect(chosenIn(fields["model"])).toBe("draw-small");
-    discord.people.submitModal(pressed, { prompt: "a dog" });
-    expect((await command(1)).options).toMatchObject({ model: "draw-small" });
+    stage.discord.people.submitModal(pressed, { prompt: "a dog" });
+    expect((await stage.command(1)).options).toMatchObject({ model: "draw-small" });
   });
 
   test("Edit looks up the image's options for the user who pressed it, in that user's channel", async () => {
     const asked: unknown[] = [];
     const describe: ImagineMenu["describe"] = async (...args) => void asked.push(args);
-    const { discord, guild, channel, bob, picture } = await startPicture({ imagine: { describe } });
-    await shownForm({ discord }, discord.people.press(picture, bob, "edit"));
+    const stage = await startPicture({ imagine: { describe } });
+    const { guild, channel, bob } = stage;
+    await openEdit(stage, bob);
     const reply = { platform: "discord", channelId: channel.id, workspaceId: guild.id };
     expect(asked).toMatchObject([[BUTTONS[0]?.turnId, { author: { id: bob.id }, reply }, {}]]);
   });
 
-  test("Edit leaves the message with the original image unchanged", async () => {
-    const { discord, adapter, channel, bob, picture, command } = await startPicture();
-    const pressed = discord.people.press(picture, bob, "edit");
-    await shownForm({ discord }, pressed);
-    discord.people.submitModal(pressed, { prompt: "a dog" });
-    const { reply } = await command(1);
-    await adapter.sink(reply, NO_RIGHT).post(draft("a dog"), "n", signal);
-    expect(botMessages(discord, channel).map((one) => shown(one).content)).toEqual(["a cat", "a dog"]);
-  });
-
   test("Edit of a private image creates a private one", async () => {
-    const { discord, ada, picture, command } = await startPicture({}, true);
-    const pressed = discord.people.press(picture, ada, "edit");
-    await shownForm({ discord }, pressed);
-    discord.people.submitModal(pressed, { prompt: "a dog" });
-    expect((await command(1)).reply.visibleTo).toBe(ada.id);
+    const stage = await startPicture({ isPrivate: true });
+    const { pressed } = await openEdit(stage, stage.ada);
+    stage.discord.people.submitModal(pressed, { prompt: "a dog" });
+    expect((await stage.command(1)).reply.visibleTo).toBe(stage.ada.id);
   });
 
   test.each([
@@ -270,21 +260,20 @@ describe("the buttons of an image", () => {
     ],
     ["the prompt is no longer stored", { describe: async () => undefined, listModels: async () => [] }],
   ])("Edit opens an empty form if %s", async (_, imagine) => {
-    const { discord, ada, picture, command } = await startPicture({ imagine });
-    const pressed = discord.people.press(picture, ada, "edit");
-    const fields = fieldsOf(await shownForm({ discord }, pressed));
+    const stage = await startPicture({ imagine });
+    const { pressed, fields } = await openEdit(stage, stage.ada);
     expect(fields["prompt"]?.["value"]).toBeUndefined();
     expect(Object.keys(fields)).toEqual(["prompt", "images", "ratio", "size"]);
-    discord.people.submitModal(pressed, { prompt: "a dog" });
-    expect((await command(1)).options).toEqual({ basis: BUTTONS[0]?.turnId });
+    stage.discord.people.submitModal(pressed, { prompt: "a dog" });
+    expect((await stage.command(1)).options).toEqual({ basis: BUTTONS[0]?.turnId });
   });
 
   test("buttons of an image still work after a restart", async () => {
-    const { discord, adapter, ada, picture } = await startPicture();
-    await adapter.close();
+    const stage = await startPicture();
+    const { discord } = stage;
+    await stage.adapter.close();
     const next = await startAdapter(discord, { imagine: MENU });
-    const pressed = discord.people.press(picture, ada, "edit");
-    await shownForm({ discord }, pressed);
+    const { pressed } = await openEdit(stage, stage.ada);
     await next.adapter.close();
     const last = await startAdapter(discord, { imagine: MENU });
     discord.people.submitModal(pressed, { prompt: "a dog" });
@@ -299,12 +288,16 @@ describe("the menu of a message with images", () => {
     return { opened, form: await shownForm(stage, opened) };
   }
 
-  test("the menu of a message opens a form that offers the message's images as references", async () => {
+  /** Ada opens the form for Bob's message with these files. */
+  async function offer(...attachments: ReturnType<typeof png>[]) {
     const stage = await startPictures();
-    const { discord, channel, bob, command } = stage;
-    const attachments = [png("one.png"), png("notes.txt"), png("two.jpg", 2)];
+    const { discord, channel, bob } = stage;
     const said = discord.people.say(channel, bob, "look", { attachments });
-    const { opened, form } = await openForm(stage, said);
+    return { ...stage, ...(await openForm(stage, said)) };
+  }
+
+  test("the menu of a message opens a form that offers the message's images as references", async () => {
+    const { discord, command, opened, form } = await offer(png("one.png"), png("notes.txt"), png("two.jpg", 2));
     expect(Object.keys(fieldsOf(form))).toEqual(["prompt", "ratio", "size", "count", "model"]);
     discord.people.submitModal(opened, { prompt: "at night", count: "3" });
     const event = await command(0);
@@ -337,10 +330,7 @@ describe("the menu of a message with images", () => {
   });
 
   test("a process that did not open the form reads the message's images again", async () => {
-    const stage = await startPictures();
-    const { discord, adapter, channel, bob } = stage;
-    const said = discord.people.say(channel, bob, "look", { attachments: [png("notes.txt"), png("one.png")] });
-    const { opened } = await openForm(stage, said);
+    const { discord, adapter, opened } = await offer(png("notes.txt"), png("one.png"));
     await adapter.close();
     const next = await startAdapter(discord, { imagine: MENU });
     discord.people.submitModal(opened, { prompt: "at night" });
@@ -350,13 +340,10 @@ describe("the menu of a message with images", () => {
   });
 
   test("a forged form cannot read a message of another channel", async () => {
-    const stage = await startPictures();
-    const { discord, guild, channel, ada, bob, events, heard } = stage;
+    const { discord, guild, channel, ada, bob, events, heard, opened, form } = await offer(png("one.png"));
     const secret = discord.addChannel(guild, "secret");
     discord.overwrite(secret, ada.id, { deny: ["ViewChannel"] });
     const hidden = discord.people.say(secret, bob, "look", { attachments: [png("hidden.png")] });
-    const said = discord.people.say(channel, bob, "look", { attachments: [png("one.png")] });
-    const { opened, form } = await openForm(stage, said);
     const modal = { ...form, custom_id: `form:reference:${secret.id}:${hidden.id}` };
     discord.people.submitModal({ ...opened, modal }, { prompt: "at night" });
     await discord.until(() => botTexts(discord, channel).some((text) => text.includes("no longer works")));
@@ -366,10 +353,7 @@ describe("the menu of a message with images", () => {
   });
 
   test("a user cannot get the images of another user's form", async () => {
-    const stage = await startPictures();
-    const { discord, channel, bob, command } = stage;
-    const said = discord.people.say(channel, bob, "look", { attachments: [png("one.png")] });
-    const { opened } = await openForm(stage, said);
+    const { discord, bob, command, opened } = await offer(png("one.png"));
     discord.people.submitModal({ ...opened, user: bob }, { prompt: "at night" });
     expect(names(await command(0))).toEqual(["one.png"]);
     // The message is read again, as any user with access to the channel could.

@@ -3,24 +3,15 @@ import { shown } from "../../../../lab/discord-sim/world.ts";
 import { SinkError } from "../../../../src/port/errors.ts";
 import { NO_RIGHT } from "../../../../src/port/right.ts";
 import type { Button } from "../../../../src/port/sink.ts";
-import { botMessages, draft, type StageOptions, signal, startAdapter, startStage } from "../stage.ts";
-
-const STOP: Button = { action: "stop", turnId: "turn", label: "Stop" };
-
-async function startCommands(options: StageOptions = {}) {
-  const stage = await startStage({ commands: [], ...options });
-  await stage.discord.until(() => stage.discord.commands().length > 0);
-  return stage;
-}
+import { botMessages, botTexts, draft, type StageOptions, signal, startAdapter } from "../stage.ts";
+import { STOP, startAsk } from "./ask.ts";
 
 describe("an answer to /ask that a crash interrupted", () => {
   async function cut(buttons: Button[], isPrivate = false) {
-    const stage = await startCommands();
-    stage.discord.people.command(stage.channel, stage.ada, "ask", { prompt: "why?", private: isPrivate });
-    const { reply } = await stage.message(0);
-    await stage.adapter.sink(reply, NO_RIGHT).post(draft("Beca", { buttons }), "turn:0", signal);
+    const stage = await startAsk({ isPrivate });
+    await stage.sink.post(draft("Beca", { buttons }), "turn:0", signal);
     const { adapter } = await startAdapter(stage.discord, { listens: false });
-    return { ...stage, reply, next: adapter.sink(reply, NO_RIGHT) };
+    return { ...stage, next: adapter.sink(stage.reply, NO_RIGHT) };
   }
 
   test.each([
@@ -34,7 +25,7 @@ describe("an answer to /ask that a crash interrupted", () => {
       const { discord, channel, next } = await cut(buttons, isPrivate);
       const { id } = await next.post(draft("Beca", { buttons }), "turn:0", signal);
       await next.edit(id, draft("Because."), signal);
-      expect(botMessages(discord, channel).map((one) => shown(one).content)).toEqual(["Because."]);
+      expect(botTexts(discord, channel)).toEqual(["Because."]);
     },
   );
 
@@ -49,16 +40,14 @@ describe("an answer to /ask that a crash interrupted", () => {
   });
 
   test("the process that received /ask finds an answer that another process started", async () => {
-    const { discord, channel, ada, adapter, message } = await startCommands();
-    const asked = discord.people.command(channel, ada, "ask", { prompt: "draw" });
-    const { reply } = await message(0);
+    const { discord, channel, asked, reply, sink } = await startAsk();
     await discord.until(() => asked.acknowledgedAs === 5);
     const { adapter: other } = await startAdapter(discord, { listens: false });
     const picture = { name: "cat.png", contentType: "image/png", bytes: Uint8Array.of(1, 2, 3) };
     const first = other.sink(reply, NO_RIGHT);
     await first.post(draft("Drawing ...", { buttons: [STOP] }), "status", signal);
     const { id } = await first.upload([picture], undefined, "picture", signal);
-    expect((await adapter.sink(reply, NO_RIGHT).upload([picture], undefined, "picture", signal)).id).toBe(id);
+    expect((await sink.upload([picture], undefined, "picture", signal)).id).toBe(id);
     expect(botMessages(discord, channel).map((one) => shown(one).attachments.length)).toEqual([0, 1]);
   });
 
@@ -68,27 +57,23 @@ describe("an answer to /ask that a crash interrupted", () => {
     await adapter.sink(place, NO_RIGHT).post(draft("Yes."), "another", signal);
     discord.people.say(channel, ada, "in between");
     await next.post(draft("Yes."), "turn:1", signal);
-    expect(botMessages(discord, channel).map((one) => shown(one).content)).toEqual(["Beca", "Yes.", "Yes."]);
+    expect(botTexts(discord, channel)).toEqual(["Beca", "Yes.", "Yes."]);
   });
 
   test("a process fills the deferred response of an interrupted /ask if that has no text yet", async () => {
-    const { discord, channel, ada, message } = await startCommands();
-    discord.people.command(channel, ada, "ask", { prompt: "why?" });
-    const { reply } = await message(0);
+    const { discord, channel, reply } = await startAsk();
     const { adapter } = await startAdapter(discord, { listens: false });
     await adapter.sink(reply, NO_RIGHT).post(draft("Because."), "turn:0", signal);
-    expect(botMessages(discord, channel).map((one) => shown(one).content)).toEqual(["Because."]);
+    expect(botTexts(discord, channel)).toEqual(["Because."]);
   });
 
   test("the bot writes an answer to /ask once if Discord's response to a post was lost", async () => {
-    const { discord, channel, ada, message, adapter } = await startCommands();
-    discord.people.command(channel, ada, "ask", { prompt: "why?" });
-    const sink = adapter.sink((await message(0)).reply, NO_RIGHT);
+    const { discord, channel, sink } = await startAsk();
     await sink.post(draft("one"), "turn:0", signal);
     discord.faults.failNext("POST /webhooks/:webhook/:token", { status: 502, when: "after" });
     await expect(sink.post(draft("two"), "turn:1", signal)).rejects.toBeInstanceOf(SinkError);
     await sink.post(draft("two"), "turn:1", signal);
-    expect(botMessages(discord, channel).map((one) => shown(one).content)).toEqual(["one", "two"]);
+    expect(botTexts(discord, channel)).toEqual(["one", "two"]);
   });
 });
 
@@ -97,12 +82,9 @@ describe("a private answer to /ask", () => {
   const file = { name: "a.md", contentType: "text/markdown", bytes: new Uint8Array(3) };
 
   async function startPrivate(options: StageOptions = {}) {
-    const stage = await startCommands(options);
-    stage.discord.people.command(stage.channel, stage.ada, "ask", { prompt: "psst", private: true });
-    const { reply } = await stage.message(0);
-    const sink = stage.adapter.sink(reply, NO_RIGHT);
-    await sink.post(draft("one"), "turn:0", signal);
-    return { ...stage, reply, sink };
+    const stage = await startAsk({ isPrivate: true, ...options });
+    await stage.sink.post(draft("one"), "turn:0", signal);
+    return stage;
   }
 
   test.each(["status", "reset"])(
@@ -121,7 +103,7 @@ describe("a private answer to /ask", () => {
       await discord.until(() => botMessages(discord, channel).length === 4);
       // The retried turn writes through a different sink.
       await adapter.sink(reply, NO_RIGHT).post(draft("four"), "turn:3", signal);
-      expect(botMessages(discord, channel).map((one) => shown(one).content)).toEqual(["one", "two", "", "four"]);
+      expect(botTexts(discord, channel)).toEqual(["one", "two", "", "four"]);
     },
   );
 
@@ -130,7 +112,7 @@ describe("a private answer to /ask", () => {
     discord.faults.failNext(FOLLOW_UP, { status: 502 });
     await expect(sink.post(draft("two"), "turn:1", signal)).rejects.toMatchObject({ kind: "unavailable" });
     await sink.post(draft("two"), "turn:1", signal);
-    expect(botMessages(discord, channel).map((one) => shown(one).content)).toEqual(["one", "two"]);
+    expect(botTexts(discord, channel)).toEqual(["one", "two"]);
   });
 
   test("a private answer to /ask can contain the same text twice", async () => {
@@ -139,7 +121,7 @@ describe("a private answer to /ask", () => {
     await sink.post(draft("two"), "turn:1", signal).catch(() => {});
     await sink.post(draft("two"), "turn:1", signal);
     await sink.post(draft("two"), "turn:2", signal);
-    expect(botMessages(discord, channel).map((one) => shown(one).content)).toEqual(["one", "two", "two"]);
+    expect(botTexts(discord, channel)).toEqual(["one", "two", "two"]);
   });
 
   test("any process can read the files of a private answer to /ask by their links", async () => {

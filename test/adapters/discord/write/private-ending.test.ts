@@ -5,14 +5,13 @@ import { type MessageBody, toMessageBody } from "../../../../adapters/discord/wr
 import { createFinalMessages } from "../../../../adapters/discord/write/private-ending.ts";
 import { createStillClock } from "../../../../lab/discord-sim/clock.ts";
 import { shown } from "../../../../lab/discord-sim/world.ts";
-import { NO_RIGHT } from "../../../../src/port/right.ts";
 import type { Button } from "../../../../src/port/sink.ts";
-import { botMessages, draft, signal, startStage } from "../stage.ts";
+import { STOP, startAsk } from "../act/ask.ts";
+import { botMessages, draft, signal } from "../stage.ts";
 
 const MINUTE_MS = 60_000;
 const MARGIN_MS = 20_000;
 const EDIT = "PATCH /webhooks/:webhook/:token/messages/:message";
-const STOP: Button = { action: "stop", turnId: "turn", label: "Stop" };
 const GROWING = draft("So far", { buttons: [STOP], streaming: true });
 
 function body(markdown: string, buttons: Button[] = []): MessageBody {
@@ -57,10 +56,7 @@ function start(...troubles: Error[]) {
 /** A growing answer whose token expires in `leftMs`. */
 async function startGrowing(leftMs = 100) {
   const clock = createStillClock();
-  const { discord, channel, ada, adapter, message } = await startStage({ simulator: { clock } });
-  await discord.until(() => discord.commands().length > 0);
-  const asked = discord.people.command(channel, ada, "ask", { prompt: "why?", private: true });
-  const sink = adapter.sink((await message(0)).reply, NO_RIGHT);
+  const { discord, channel, asked, sink } = await startAsk({ isPrivate: true, simulator: { clock } });
   await discord.until(() => asked.acknowledgedAs === 5);
   clock.advance(15 * MINUTE_MS - MARGIN_MS - leftMs);
   return { discord, channel, clock, sink, id: (await sink.post(GROWING, "n", signal)).id };
