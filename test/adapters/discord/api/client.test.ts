@@ -73,22 +73,14 @@ describe("the Discord client", () => {
     expect(asked).toHaveLength(2);
   });
 
-  test("the Discord client makes no call while a global rate limit lasts", async () => {
-    const headers = { "retry-after": "1", "x-ratelimit-global": "true" };
+  test.each([
+    ["", { "retry-after": "1", "x-ratelimit-global": "true" }],
+    [", even if only the body names the limit", {}],
+  ])("the Discord client makes no call while a global rate limit lasts%s", async (_, headers) => {
     const body = JSON.stringify({ retry_after: 0.5, global: true });
     const { api, asked, pass } = await startScripted({ status: 429, headers, body }, { status: 200, body: "{}" });
-    await expect(api.call(ME, signal)).rejects.toMatchObject({ scope: "global" });
-    await expect(api.call(ME, signal)).rejects.toMatchObject({ status: 429, retryAfterMs: 500 });
-    expect(asked).toHaveLength(1);
-    pass(500);
-    await api.call(ME, signal);
-  });
-
-  test("the Discord client makes no call while a global rate limit lasts, even if only the body names the limit", async () => {
-    const body = JSON.stringify({ retry_after: 0.5, global: true });
-    const { api, asked, pass } = await startScripted({ status: 429, body }, { status: 200, body: "{}" });
     await expect(api.call(ME, signal)).rejects.toMatchObject({ scope: "global", retryAfterMs: 500 });
-    await expect(api.call(ME, signal)).rejects.toMatchObject({ status: 429 });
+    await expect(api.call(ME, signal)).rejects.toMatchObject({ status: 429, retryAfterMs: 500 });
     expect(asked).toHaveLength(1);
     pass(500);
     await api.call(ME, signal);
@@ -156,9 +148,9 @@ describe("the Discord client", () => {
       route: Routes.channelMessages("123456789012345678"),
       body: { content: "private" },
     } as const;
-    await expect(api.call(call, signal)).rejects.toThrow(
-      /^Discord answered a POST with 400 \(code 50035\): Invalid Form Body\.$/,
-    );
+    const error = (await api.call(call, signal).catch((cause: unknown) => cause)) as ApiError;
+    expect(error.message).toBe("Discord answered a POST with 400 (code 50035): Invalid Form Body.");
+    expect(JSON.stringify(error, Object.getOwnPropertyNames(error))).not.toMatch(/private|127\.0\.0\.1/);
   });
 
   test("the Discord client refuses a call beyond fifty per second before Discord would refuse it", async () => {

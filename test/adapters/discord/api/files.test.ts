@@ -1,13 +1,12 @@
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import type { APIAttachment } from "discord.js";
-import { describe, expect, onTestFinished, test } from "vitest";
-import { createApi } from "../../../../adapters/discord/api/client.ts";
+import { describe, expect, test } from "vitest";
 import { createFiles, type Files, picturesOf } from "../../../../adapters/discord/api/files.ts";
 import { createStillClock } from "../../../../lab/discord-sim/clock.ts";
 import { createRawClient } from "../../../../lab/discord-sim/raw-client.ts";
 import type { Adapter } from "../../../../src/port/adapter.ts";
 import type { AttachmentRef } from "../../../../src/port/events.ts";
+import { listenUntilTestEnds } from "../../../support/listen.ts";
 import { signal, startAdapter, startStage } from "../stage.ts";
 
 const MINUTE_MS = 60_000;
@@ -39,20 +38,17 @@ async function startFile() {
 }
 
 describe("attachments with missing fields", () => {
-  async function startFiles(): Promise<Files> {
-    const { discord } = await startStage({ listens: false });
-    const api = createApi({ token: discord.token, apiUrl: discord.apiUrl, onUnauthorized: () => {}, now: Date.now });
-    return createFiles({ api, now: Date.now });
-  }
+  const api = { call: () => Promise.reject(new Error("not part of this test")), settled: async () => {} };
+  const files = createFiles({ api, now: Date.now });
 
-  test("a message without a list of attachments has none", async () => {
+  test("a message without a list of attachments has none", () => {
     const bare = { id: "1", channel_id: "2" } as Parameters<Files["toPostedRefs"]>[0];
-    expect((await startFiles()).toPostedRefs(bare)).toEqual([]);
+    expect(files.toPostedRefs(bare)).toEqual([]);
   });
 
-  test("a file without a size has 0 bytes until it is read", async () => {
+  test("a file without a size has 0 bytes until it is read", () => {
     const bare = { id: "1", filename: "a.txt", url: "https://cdn.discordapp.com/a.txt" } as APIAttachment;
-    expect((await startFiles()).toLinkedRefs([bare])).toMatchObject([{ name: "a.txt", sizeBytes: 0 }]);
+    expect(files.toLinkedRefs([bare])).toMatchObject([{ name: "a.txt", sizeBytes: 0 }]);
   });
 });
 
@@ -123,12 +119,8 @@ describe("an attached file", () => {
       asked += 1;
       response.end("secrets of the network");
     });
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    onTestFinished(() => void server.close());
-    const { port } = server.address() as AddressInfo;
-    await expect(read(adapter, { ...ref, id: `http://127.0.0.1:${port}/a.png` })).rejects.toThrow(
-      /not hosted by Discord/,
-    );
+    const id = `${await listenUntilTestEnds(server)}/a.png`;
+    await expect(read(adapter, { ...ref, id })).rejects.toThrow(/not hosted by Discord/);
     expect(asked).toBe(0);
   });
 
@@ -153,8 +145,9 @@ describe("the bot can open a file that a user uploaded with a command", () => {
     return { ...stage, clock, ref };
   }
 
-  test("a file uploaded with a command has a public link while Discord keeps it", async () => {
+  test("a file uploaded with a command can be read and has a public link while Discord keeps it", async () => {
     const { adapter, ref } = await startUpload();
+    expect(await read(adapter, ref)).toEqual([...bytes]);
     expect(await bytesAt(await adapter.publicUrl?.(ref, signal))).toEqual([...bytes]);
   });
 

@@ -48,13 +48,6 @@ test("a bot that is timed out on a server reads there but does not write, unless
   expect(timedOut(administrator, future).mayWrite(CHANNEL)).toBe(true);
 });
 
-test("if a server sends its roles, they decide whether the bot can write there", () => {
-  const roles = (permissions: string) => ({ roles: [{ id: GUILD, name: "@everyone", permissions }] });
-  expect(roomsOf(roles("8")).mayWrite(CHANNEL)).toBe(true);
-  expect(roomsOf(roles("0")).mayWrite(CHANNEL)).toBe(false);
-  expect(roomsOf(roles("0")).recent()).toEqual([]);
-});
-
 describe("a Discord server that changes while the bot is connected", () => {
   const everyone = (permissions: string) => ({ id: GUILD, name: "@everyone", permissions });
 
