@@ -52,11 +52,6 @@ describe("the body of a message", () => {
 });
 
 describe("a button's id", () => {
-  test("the adapter reads a button's id back, with and without its optional parts", () => {
-    expect(readCustomId(toCustomId({ action: "retry", turnId: "t" }))).toEqual({ action: "retry", turnId: "t" });
-    expect(readCustomId(toCustomId({ action: "continue", turnId: "t", mark: "m" }))).toMatchObject({ mark: "m" });
-  });
-
   test("a button's id keeps its action and its turn if the rest makes it too long", () => {
     const turnId = "t".repeat(70);
     const long = toCustomId({ action: "upscale", turnId, root: "1".repeat(19), mark: "m".repeat(16) });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { attach, checkFiles } from "../../../../adapters/discord/write/files.ts";
+import { attach } from "../../../../adapters/discord/write/files.ts";
 import { shown } from "../../../../lab/discord-sim/world.ts";
 import { NO_RIGHT } from "../../../../src/port/right.ts";
 import type { OutboundFile } from "../../../../src/port/sink.ts";
@@ -50,17 +50,6 @@ describe("files sent to Discord", () => {
     const { body, files } = attach({}, [file({ name: 'a/b\u202e"c.png', altText: "数".repeat(2_000) })]);
     expect(body).toEqual({ attachments: [{ id: "0", filename: "bc.png", description: `${"数".repeat(1_023)}…` }] });
     expect(files?.[0]?.name).toBe("bc.png");
-  });
-
-  test("the adapter refuses files that do not fit, with an explanation", () => {
-    const large = file({ bytes: new Uint8Array(11) });
-    expect(() => checkFiles([large], 10)).toThrow(/over 10 bytes/);
-    expect(() =>
-      checkFiles(
-        Array.from({ length: 11 }, () => file()),
-        10,
-      ),
-    ).toThrow(/at most 10 are allowed/);
   });
 
   test("files can be as large as the server's boosts allow, and 10 MiB elsewhere", async () => {
