@@ -184,6 +184,8 @@ describe("shutdown of the adapter", () => {
     expect(adapter.isConnected()).toBe(false);
     const given = discord.people.command(channel, ada, "ask", { prompt: "and this?" });
     await adapter.sink({ platform: "discord", channelId: channel.id }, NO_RIGHT).post(draft("answer"), "n", signal);
+    // Waits for all calls.
+    await adapter.close();
     expect(events).toEqual([]);
     expect(given.acknowledgedAs).toBeUndefined();
   });
