@@ -202,17 +202,22 @@ export function createFixedCounter(rule: Rule): FixedCounter {
 
 // --- a leaky bucket ---
 
+export interface LeakyCounter extends Counter {
+  /** The number of available calls, with the fraction of the next one. */
+  level(at: number): number;
+}
+
 /** The pace spreads a bucket's spare calls over about this time. */
 const SPENDING_MS = 2_000;
 
 /** The bucket holds `limit` calls and drains one every `windowMs / limit`. The reset header says when it is empty. */
-export function createLeakyCounter(rule: Rule): Counter {
+export function createLeakyCounter(rule: Rule): LeakyCounter {
   let fullAt = -Infinity;
   const spacing = () => toSpacing(rule);
-  /** The number of available calls, with the fraction of the next one. */
   const level = (at: number) => rule.limit - Math.max(0, fullAt - at) / spacing();
 
   return {
+    level,
     credit: (at) => Math.floor(level(at)),
     sent(now) {
       fullAt = Math.max(fullAt, now) + spacing();

@@ -236,12 +236,12 @@ function toSettled(together: readonly Reading[], silent: number): Reading {
 }
 
 /** A response that arrived without other calls in flight. The next response is compared with it. */
-interface ReferenceReading extends Reading {
+export interface ReferenceReading extends Reading {
   /** Milliseconds per call if the counter is leaky. */
   spacingMs: number;
 }
 
-function toReference(reading: Reading, limit: number): ReferenceReading {
+export function toReference(reading: Reading, limit: number): ReferenceReading {
   return { ...reading, spacingMs: reading.resetMs / Math.max(1, limit - reading.remaining) };
 }
 
@@ -250,7 +250,7 @@ function toReference(reading: Reading, limit: number): ReferenceReading {
  * leaky counter, it moves by `spacingMs` per call. Undefined if both kinds or neither fit, or if the responses cannot
  * be compared.
  */
-function toKind(reading: Reading, reference: ReferenceReading, between: number): "fixed" | "leaky" | undefined {
+export function toKind(reading: Reading, reference: ReferenceReading, between: number): "fixed" | "leaky" | undefined {
   if (reading.inFlight > 0 || reading.sentAt >= reference.resetFrom) return undefined;
   if (reading.remaining > reference.remaining) return undefined;
   const fitsFixed = overlaps(reading, reference, 0);

@@ -1,6 +1,12 @@
 import { describe, expect, test } from "vitest";
-import { createOwnCalls, type Rule } from "../../../../adapters/discord/write/counters.ts";
-import { createCounterModel, createMeter, UNLEARNT } from "../../../../adapters/discord/write/meter.ts";
+import { createOwnCalls, type Reading, type Rule } from "../../../../adapters/discord/write/counters.ts";
+import {
+  createCounterModel,
+  createMeter,
+  toKind,
+  toReference,
+  UNLEARNT,
+} from "../../../../adapters/discord/write/meter.ts";
 import type { PlatformCounter } from "../../../../lab/pacing/platform.ts";
 import { fixedCounter, leakyCounter, slidingCounter } from "../../../../lab/pacing/platform.ts";
 
@@ -198,5 +204,36 @@ describe("the model of a counter", () => {
     expect(rule.windowMs).toBe(4_000);
     expect(model.planned().gap(200)).toBeLessThan(600);
     expect(model.counter().gap(200)).toBeGreaterThan(700);
+  });
+});
+
+describe("the kind of a counter", () => {
+  function read(sentAt: number, resetMs: number, remaining: number, inFlight = 0): Reading {
+    const answeredAt = sentAt + 200;
+    const [resetFrom, resetUntil] = [sentAt + resetMs, answeredAt + resetMs];
+    return { kind: "edit", sentAt, answeredAt, resetMs, remaining, resetFrom, resetUntil, inFlight };
+  }
+
+  const first = toReference(read(0, 1_000, 4), 5);
+
+  test("a counter is a fixed window if the reset stays the same", () => {
+    expect(toKind(read(400, 600, 3), first, 1)).toBe("fixed");
+  });
+
+  test("a counter is leaky if the reset moves by one call", () => {
+    expect(toKind(read(400, 1_600, 3), first, 1)).toBe("leaky");
+    expect(toKind(read(600, 2_400, 2), first, 2)).toBe("leaky");
+  });
+
+  test("the counter kind stays undecided if both kinds or neither fit", () => {
+    expect(toKind(read(400, 1_100, 3), first, 1)).toBeUndefined();
+    const narrow = toReference({ ...read(0, 100, 4) }, 5_000);
+    expect(toKind(read(50, 100, 3), narrow, 1)).toBeUndefined();
+  });
+
+  test("the meter does not derive the counter kind from responses that it cannot compare", () => {
+    expect(toKind(read(400, 600, 3, 1), first, 1)).toBeUndefined();
+    expect(toKind(read(1_000, 1_000, 3), first, 1)).toBeUndefined();
+    expect(toKind(read(400, 600, 5), first, 1)).toBeUndefined();
   });
 });
