@@ -139,6 +139,7 @@ export interface Adapter {
    * channel. Exists if `listReadable` exists.
    */
   readRecent?(placeId: string, range: RecentRange, to: Actor, signal: AbortSignal): Promise<Recent>;
+  /** True while the platform delivers events to this process. `/readyz` reports it. */
   isConnected(): boolean;
   /** Erases the data that the adapter itself stores. Absent if the platform stores the messages. */
   forget?(which: ForgetScope): Promise<void>;

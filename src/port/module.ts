@@ -26,10 +26,14 @@ export interface AdapterModule<Config = unknown> {
   /** Each of these variables switches the platform on; `NAME=value` requires that value. Most people set the first. */
   readonly switches: readonly [string, ...string[]];
   readonly variables: PlatformVariables;
-  /** `isAlone` is true if the variables switch on no other platform. */
+  /**
+   * Reads the variables into a configuration, or returns all problems at once; neither if the platform is off.
+   * `isAlone` is true if the variables switch on no other platform.
+   */
   readConfig(given: GivenVariables, isAlone: boolean): ConfigReading<Config>;
   /** Describes the connection at the start of the log, such as "Socket Mode, one workspace". Contains no secret. */
   describe?(config: Config): string;
+  /** Creates the adapter, also in a process that only answers. Receives no events yet: `Adapter.listen` starts that. */
   create(config: Config, host: Host): Promise<OpenPlatform>;
   /** Checks everything that the bot needs from the platform, for `npm run doctor`. Writes nothing. */
   check?(config: Config, facts: CheckFacts, signal: AbortSignal): Promise<Finding[]>;
@@ -37,12 +41,14 @@ export interface AdapterModule<Config = unknown> {
   eventsAddress?(config: Config): EventsAddress | undefined;
   /** Origins from which anyone with a link can load the platform's files. Only for a simulator of the platform. */
   fileOrigins?(config: Config): readonly string[];
+  /** The platform's step in the setup guide. */
   readonly setup?: PlatformSetup;
   /**
    * Patterns of the platform's tokens. The log redacts a match, except for its first group. A pattern can start with a
    * lookbehind that excludes characters before a token in plain text.
    */
   readonly tokens?: readonly RegExp[];
+  /** Shows how an answer looks on the platform, without connecting to it. */
   preview?(markdown: string): Promise<Preview>;
 }
 
@@ -97,6 +103,7 @@ export interface Host extends AdapterOptions {
 
 export interface OpenPlatform {
   adapter: Adapter;
+  /** The platform's HTTP routes, for processes that receive events. */
   mounts?: readonly Hono[];
   /** Shows a gateway problem to the operator. Undefined: the problem is solved. */
   showGateway?(problem: GatewayNotice | undefined): void;

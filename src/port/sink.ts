@@ -112,6 +112,7 @@ export interface ReplySink {
    * `isFirst`: no earlier attempt can have used the nonce, so the sink does not search for an existing message.
    */
   post(draft: Draft, nonce: string, signal: AbortSignal, isFirst?: boolean): Promise<Posted>;
+  /** Makes a message of this reply show the draft. */
   edit(id: string, draft: Draft, signal: AbortSignal): Promise<Receipt>;
   /** Posts files as one message, with a caption if there is one. The same nonce never makes a second message. */
   upload(files: OutboundFile[], caption: Draft | undefined, nonce: string, signal: AbortSignal): Promise<Posted>;
