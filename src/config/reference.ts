@@ -121,7 +121,7 @@ const NETWORK: CoreEntries = [
   },
   {
     names: ["METRICS_TOKEN"],
-    unset: "only programs on this machine can read them",
+    unset: "only programs on this machine can read both",
     meaning: "The Bearer token for `/metrics` and the details of `/readyz`, at least 16 characters.",
   },
   {
@@ -173,7 +173,7 @@ const BOT: CoreEntries = [
   {
     names: ["LOG_LEVEL"],
     meaning:
-      "`trace`, `debug`, `info`, `warn`, `error`, `fatal` or `silent`. Only `debug` and `trace` log the words of people, models and gateways.",
+      "`trace`, `debug`, `info`, `warn`, `error`, `fatal` or `silent`. Only `debug` and `trace` log the words of people and models.",
   },
 ];
 
