@@ -74,7 +74,7 @@ Palaver has the [MIT licence](../LICENSE). The packages that are installed with 
 | licence | packages |
 |---|---|
 ${rows.toSorted(byName).join("")}
-For these and for development, a test allows ${[...ALLOWED].join(", ")} and these exceptions:
+For these packages and those for development, a test allows ${[...ALLOWED].join(", ")} and these exceptions:
 
 | licence | packages | why |
 |---|---|---|
