@@ -28,10 +28,16 @@ test("/persona without words opens a form with the current values, and its field
   ]);
 });
 
-test("/persona with words is a command", async () => {
-  const { ada, general, events } = await startInteractions({ commands });
+test("/persona with words is a command, and no one can send another person's form", async () => {
+  const { slack, ada, bob, general, events, interactions, workspace } = await startInteractions({ commands });
   await ada.command("/persona", "show", general);
   expect(events).toMatchObject([{ kind: "command", name: "persona", text: "show" }]);
+  await ada.command("/persona", "", general);
+  const form = await slack.until(() => slack.view(ada), "the form");
+  const { callback_id, private_metadata } = form.body;
+  const view = { id: form.id, callback_id, private_metadata, state: { values: written("mine", "mine") } };
+  const forged = { type: "view_submission", user: { id: bob.id }, view };
+  expect(await interactions.onInteraction(forged, workspace)).toEqual({ events: [] });
 });
 
 test("a persona form with too much text stays open and shows the error at its field", async () => {
