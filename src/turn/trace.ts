@@ -183,7 +183,7 @@ function describeFiles({ shown, withFiles }: Trace, entries: readonly HistoryEnt
 }
 
 function describeCall({ name, arguments: json, at, tookMs, state }: Trace["calls"][number]): string {
-  const how = state === undefined ? "not run" : state === "running" ? "interrupted" : state;
+  const how = state === undefined ? "not run this time" : state === "running" ? "interrupted" : state;
   const time = at === undefined ? "" : ` at ${new Date(at).toISOString().slice(11, 19)} UTC`;
   const took = tookMs === undefined ? "" : ` after ${(tookMs / 1_000).toFixed(1)} s`;
   return `- Tool: ${quoteName(name)} with ${quoteName(json || "{}")}${time}, ${how}${took}`;
