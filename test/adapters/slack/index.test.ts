@@ -15,11 +15,7 @@ for (const transport of TRANSPORTS) {
 
 /** Each conversation is the thread of a direct message. */
 async function startUnderTest(accept: Accept, transport: TransportName): Promise<AdapterUnderTest> {
-  const { slack, adapter, ada, general } = await startStage({
-    accept,
-    transport,
-    simulator: { limits: { ackMs: 1_000 } },
-  });
+  const { slack, adapter, ada, general } = await startStage({ accept, transport });
   let root: Message | undefined;
   let newest: Message | undefined;
   let thread: Message | undefined;
