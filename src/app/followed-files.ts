@@ -12,7 +12,7 @@ interface PolicyFileOptions {
   /** Undefined if no file is configured. */
   path: string | undefined;
   policy: Policy;
-  read(signal: AbortSignal): Promise<PolicySettings>;
+  read(path: string, signal: AbortSignal): Promise<PolicySettings>;
   log: Logger;
 }
 
@@ -39,7 +39,7 @@ export function openPolicyFile({ path, policy, read, log }: PolicyFileOptions) {
           path,
           variable: "POLICY_FILE",
           initial: { policy, problems: [] },
-          read,
+          read: (signal) => read(path, signal),
           onChange: ({ policy: changed }) => take(changed),
           onProblems: (found) => {
             problems = found;

@@ -88,8 +88,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const adapterOf = (platform: string) => findAdapter(platforms, platform);
   const sources = { config, adapterOf, stores, ownKey: keys.relayKey, serviceUrl: () => serviceUrl, log };
   const pictures = createPictureSources(sources);
-  const readPolicy = (signal: AbortSignal) => readPolicyApart(config.policy.path ?? "", signal);
-  const policy = openPolicyFile({ ...config.policy, read: readPolicy, log });
+  const policy = openPolicyFile({ ...config.policy, read: readPolicyApart, log });
   const mcp = works ? openMcp(options, stores) : undefined;
   const engine = createEngine({
     ...toEngineSettings(config),
