@@ -8,11 +8,10 @@ import { fakePlatform } from "../../lab/support/fake-platform.ts";
 import { silent } from "../../lab/support/log.ts";
 import { linked, owner } from "../../lab/support/picture-turn.ts";
 import { chooseRelayUrl, createPictureSources } from "../../src/app/picture-sources.ts";
-import { startHttpServer } from "../../src/http/server.ts";
 import { FileProblem } from "../../src/media/file-problem.ts";
-import { createMetrics } from "../../src/metrics/metrics.ts";
 import type { Adapter } from "../../src/port/adapter.ts";
 import type { ActionEvent, AttachmentRef } from "../../src/port/events.ts";
+import { startServer } from "../http/http.ts";
 import { picture, start } from "../sandbox/sandbox.ts";
 import { readConfig } from "../support/config.ts";
 import { connect } from "../support/gateway-client.ts";
@@ -54,15 +53,7 @@ async function startSources(openAttachment: Adapter["openAttachment"]) {
     serviceUrl: () => serviceUrl,
     log: silent,
   });
-  const server = await startHttpServer({
-    host: "127.0.0.1",
-    port: 0,
-    log: silent,
-    health: {},
-    metrics: createMetrics(),
-    mounts: [routes],
-  });
-  onTestFinished(() => server.close());
+  const server = await startServer({ mounts: [routes] });
   serviceUrl = server.url;
   const sandbox = await start({ trustedFileOrigins: [server.url] });
   const gateway = connect(sandbox.url, { apiKey: "sk-sandbox-all" });
