@@ -68,7 +68,7 @@ describe("deploy/prometheus and deploy/grafana", () => {
     }
   });
 
-  test("each panel of the dashboard has a title of its own", () => {
+  test("each panel of the dashboard has its own title", () => {
     const titles = dashboard.panels.map(({ title }) => title);
     expect(titles.filter((title) => title === "")).toEqual([]);
     expect(new Set(titles).size).toBe(titles.length);

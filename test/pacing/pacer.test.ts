@@ -22,7 +22,7 @@ import type { CallKind, Pacer, Written } from "../../src/port/pace.ts";
 
 const ACCEPTED: Written = { answer: { ok: true }, behind: false };
 
-/** A budget with many calls left, in which no further call ever becomes available. */
+/** A budget with many calls left that never gets another one. */
 const PLENTY: Budget = {
   firstGapMs: 330,
   minGapMs: 250,

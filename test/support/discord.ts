@@ -25,7 +25,7 @@ export async function startDiscord(
 }
 
 /**
- * A server with a channel and a person, and calls without a library. Its clock stands still unless the test has another
+ * A server with a channel and a person, and calls without a library. Its clock is paused unless the test passes another
  * one. `bot` gives the bot more permissions.
  */
 export async function startGuild({ bot = [], ...options }: DiscordOptions & { bot?: PermissionName[] } = {}) {
